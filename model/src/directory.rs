@@ -1,4 +1,4 @@
-//! The run directory: where it lies and what its files are called. The names are the contract with users.
+//! The run directory and the names of its files. Users rely on the names.
 
 use std::{
     ffi::OsString,
@@ -18,23 +18,19 @@ pub const FACTS: &str = "facts.json";
 pub const JOURNAL: &str = "records.jsonl";
 pub const FRAME: &str = "records.parquet";
 pub const VERDICTS: &str = "verdicts.json";
-/// File name of the verdicts as JUnit, for a CI.
 pub const JUNIT: &str = "junit.xml";
 pub const PAGE: &str = "report.html";
-/// File name of the output of agents and ssh.
 pub const LOG: &str = "log.txt";
 /// File name of the space reserved for the last lines of the journal.
 pub const RESERVE: &str = ".reserve";
-/// File name of what agents told and the journal does not have yet.
+/// File with agents' reports that are not in the journal yet.
 pub const UNRECORDED: &str = ".watched";
 pub const FILES: [&str; 10] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE, UNRECORDED];
-/// Files that a run writes before its first record. A directory that holds no others can be begun again.
+/// Files that a run writes before its first record. A directory with only these can be started again.
 const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
 
-/// Why a run directory cannot be written to.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It holds a run already.
     #[error(
         "the run directory {} holds a run; give another with -o DIR, or go on with that run by --resume {}",
         path_text(.0), path_quoted(.0)
@@ -42,13 +38,11 @@ pub enum DirectoryError {
     Taken(PathBuf),
     #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
     Foreign(PathBuf),
-    /// There is no run in it to go on with.
+    /// It contains no run to resume.
     #[error("{} holds no run to go on with: {why}; {instead}", path_text(path))]
     Nothing { path: PathBuf, instead: String, why: &'static str },
-    /// It cannot be made or looked into.
     #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path_text(path))]
     Unusable { path: PathBuf, cause: io::Error },
-    /// The run in it cannot be gone on with.
     #[error("cannot go on with the run in {}: {cause}", path_text(path))]
     Held { path: PathBuf, cause: io::Error },
 }
@@ -57,17 +51,15 @@ fn names(path: &Path) -> io::Result<Vec<OsString>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
 }
 
-/// Whether what lies in a directory may be ours: the journal is made before anything else.
+/// The journal is made before anything else.
 fn may_hold_a_run(names: &[OsString]) -> bool {
     names.is_empty() || names.iter().any(|name| name == JOURNAL)
 }
 
-/// Whether a file may lie in a directory whose run ended before its first record.
 fn is_early(name: &OsString) -> bool {
     EARLY.iter().any(|early| name == early) || files::is_temporary(name)
 }
 
-/// What to do where there is no run to go on with: one can be started where nothing else lies.
 fn instead(path: &Path) -> String {
     let is_free = match names(path) {
         Ok(names) => may_hold_a_run(&names) && names.iter().all(is_early),
@@ -79,7 +71,6 @@ fn instead(path: &Path) -> String {
     }
 }
 
-/// What keeps a journal from being claimed, with its name.
 fn of_journal(cause: io::Error) -> io::Error {
     io::Error::new(cause.kind(), format!("{JOURNAL}: {cause}"))
 }
@@ -90,9 +81,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Makes a run directory and everything above it, and claims its journal. Others than the user and the group cannot look
-    /// into a directory that is made here; one that was there keeps its mode. A directory whose run ended before its first
-    /// record is begun again.
+    /// Makes a run directory and its parents, and claims its journal. Users outside the group cannot read a directory made here; an
+    /// existing one keeps its mode. A directory whose run ended before its first record is reused.
     ///
     /// # Errors
     /// It holds a run or something else, or cannot be made.
@@ -110,7 +100,6 @@ impl Directory {
         if !may_hold_a_run(&names) {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
-        // The claim decides between two that begin at once; nothing is written before it.
         let claim = Claim::create(&directory.journal()).map_err(of_journal).map_err(unusable)?;
         if claim.is_written().map_err(unusable)? {
             return Err(DirectoryError::Taken(path.to_owned()));
@@ -118,7 +107,7 @@ impl Directory {
         if !names.iter().all(is_early) {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
-        // What a write left that was cut off, and the log, which would be added to; the other files are written anew.
+        // Removes leftovers of interrupted writes, and the log, which would be appended to; the other files are rewritten.
         files::sweep(path).map_err(unusable)?;
         match fs::remove_file(directory.log()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(error)),
@@ -126,7 +115,7 @@ impl Directory {
         }
     }
 
-    /// Opens a run directory that holds a run and claims its journal. Nothing in it is changed.
+    /// Opens a run directory and claims its journal. Changes nothing in it.
     ///
     /// # Errors
     /// It holds no run, or another process writes to it.
@@ -147,17 +136,13 @@ impl Directory {
         }
     }
 
-    /// Makes sure that a power cut leaves the names of its files.
-    ///
-    /// # Errors
-    /// Errors of the file system.
+    /// Syncs the directory, so that the file names survive a power failure.
     pub fn sync(&self) -> io::Result<()> {
         fs::File::open(&self.path)?.sync_all()
     }
 
-    /// `reports/<plan name>-<UTC time>` under the current directory.
     pub fn default_path(plan: &str, now: jiff::Timestamp) -> PathBuf {
-        // Plan names are free text: whatever a file name should not hold becomes a dash.
+        // Plan names are free text; characters unsuitable for a file name become dashes.
         let name: String =
             plan.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
         PathBuf::from("reports").join(format!("{name}-{}", now.strftime("%Y%m%dT%H%M%SZ")))
@@ -188,12 +173,10 @@ impl Directory {
         self.path.join(LOG)
     }
 
-    /// Room kept for the last records when the disk fills up.
     pub fn reserve(&self) -> PathBuf {
         self.path.join(RESERVE)
     }
 
-    /// What agents told and the journal does not have yet.
     pub fn unrecorded(&self) -> PathBuf {
         self.path.join(UNRECORDED)
     }
@@ -220,20 +203,18 @@ mod tests {
         assert!(matches!(Directory::open(&at("foreign")), Err(DirectoryError::Nothing { .. })));
         assert!(matches!(Directory::open(&at("gone")), Err(DirectoryError::Nothing { .. })));
         assert!(!at("gone").exists());
-        // A command is proposed only where it works.
+        // Suggest the command only where it works.
         let proposed =
             |name: &str| Directory::open(&at(name)).unwrap_err().to_string().contains("railgauge run PLAN -o");
         assert!(proposed("gone") && !proposed("foreign"));
 
         let (directory, claim) = Directory::create(&at("new/run")).unwrap();
         fs::write(directory.plan(), "name = \"x\"").unwrap();
-        // As a kill in the middle of writing it leaves one.
         fs::write(at("new/run/.railgauge-abcdef.new"), "name").unwrap();
-        // While it begins nobody else begins or goes on there.
         assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Unusable { .. })));
         assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Held { .. })));
         drop(claim);
-        // It ended before its first record: it is begun again, and there is nothing to go on with.
+        // It ended before its first record: it starts again, and cannot be resumed.
         assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Nothing { .. })));
         let (directory, claim) = Directory::create(&at("new/run")).unwrap();
         assert!(!at("new/run/.railgauge-abcdef.new").exists());
@@ -241,7 +222,6 @@ mod tests {
         fs::write(at("new/run/notes"), "mine").unwrap();
         assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Foreign(_))));
         fs::remove_file(at("new/run/notes")).unwrap();
-        // A plan of the user's alone is no run, and stays.
         fs::create_dir(at("plans")).unwrap();
         fs::write(at("plans/plan.toml"), "mine").unwrap();
         assert!(matches!(Directory::create(&at("plans")), Err(DirectoryError::Foreign(_))));

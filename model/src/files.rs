@@ -1,8 +1,8 @@
-//! Files of run directories and beside them: the one way to open and to replace them.
+//! Opening and replacing files in and next to run directories.
 //!
-//! Others may be able to write to the directory in which such a file lies. So what is opened has to be a regular file: a link
-//! in its place is not followed, and nobody waits for a pipe or writes to a device. What is written has a temporary name that
-//! nobody else has, and is then put in its place: it is there as a whole or not at all, and a link in its place is replaced.
+//! Others may be able to write to the directory of such a file. So only regular files are opened: links are not followed, pipes and devices
+//! are refused. Writes go to a temporary file with an unpredictable name that is then renamed: the file is complete or absent, and a link
+//! in its place is replaced.
 
 use std::{
     ffi::OsStr,
@@ -17,36 +17,25 @@ use tempfile::NamedTempFile;
 
 use crate::border::text::path_text;
 
-/// Beginning and end of the name of a temporary file.
+/// Prefix and suffix of temporary files.
 const PREFIX: &str = ".railgauge-";
 const SUFFIX: &str = ".new";
 
-/// Makes a directory and those above it, into which others cannot write whatever the umask.
-///
-/// # Errors
-/// One of them cannot be made.
+/// Makes a directory and its parents, not writable by others whatever the umask.
 pub fn make_directories(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o775).create(path)
 }
 
-/// Mode of a file that is made. The umask decides who may read it and whether the group may write. Others never may: they could
-/// exchange what was measured.
+/// Mode of new files. The umask decides whether others can read and the group can write. Others can never write: they could change
+/// measurements.
 const MODE: u32 = 0o664;
-/// Mode of a file that only its owner may read.
 const PRIVATE: u32 = 0o600;
 
-/// Opens a regular file for reading.
-///
-/// # Errors
-/// It cannot be opened, or something else lies in its place.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Opens a regular file as `how` says.
-///
-/// # Errors
-/// It cannot be opened, or something else lies in its place.
+/// Opens a regular file with the options `how`; fails for anything else.
 pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     let only_a_file = |kind: FileType| match kind.is_file() {
         true => Ok(()),
@@ -55,7 +44,7 @@ pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
             format!("{} lies in its place, and it has to be a regular file: take that away", noun(kind)),
         )),
     };
-    // The first look gives the better words, and opening a device may already move it. The second look counts.
+    // The first check gives the clearer message, and opening a device may have side effects. The second check is authoritative.
     if let Ok(found) = path.symlink_metadata() {
         only_a_file(found.file_type())?;
     }
@@ -65,10 +54,6 @@ pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a regular file.
-///
-/// # Errors
-/// It cannot be read, or something else lies in its place.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
@@ -85,12 +70,11 @@ fn noun(kind: FileType) -> &'static str {
     }
 }
 
-/// Lets `write` fill a temporary file beside `path` and puts it in its place, whatever lies there; that stays if it fails. The
-/// name of the temporary file is nobody else's, so that several processes may do so at once and no link lies in its place. File
-/// and name are safe against a power cut when this returns.
+/// Lets `write` fill a temporary file next to `path`, then renames it to `path`. On failure the old file stays. The temporary name is
+/// unique, so several processes may do this at once. File and name survive a power failure after this returns.
 ///
 /// # Errors
-/// Those of `write`, and those of the file system, as `failed` makes them.
+/// Those of `write`, and those of the file system as mapped by `failed`.
 pub fn replace<E>(
     path: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,
@@ -99,10 +83,7 @@ pub fn replace<E>(
     replace_with_mode(path, MODE, true, write, failed)
 }
 
-/// The first half of [`replace`]: fills the temporary file. Unless it is placed, it is taken away again.
-///
-/// # Errors
-/// Those of `write`, and those of the file system, as `failed` makes them.
+/// The first half of [`replace`]: fills the temporary file, which is removed unless it is placed.
 pub fn prepare<E>(
     path: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,
@@ -111,7 +92,6 @@ pub fn prepare<E>(
     prepare_with_mode(path, MODE, true, write, failed)
 }
 
-/// A file with all its content that is not in its place yet.
 #[derive(Debug)]
 #[must_use = "a file that is not placed is taken away"]
 pub struct Prepared {
@@ -121,10 +101,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Puts it in its place.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub fn place(self) -> io::Result<()> {
         let Self { temporary, path, replaces } = self;
         if replaces { temporary.persist(&path) } else { temporary.persist_noclobber(&path) }?;
@@ -133,12 +109,12 @@ impl Prepared {
     }
 }
 
-/// A path without a directory lies in the current one.
+/// A path without a directory is in the current one.
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Why no file can be made in a directory: the system names a temporary file that nobody knows.
+/// Describes the error without the random name of the temporary file.
 fn in_words(directory: &Path, error: &io::Error) -> io::Error {
     let directory = path_text(directory);
     let why = match error.kind() {
@@ -159,8 +135,7 @@ fn replace_with_mode<E>(
     prepare_with_mode(path, mode, replaces, write, &failed)?.place().map_err(failed)
 }
 
-/// [`prepare`] with a file of this mode, less what the umask takes. It has the mode before it has content. What lies in its place
-/// is replaced only if `replaces`.
+/// [`prepare`] with this mode minus the umask, set before the content is written. An existing file is replaced only if `replaces`.
 fn prepare_with_mode<E>(
     path: &Path,
     mode: u32,
@@ -174,23 +149,20 @@ fn prepare_with_mode<E>(
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(directory_of(path))
         .map_err(|error| failed(in_words(directory_of(path), &error)))?;
-    // Whoever sweeps sees that it is in use. File systems without locks answer with an error; there it may be swept.
+    // The lock marks the file as in use. File systems without locks return an error; there it may be swept.
     let _ = temporary.as_file().try_lock();
     write(temporary.as_file())?;
     temporary.as_file().sync_all().map_err(&failed)?;
     Ok(Prepared { temporary, path: path.to_owned(), replaces })
 }
 
-/// Whether a file has the name of one that [`replace`] had not finished when its process was killed.
+/// Whether a file name is that of a temporary file left by a killed process.
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
 }
 
-/// Takes away what killed processes left in a directory. A temporary file that a living process fills stays.
-///
-/// # Errors
-/// Errors of the file system.
+/// Removes temporary files left by killed processes. Files that a living process fills stay.
 pub fn sweep(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = match entry? {
@@ -210,25 +182,16 @@ pub fn sweep(directory: &Path) -> io::Result<()> {
 }
 
 /// [`replace`] with these bytes.
-///
-/// # Errors
-/// Errors of the file system.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(path, |mut file| file.write_all(content.as_ref()), |error| error)
 }
 
-/// [`write()`] for a file that nobody but its owner may ever read.
-///
-/// # Errors
-/// Errors of the file system.
+/// [`write()`] for a file that only its owner may ever read.
 pub fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace_with_mode(path, PRIVATE, true, |mut file| file.write_all(content.as_ref()), |error| error)
 }
 
-/// [`write_private`] that replaces nothing.
-///
-/// # Errors
-/// Errors of the file system; [`io::ErrorKind::AlreadyExists`] where something lies in its place.
+/// [`write_private`] that fails with [`io::ErrorKind::AlreadyExists`] if the file exists.
 pub fn write_private_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace_with_mode(path, PRIVATE, false, |mut file| file.write_all(content.as_ref()), |error| error)
 }

@@ -1,4 +1,4 @@
-//! A running agent: requests, answers, and what is said when it is gone.
+//! A running agent: requests, answers, and the reason of its end.
 
 use std::{
     fmt,
@@ -30,15 +30,15 @@ use super::{
     trouble::Trouble,
 };
 
-/// Time for the exit status and the last lines after a pipe broke: they travel beside it and come a little later.
+/// Time for the exit status and the last lines after a pipe broke: they arrive separately and a little later.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// Time for a launcher to find out why an agent is gone.
+/// Time for a launcher to find out why an agent ended.
 const INQUIRY: Duration = Duration::from_secs(5);
 /// Time for the answer to `Bye`, and again for the agent to end after it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A running agent. Clones share it. Dropping the last clone closes its standard input, which ends the agent; only
-/// [`Agent::close`] also tells when its file is taken away and all is done.
+/// A running agent. Clones share it. Dropping the last clone closes its standard input, which ends the agent; only [`Agent::close`] also
+/// waits until its file is removed.
 #[derive(Clone)]
 pub struct Agent(Arc<Inner>);
 
@@ -53,7 +53,7 @@ struct Inner {
     keeper: Mutex<Option<Keeper>>,
 }
 
-/// What is left to do when the conversation is over.
+/// Cleanup after the conversation.
 struct Keeper {
     kill: Option<oneshot::Sender<()>>,
     deployed: Option<Deployed>,
@@ -89,57 +89,55 @@ impl Agent {
         &self.0.version
     }
 
-    /// The agent's process on its host, as it says.
+    /// The process id on its host, as reported by the agent.
     pub fn pid(&self) -> u32 {
         self.0.pid
     }
 
-    /// What bringing it up took, turns and tries that failed not included.
+    /// Time to bring it up, without turns and failed tries.
     pub fn took(&self) -> BringUp {
         self.0.took
     }
 
-    /// What was asked right behind the greeting, and when; once.
+    /// The requests sent right after the greeting, with their times; only once.
     pub(crate) async fn first(&self) -> Vec<(Instant, Asked)> {
         std::mem::take(&mut *self.0.first.lock().await)
     }
 
-    /// The same agent, with what bringing it up took.
     pub(crate) fn with_took(mut self, took: BringUp) -> Self {
-        // Nobody else has it yet.
+        // Not shared yet.
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.took = took;
         }
         self
     }
 
-    /// One request, one answer; many may be under way. Dropping the future gives the answer up, not the request.
+    /// One request, one answer; many may be pending. Dropping the future abandons the answer, not the request.
     ///
     /// # Errors
-    /// What the agent answers; after `limit` [`Kind::Deadline`]; [`Kind::Lost`] as soon as the pipe breaks;
-    /// [`Kind::Aborted`] after [`Agent::close`]. The cause names the host.
+    /// The agent's failure; after `limit` [`Kind::Deadline`]; [`Kind::Lost`] as soon as the pipe breaks; [`Kind::Aborted`] after
+    /// [`Agent::close`]. The cause names the host.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         self.0.conversation.ask(ask, limit).await.map_err(|failure| failure.at(self.host()))
     }
 
-    /// Sends a request now, before whatever is asked next; its answer may be waited for later.
+    /// Sends a request before any later one; its answer may be awaited later.
     pub(crate) fn send(&self, ask: Ask) -> Asked {
         Asked { host: self.0.host.clone(), sent: Sent::new(Arc::clone(&self.0.conversation), ask) }
     }
 
-    /// Set once the pipe is gone: the agent or the way to it died, or what came was not the protocol. The cause tells
-    /// how the process ended and its last words, where they are known.
+    /// Set once the pipe is closed: the agent or the way to it died, or its output was not the protocol. The cause includes how the process
+    /// ended and its last words, where known.
     pub fn lost(&self) -> Option<Failure> {
         self.0.conversation.lost().map(|failure| failure.at(self.host()))
     }
 
-    /// Resolves when [`Agent::lost`] is set.
     pub async fn gone(&self) -> Failure {
         explain::lost(&self.0.conversation.gone().await).at(self.host())
     }
 
-    /// Says goodbye, waits for the agent's end (and forces it where possible), takes its file off the host unless it
-    /// is to stay, and closes the way to the host. A second call does nothing.
+    /// Says goodbye, waits for the agent's end (and forces it where possible), removes its file unless it is to stay, and closes the way to
+    /// the host. A second call does nothing.
     pub async fn close(&self) {
         let Some(keeper) = self.0.keeper.lock().await.take() else { return };
         let conversation = &self.0.conversation;
@@ -150,11 +148,11 @@ impl Agent {
         conversation.hang_up();
         let ended = timeout(FAREWELL, conversation.gone()).await.is_ok();
         if let Some(kill) = keeper.kill {
-            // Nobody listens if it has ended.
+            // It may have ended already.
             let _ = kill.send(());
         }
-        // Where only its launcher is a process of this machine, it is ended on its host: it may be stopped, or hang, or may not
-        // know that the streams to it were cut, before or during the goodbye.
+        // If only its launcher runs on this machine, end it on its host: it may be stopped, or hang, or may not know that the streams to it
+        // were cut, before or during the goodbye.
         if let Some(deployed) = &keeper.deployed
             && (!ended || !conversation.has_parted() && deployed.may_outlive())
         {
@@ -169,9 +167,6 @@ impl Agent {
     }
 
     /// A conversation over any two byte streams, greeted: for simulated agents.
-    ///
-    /// # Errors
-    /// The other side is no agent of this protocol.
     pub async fn over(
         host: &str,
         run_id: &str,
@@ -189,8 +184,8 @@ impl Agent {
         Self::greet(pipe, None, (host, run_id), &LogSink::none(), &[]).await.map_err(|trouble| trouble.at(host))
     }
 
-    /// Waits for the magic line, greets, and compares protocols. `first` is asked behind the greeting without waiting for its
-    /// answer. `deployed` is cleared when the agent is closed.
+    /// Waits for the magic line, greets, and compares protocols. Sends `first` after the greeting without waiting for its answer.
+    /// `deployed` is cleared when the agent is closed.
     pub(crate) async fn greet(
         pipe: Pipe,
         deployed: Option<Deployed>,
@@ -226,12 +221,12 @@ impl Agent {
             tasks,
             keeper,
         };
-        // The watch always answers; if it were gone, so is the agent.
+        // The watch always answers; if it is closed, so is the agent.
         if !greeting.await.unwrap_or(false) {
             return Err(start_failed(&inner.conversation).await);
         }
         let hello = Ask::Hello { protocol: PROTOCOL, run_id: run_id.to_owned(), host: host.to_owned() };
-        // The launcher's time for one try is the limit; this one only ends a conversation that nobody limits.
+        // The launcher's time for one try is the limit; this one only ends an otherwise unlimited conversation.
         let limit = Duration::from_secs(600);
         let hello = Sent::new(&*inner.conversation, hello);
         let first = first.iter().map(|ask| {
@@ -259,25 +254,18 @@ impl Agent {
     }
 }
 
-/// A request that was sent to an agent. Dropping it gives the answer up, not the request.
+/// A pending request. Dropping it abandons the answer, not the request.
 pub(crate) struct Asked {
     host: String,
     sent: Sent<Arc<Conversation>>,
 }
 
 impl Asked {
-    /// The answer, however long it takes. The wait may be given up and begun again until it has ended once.
-    ///
-    /// # Errors
-    /// As [`Agent::ask`], but for the deadline.
+    /// The answer, however long it takes. Cancel-safe until it has completed once.
     pub(crate) async fn answer(&mut self) -> Result<Answer, Failure> {
         self.sent.answer().await.map_err(|failure| failure.at(&self.host))
     }
 
-    /// The answer, at most `limit` from now.
-    ///
-    /// # Errors
-    /// As [`Agent::ask`].
     pub(crate) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
         timeout(limit, self.answer()).await.unwrap_or_else(|_| Err(self.late(limit)))
     }
@@ -288,7 +276,7 @@ impl Asked {
     }
 }
 
-/// Why an agent that never greeted is gone.
+/// Why an agent that never greeted ended.
 async fn start_failed(conversation: &Conversation) -> Trouble {
     explain::start(&conversation.gone().await)
 }
@@ -310,7 +298,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Reads replies until the stream or the process ends, gathers what can be known of the end, and tells everybody.
+    /// Reads replies until the stream or the process ends, collects what is known of the end, and notifies all waiters.
     async fn over(
         self,
         stdout: impl AsyncRead + Send + Unpin,
@@ -328,7 +316,7 @@ impl Watch {
             };
             match skip_to_magic(&mut stdout, noise).await {
                 Ok(()) => {
-                    // Nobody waits if the try was given up.
+                    // The try may have been given up.
                     let _ = greeted.send(true);
                     self.conversation.read(&mut stdout).await
                 }
@@ -358,13 +346,13 @@ impl Watch {
         if ended.is_none() {
             ended = timeout(AFTERMATH, &mut end).await.ok();
         }
-        // The last lines may still be on their way; a grandchild that holds the stream open must not hold us up.
+        // The last lines may still be on their way; a grandchild that holds the stream open must not block us.
         let _ = timeout(AFTERMATH, words).await;
         let last = self.last.text();
         // A process that was silent has ended because its input was closed here.
         let how = ended.clone().filter(|_| !matches!(why, Why::Silent(_)));
         let known = match self.way.explain {
-            // It ended because it was asked to: nothing is to be found out, and a thousand agents end at once.
+            // It ended on request: no inquiry is needed, and a thousand agents end at once.
             _ if self.conversation.has_parted() => None,
             Some(explain) => timeout(INQUIRY, explain(how, last.clone())).await.ok().flatten(),
             None => None,

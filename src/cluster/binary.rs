@@ -1,4 +1,4 @@
-//! The agent's file here: found, read once, hashed, and its architecture read from its ELF header.
+//! The agent's file on this machine: found, read once, hashed, and its architecture read from its ELF header.
 
 use std::{
     env, fmt, fs,
@@ -18,16 +18,15 @@ use tokio::sync::OnceCell;
 
 use super::script;
 
-/// File name of the agent; other architectures stand beside it as `railgauge-agent-aarch64`.
+/// File name of the agent; those of other architectures are next to it as `railgauge-agent-aarch64`.
 const NAME: &str = "railgauge-agent";
 const VARIABLE: &str = "RAILGAUGE_AGENT";
 
-/// A processor architecture, as `uname -m` spells it.
+/// As in `uname -m`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine(String);
 
 impl Machine {
-    /// The architecture `uname -m` calls `word`.
     pub fn of_uname(word: &str) -> Self {
         Self(match word {
             "amd64" => "x86_64".to_owned(),
@@ -40,8 +39,8 @@ impl Machine {
         Self::of_uname(env::consts::ARCH)
     }
 
-    /// The architecture of an ELF file by its first bytes: `e_machine`, two bytes at offset 18 (System V ABI, "ELF
-    /// Header"). `None` if it is not a little-endian 64-bit ELF file.
+    /// By the first bytes of an ELF file: `e_machine`, two bytes at offset 18 (System V ABI, "ELF Header"). `None` if it is not a
+    /// little-endian 64-bit ELF file.
     fn of_elf(bytes: &[u8]) -> Option<Self> {
         let [0x7f, b'E', b'L', b'F', 2, 1, ..] = bytes else { return None };
         let number = u16::from_le_bytes(bytes.get(18..20)?.try_into().ok()?);
@@ -64,13 +63,11 @@ impl fmt::Display for Machine {
 #[derive(Debug)]
 pub(crate) struct Image {
     pub path: PathBuf,
-    /// What it runs on.
     pub machine: Machine,
-    /// SHA-256 of its bytes, 64 lower-case hexadecimal digits.
+    /// SHA-256, 64 lower-case hexadecimal digits.
     pub hash: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What is sent of it to hosts with gzip, once it was needed.
+    /// Compressed for hosts with gzip, on first use.
     packed: OnceCell<Vec<u8>>,
 }
 
@@ -81,9 +78,9 @@ pub struct AgentBinary {
 }
 
 impl AgentBinary {
-    /// Finds the agent: the file `RAILGAUGE_AGENT` names, else `railgauge-agent` beside the running executable, in
-    /// `../lib/railgauge` of its directory (where packages put it) or in the build directory `agent` next to the
-    /// executable's. Files called `railgauge-agent-ARCHITECTURE` in the same directory serve hosts of other architectures.
+    /// Finds the agent: the file in `RAILGAUGE_AGENT`, else `railgauge-agent` next to the running executable, in `../lib/railgauge` of its
+    /// directory (where packages put it) or in the build directory `agent` next to the executable's. Files called
+    /// `railgauge-agent-ARCHITECTURE` in the same directory serve hosts of other architectures.
     ///
     /// # Errors
     /// There is no such file, it cannot be read, or it is not an executable for Linux; the remedy says how to build it.
@@ -102,9 +99,9 @@ impl AgentBinary {
     /// Finds the agent that belongs to the controller `program`.
     fn beside(program: &Path) -> Result<Self, Failure> {
         let directory = program.parent().unwrap_or(Path::new("."));
-        // `cargo build --profile agent` writes to target/agent; the controller is in target/debug or target/release,
-        // its tests one level deeper in `deps`. An agent that cargo left right beside the controller was built
-        // without optimisation and would measure itself: `.fingerprint` tells such a directory from an installation.
+        // `cargo build --profile agent` writes to target/agent; the controller is in target/debug or target/release, its tests one level
+        // deeper in `deps`. An agent next to the controller in a directory of cargo was built without optimisation and would measure
+        // itself: `.fingerprint` marks such a directory.
         let mut places = vec![directory.join("../agent"), directory.join("../../agent")];
         if !directory.join(".fingerprint").exists() {
             places.splice(0..0, [directory.to_owned(), directory.join("../lib/railgauge")]);
@@ -118,10 +115,7 @@ impl AgentBinary {
         Self::read(&files)
     }
 
-    /// Reads the agent in this file, and those for other architectures beside it (`FILE-ARCHITECTURE`).
-    ///
-    /// # Errors
-    /// The file cannot be read or is not an executable for Linux.
+    /// Reads the agent in this file, and those for other architectures next to it (`FILE-ARCHITECTURE`).
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let mut files = vec![path.to_owned()];
         if let Some(directory) = path.parent() {
@@ -131,7 +125,6 @@ impl AgentBinary {
         Self::read(&files)
     }
 
-    /// Reads these files; of several for one architecture the first is taken.
     fn read(files: &[PathBuf]) -> Result<Self, Failure> {
         let mut images: Vec<Arc<Image>> = Vec::new();
         for path in files {
@@ -143,7 +136,7 @@ impl AgentBinary {
         Ok(Self { images: Arc::new(images) })
     }
 
-    /// The images, the preferred one of each architecture.
+    /// The preferred image of each architecture.
     pub(crate) fn images(&self) -> &[Arc<Image>] {
         &self.images
     }
@@ -151,7 +144,7 @@ impl AgentBinary {
     /// The agent for `machine`.
     ///
     /// # Errors
-    /// There is no usable agent; the failure says which exist and where others would be looked for.
+    /// There is no usable agent; the failure lists existing ones and the searched places.
     pub(crate) fn image(&self, machine: &Machine) -> Result<&Arc<Image>, Failure> {
         self.images.iter().find(|image| image.machine == *machine).ok_or_else(|| {
             let have = self.images.iter().map(|image| image.machine.to_string()).collect::<Vec<_>>().join(", ");
@@ -197,12 +190,12 @@ impl Image {
         Ok(Self { path, machine, hash, bytes, packed: OnceCell::new() })
     }
 
-    /// What is sent to a host that answers `missing`.
+    /// Sent to a host that answers `missing`.
     pub(crate) fn upload(&self) -> Vec<u8> {
         script::upload(&self.bytes)
     }
 
-    /// What is sent to a host that answers `missing gzip`: less than half as much. All hosts are sent the same, which is made once.
+    /// Sent to a host that answers `missing gzip`: less than half as much. Made once for all hosts.
     pub(crate) async fn packed_upload(self: &Arc<Self>) -> &[u8] {
         let image = Arc::clone(self);
         self.packed
@@ -225,7 +218,7 @@ pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// An ELF header of one machine number and nothing behind it.
+    /// An ELF header with a machine number and nothing else.
     fn header(machine: u16) -> Vec<u8> {
         let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1];
         bytes.resize(64, 0);
@@ -273,7 +266,7 @@ mod tests {
             let image = found.image(&Machine::of_uname(machine)).unwrap();
             assert!(image.path.starts_with(fs::canonicalize(&lib).unwrap()), "{:?}", image.path);
         }
-        // One that lies right beside the controller comes first.
+        // One next to the controller takes precedence.
         fs::write(bin.join("railgauge-agent"), header(62)).unwrap();
         let found = AgentBinary::beside(&bin.join("railgauge")).unwrap();
         let image = found.image(&Machine::of_uname("x86_64")).unwrap();

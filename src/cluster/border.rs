@@ -1,9 +1,8 @@
-//! What an agent says comes in here.
+//! Input validation of agents' messages.
 //!
-//! An agent is a program on a host that may be broken or worse. Its texts and numbers pass the [`border`] that everybody's
-//! do, and every text is cut to a length that a person would read. A reply with more text than any agent of ours says, or
-//! with a number that cannot be, is refused, as the failure of the request that it answers. Whether its numbers can be true
-//! is judged where samples are judged ([`crate::analysis`]), and is told in the report.
+//! An agent is a program on a host that may be broken or worse. Its texts and numbers pass the [`border`], and every text is cut to a
+//! readable length. A reply with too much text or an impossible number fails its request. [`crate::analysis`] judges whether numbers can be
+//! true, and the report says so.
 
 use railgauge_model::border::{self, facts, text};
 use railgauge_wire::{
@@ -15,17 +14,14 @@ use railgauge_wire::{
 };
 use serde_json::Value;
 
-/// Longest text that is taken whole, in bytes. A kernel's command line has at most 4,096.
+/// Longest text that is kept whole, in bytes. A kernel's command line has at most 4,096.
 const LONGEST: usize = 4096;
-/// Most bytes of a reply. A distribution of latencies with every bucket it can have takes less than a fifth of that.
+/// Most bytes of a reply. A latency distribution with every possible bucket takes less than a fifth of that.
 const LARGEST: usize = 4 << 20;
 /// Most bytes of text in one reply. The facts of a host with 16 NICs and 8 GPUs have about 60 KiB.
 const MOST: usize = 1 << 20;
 
-/// One frame of an agent, as it may be passed on.
-///
-/// # Errors
-/// The bytes are no reply.
+/// Validates one frame of an agent. Fails if the bytes are not a reply.
 pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     let seen = border::look(bytes)?;
     for (what, has, most) in [("bytes", bytes.len(), LARGEST), ("bytes of text", seen.said, MOST)] {
@@ -46,8 +42,7 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     Ok(bounded(border::typed(&value)?))
 }
 
-/// A reply, unless it is the facts of a host that there cannot be; a failure in it names no host, and its remedy is one of the
-/// table.
+/// Refuses impossible facts of a host; a failure keeps no host, and only a remedy of the table.
 fn bounded(reply: FromAgent) -> FromAgent {
     match reply {
         FromAgent::Reply { id, outcome: Ok(Answer::Facts(facts)) } => {
@@ -85,20 +80,20 @@ fn of_case(account: &mut CaseAccount) {
     account.gpus = gpu_state::bounded(std::mem::take(&mut account.gpus));
 }
 
-/// A failure as an agent may tell it. Whose failure it is the controller knows; an agent could only name others.
+/// A failure reported by an agent. The controller knows the host; an agent could only name others.
 fn of_agent(failure: Failure) -> Failure {
     let remedy = failure.remedy.filter(|remedy| known(remedy));
     Failure { host: None, peer: None, remedy, ..failure }
 }
 
-/// Whether a remedy is one of the table and fills in no more than one of ours does: its words are made from that. What is to be
-/// run on this machine is not for an agent to say, which chooses the values.
+/// Whether a remedy is one of the table with no more values than ours: its words are made from that. An agent must not choose commands for
+/// this machine.
 fn known(remedy: &Remedy) -> bool {
     let ours = |entry: &Entry| entry.commands.iter().all(|command| command.on == Place::Host);
     Entry::find(&remedy.id).is_some_and(ours) && remedy.values.len() <= remedy::VALUES
 }
 
-/// The failure of the request that a reply answers, in place of what it says.
+/// The failure of the request that a reply answers, in place of its content.
 fn refused(bytes: &[u8], cause: String, remedy: Entry) -> std::io::Result<FromAgent> {
     let value: Value = frame::decode(bytes)?;
     let id = value.pointer("/Reply/id").and_then(Value::as_u64);
@@ -107,7 +102,7 @@ fn refused(bytes: &[u8], cause: String, remedy: Entry) -> std::io::Result<FromAg
     Ok(FromAgent::Reply { id, outcome: Err(failure) })
 }
 
-/// A text that can be printed, and is no longer than a person would read.
+/// A printable text of readable length.
 fn harmless(said: &str) -> String {
     if said.len() <= LONGEST {
         return text::printable(said);
@@ -179,7 +174,7 @@ mod tests {
         assert_eq!(sent(id, remedy::VALUES + 1), None);
         assert_eq!(sent("made-up", 0), None);
         assert_eq!(sent(remedy::ACCEPT_HOST_KEY.id, 0), None, "its command is for this machine");
-        // What it fills in is made harmless as every text is.
+        // Its values are made harmless like every text.
         let failure = failed("no").remedy(remedy::MTU.with([("interface", "eth1\x1b[31m")]));
         let FromAgent::Reply { outcome: Err(failure), .. } = admit(&reply(Err(failure))).unwrap() else {
             panic!("another reply");
@@ -243,7 +238,7 @@ mod tests {
         };
         assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Internal));
         assert!(failure.cause.contains("Clock.realtime` is 18446744073709551615"), "{failure}");
-        // Clocks that count from 1970 and counters of the kernel are no such numbers.
+        // Clocks since 1970 and counters of the kernel are allowed.
         assert!(matches!(admit(&clock(Nanoseconds(1 << 61))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
         let counters = Answer::Counters([("rx".to_owned(), u64::MAX)].into());
         assert!(matches!(admit(&reply(Ok(counters))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));

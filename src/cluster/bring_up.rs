@@ -1,4 +1,4 @@
-//! All hosts at once: a limit of tries under way, a time for each try, further tries with jitter.
+//! Brings all hosts up: limited parallel tries, a time for each try, retries with jitter.
 
 use std::{
     future::Future,
@@ -20,9 +20,9 @@ use tokio::{
 
 use super::{Agent, AgentBinary, BringUp, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
 
-/// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
-/// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
-/// host's name in the plan. Dropping the receiver ends all tries; agents already handed out live on.
+/// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries` retries after passing
+/// trouble. Sends each host's result with its name in the plan when it is ready. Dropping the receiver ends all tries; returned agents stay
+/// alive.
 ///
 /// Must be called inside a tokio runtime.
 pub fn bring_up(
@@ -35,7 +35,7 @@ pub fn bring_up(
     bring_up_asking(launch, hosts, run_id, binary, log, Vec::new())
 }
 
-/// [`bring_up`], with requests that follow the greeting at once: [`Agent::first`] has them.
+/// [`bring_up`], with requests sent right after the greeting: [`Agent::first`] has them.
 pub(crate) fn bring_up_asking(
     launch: Launch,
     hosts: Vec<Host>,
@@ -67,8 +67,8 @@ pub(crate) fn bring_up_asking(
     })
 }
 
-/// Raises the limit of open files if this many hosts need it: three pipes and a socket or a process handle for each,
-/// twice that for those that are being brought up, and a hundred for everything else.
+/// Raises the limit of open files if needed: three pipes and a socket or a process handle per host, twice that for hosts being brought up,
+/// and a hundred for everything else.
 fn allow_files(hosts: usize, in_flight: usize, log: &LogSink) {
     let needed = 4 * hosts + 4 * in_flight.min(hosts) + 100;
     let needed = u64::try_from(needed).unwrap_or(u64::MAX);
@@ -76,7 +76,7 @@ fn allow_files(hosts: usize, in_flight: usize, log: &LogSink) {
     if allowed >= needed {
         return;
     }
-    // Never lowers it; answers what the hard limit allowed.
+    // Never lowers it; returns what the hard limit allowed.
     let allowed = rlimit::increase_nofile_limit(needed).unwrap_or(allowed);
     if allowed < needed {
         let line = format!("{hosts} hosts need about {needed} open files, {allowed} are allowed: raise `ulimit -Hn`");
@@ -97,7 +97,7 @@ where
     F: Fn(Arc<Host>, Progress) -> T + Send + Sync + 'static,
     T: Future<Output = Result<Agent, Trouble>> + Send + 'static,
 {
-    // One place per host: no task waits for a slow reader while it holds its turn.
+    // One slot per host: no task waits for a slow reader while it holds its turn.
     let (results, receiver) = mpsc::channel(hosts.len().max(1));
     let turns = Arc::new(Semaphore::new(terms.in_flight.max(1)));
     let open = Arc::new(open);
@@ -111,7 +111,7 @@ where
                 () = results.closed() => return,
             };
             let result = result.map_err(|trouble| trouble.at(&host.name));
-            // A receiver dropped in this moment wants no agent; dropping it ends it.
+            // If the receiver is gone, dropping the agent ends it.
             let _ = results.send((host.name.clone(), result)).await;
         });
     }
@@ -128,7 +128,7 @@ where
     loop {
         let progress = Progress::new();
         let outcome = {
-            // The semaphore is never closed; without a turn the try goes ahead all the same.
+            // The semaphore is never closed; without a turn the try proceeds anyway.
             let _turn = turns.acquire().await;
             match timeout(terms.timeout, open(Arc::clone(host), progress.clone())).await {
                 Ok(outcome) => outcome,
@@ -161,8 +161,8 @@ async fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
     })
 }
 
-/// Pause before try `tried + 1`: half a second doubled each time up to eight, times 0.5 to 1.5 by `chance`, so that
-/// hosts refused together (sshd's MaxStartups on a bastion) do not come back together.
+/// Pause before try `tried + 1`: half a second, doubled each time up to eight, times 0.5 to 1.5 by `chance`, so that hosts refused together
+/// (sshd's MaxStartups on a bastion) do not retry together.
 fn pause(tried: u32, chance: f64) -> Duration {
     let base = 0.5 * f64::from(1_u32 << (tried.saturating_sub(1)).min(4));
     Duration::from_secs_f64(base * (0.5 + chance))

@@ -1,4 +1,4 @@
-//! Child processes of this machine: agents beside the controller, and the programs by which launchers reach a host.
+//! Child processes of this machine: local agents, and the programs by which launchers reach a host.
 
 use std::{collections::BTreeMap, ffi::OsString, process::Stdio};
 
@@ -10,11 +10,11 @@ use tokio::process::Command;
 
 use super::{pipe::Pipe, trouble::Trouble};
 
-/// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches the
-/// controller alone, which then stops its agents cleanly.
+/// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches only the controller, which then
+/// stops its agents cleanly.
 ///
 /// # Errors
-/// The program cannot be started; `remedy` says what to do unless this machine is short of something.
+/// The program cannot be started; `remedy` is the advice unless this machine lacks resources.
 pub(super) fn child(
     words: &[String],
     env: &BTreeMap<String, String>,
@@ -24,9 +24,6 @@ pub(super) fn child(
 }
 
 /// [`child`], without these variables of this process's environment.
-///
-/// # Errors
-/// As [`child`].
 pub(super) fn child_without(
     words: &[String],
     env: &BTreeMap<String, String>,
@@ -45,7 +42,7 @@ pub(super) fn child_without(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        // Its group goes with it: see `Group`.
+        // Its group ends with it: see `Group`.
         .kill_on_drop(true)
         .spawn()
         .and_then(Pipe::of_child);

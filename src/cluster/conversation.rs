@@ -1,5 +1,5 @@
-//! Requests and replies over one pipe: numbering, matching, and what every waiting request is told when it breaks.
-//! Failures here do not name the host yet: [`super::Agent`] does.
+//! Requests and replies over one pipe: numbering, matching, and failing pending requests when it breaks. Failures here do not name the host
+//! yet: [`super::Agent`] does.
 
 use std::{
     borrow::Borrow,
@@ -29,7 +29,7 @@ use super::{
     pipe::Sink,
 };
 
-/// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
+/// How long a request waits for the reason of a broken conversation: longer than it takes to find one.
 const REASON: Duration = Duration::from_secs(8);
 
 type Waiting = oneshot::Sender<Result<Answer, Failure>>;
@@ -37,7 +37,7 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     state: Mutex<ConversationState>,
-    /// When the last bytes came; `None` before the first reply.
+    /// Time of the last bytes; `None` before the first reply.
     heard: Mutex<Option<Instant>>,
     lost: watch::Sender<Option<Gone>>,
 }
@@ -48,7 +48,7 @@ struct ConversationState {
     waiting: HashMap<u64, Waiting>,
     /// Frames towards the writer; `None` once hung up.
     frames: Option<mpsc::UnboundedSender<Vec<u8>>>,
-    /// The goodbye that was said, and whether it was answered.
+    /// The id of the goodbye, and whether it was answered.
     goodbye: Option<u64>,
     has_parted: bool,
 }
@@ -67,12 +67,11 @@ impl Conversation {
         (Self { state: Mutex::new(state), heard: Mutex::default(), lost: watch::Sender::new(None) }, to_write)
     }
 
-    /// Sends one request and waits for its answer, at most `limit`.
     pub(super) async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         Sent::new(self, ask).within(limit).await
     }
 
-    /// Numbers a request, notes that somebody waits for it, and hands it to the writer.
+    /// Numbers a request, registers its waiter, and passes it to the writer.
     fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
         let mut state = self.state.lock();
         let id = state.next;
@@ -94,7 +93,7 @@ impl Conversation {
         Ok((id, answer))
     }
 
-    /// Closes the way to the agent: its standard input ends as soon as what was posted is written.
+    /// Closes the way to the agent: its standard input ends after all posted frames.
     pub(super) fn hang_up(&self) {
         self.state.lock().frames = None;
     }
@@ -105,24 +104,23 @@ impl Conversation {
         let mut state = self.state.lock();
         state.frames = None;
         for (_, waiting) in state.waiting.drain() {
-            // Whoever stopped waiting in this moment does not need it.
+            // A waiter that stopped at this moment does not need it.
             let _ = waiting.send(Err(failure.clone()));
         }
     }
 
-    /// Whether the agent answered the goodbye: then its end is what was asked for.
+    /// Whether the agent answered the goodbye: then its end was requested.
     pub(super) fn has_parted(&self) -> bool {
         self.state.lock().has_parted
     }
 
-    /// Why the conversation ended, once it has.
     pub(super) fn lost(&self) -> Option<Failure> {
         self.lost.borrow().as_ref().map(explain::lost)
     }
 
     pub(super) async fn gone(&self) -> Gone {
         let mut lost = self.lost.subscribe();
-        // The sender lives in `self`, so the wait cannot be cut short.
+        // The sender lives in `self`, so the wait cannot be interrupted.
         let gone = lost.wait_for(Option::is_some).await;
         gone.ok().and_then(|gone| gone.clone()).unwrap_or_default()
     }
@@ -135,16 +133,16 @@ impl Conversation {
             return Err(Why::Unasked(id));
         }
         state.has_parted |= state.goodbye == Some(id) && outcome.is_ok();
-        // A reply to a request whose time ran out finds nobody.
+        // The request may have timed out.
         if let Some(waiting) = state.waiting.remove(&id) {
             let _ = waiting.send(outcome);
         }
         Ok(())
     }
 
-    /// Resolves when the agent left two questions in a row unanswered, each for a third of `limit`, after it had been quiet for a
-    /// third. It is asked the time, which it answers whatever it is doing. Time alone says nothing: a controller that was stopped for
-    /// a minute has heard nobody in it. Begins with the agent's first reply: before that the time of the try is the limit.
+    /// Resolves when the agent left two questions in a row unanswered, each for a third of `limit`, after a third of silence. The question
+    /// is the time, which it always answers. Elapsed time alone is not enough: a stopped controller receives nothing either. Begins with
+    /// the agent's first reply: before that the time of the try is the limit.
     pub(super) async fn silent(&self, limit: Duration) -> Why {
         let step = limit / 3;
         let mut missed = 0;
@@ -189,7 +187,7 @@ impl Conversation {
     }
 }
 
-/// A stream that notes when bytes come: a large answer over a slow way is no silence.
+/// A stream that notes when bytes arrive: a large answer over a slow way is not silence.
 struct Noticed<'a, R> {
     from: &'a mut R,
     heard: &'a Mutex<Option<Instant>>,
@@ -216,7 +214,7 @@ fn closed() -> Failure {
     Failure::new(Stage::Converse, Kind::Aborted, "the conversation was closed")
 }
 
-/// A request that was sent. Dropping it gives the answer up, not the request.
+/// A pending request. Dropping it abandons the answer, not the request.
 pub(super) struct Sent<C: Borrow<Conversation>> {
     conversation: C,
     name: String,
@@ -230,11 +228,11 @@ impl<C: Borrow<Conversation>> Sent<C> {
         Self { conversation, name, posted }
     }
 
-    /// Its answer, however long that takes. The wait may be given up and begun again until it has ended once.
+    /// The answer, however long it takes. Cancel-safe until it has completed once.
     pub(super) async fn answer(&mut self) -> Result<Answer, Failure> {
         let conversation = self.conversation.borrow();
         match &mut self.posted {
-            // The way to the agent has ended and why is being found out: whoever asks now is told the reason too.
+            // The way to the agent has ended and the reason is being determined: new requests get it too.
             Err(failure) if failure.kind != Kind::Internal && conversation.lost().is_none() => {
                 let gone = tokio::time::timeout(REASON, conversation.gone()).await;
                 Err(gone.map_or_else(|_| failure.clone(), |gone| explain::lost(&gone)))
@@ -244,7 +242,6 @@ impl<C: Borrow<Conversation>> Sent<C> {
         }
     }
 
-    /// Its answer, at most `limit` from now.
     pub(super) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
         let posted = self.posted.as_ref().map(drop).map_err(Failure::clone);
         match tokio::time::timeout(limit, self.answer()).await {
@@ -313,7 +310,7 @@ pub(crate) async fn skip_to_magic(from: &mut (impl AsyncRead + Unpin), mut noise
             Ok(_) => {}
         }
         seen.push(byte[0]);
-        // The first byte of the magic line occurs in it only once, so a mismatch restarts at nothing or at one.
+        // The first byte of the magic line occurs in it only once, so a mismatch restarts at 0 or 1.
         matched = match byte[0] {
             b if b == frame::MAGIC[matched] => matched + 1,
             b if b == frame::MAGIC[0] => 1,
@@ -370,7 +367,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_asks_while_the_reason_is_being_found_is_told_the_reason() {
-        // When an agent dies, either may come first: its writer ends, or the way to it is closed.
+        // When an agent dies, either may happen first: its writer ends, or the way to it is closed.
         for closed in [false, true] {
             let (conversation, to_write) = Conversation::new();
             let _to_write = closed.then_some(to_write);
@@ -413,7 +410,7 @@ mod tests {
             () = answering => panic!("nobody hung up"),
             () = tokio::time::sleep(3 * limit) => {}
         }
-        // Nobody answers any more.
+        // The agent has stopped answering.
         let silent = tokio::time::timeout(10 * limit, conversation.silent(limit)).await;
         assert_eq!(silent.unwrap(), Why::Silent(limit));
     }
@@ -436,7 +433,6 @@ mod tests {
             why = conversation.read(&mut from) => panic!("it ended: {why:?}"),
             () = arriving => {}
         }
-        // Then nothing more comes of it.
         let silent = async {
             tokio::select! {
                 why = conversation.silent(limit) => why,

@@ -1,5 +1,5 @@
-//! The agent's file on a host: looked for, sent if it is not there, started, taken away. Works over every launcher
-//! that reaches another file system; [`super::script`] says which files there are and why.
+//! The agent's file on a host: found or sent, started, removed. Works over every launcher that reaches another file system;
+//! [`super::script`] describes the files.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ use super::{
     trouble::Trouble,
 };
 
-/// Time for what is left on a host when its agent is closed.
+/// Time to clear up a host when its agent is closed.
 const CLEARANCE: Duration = Duration::from_secs(10);
 /// Time for an agent to notice that its standard input ended.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -49,19 +49,19 @@ struct Traces {
     keep: bool,
 }
 
-/// What the script on the host told beside the agent's words.
+/// What the script on the host reported between the agent's lines.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// The agent's process number, before any greeting; 0 until then.
     agent: AtomicU32,
-    /// The process in the name of the agent's file; 0 until it is known.
+    /// The process in the name of the agent's file; 0 until known.
     keeper: AtomicU32,
-    /// Whether the script itself has taken the agent's file away.
+    /// Whether the script itself has removed the agent's file.
     is_cleared: AtomicBool,
 }
 
 impl Told {
-    /// Takes a line of standard error, if it is one of the script's.
+    /// Consumes a line of standard error if it is the script's.
     pub(crate) fn takes(&self, line: &str) -> bool {
         let Some(aside) = script::aside(line) else { return false };
         match aside {
@@ -80,24 +80,24 @@ impl Deployed {
         Self(Some(Traces { way, hash: image.hash.clone(), directory, told: Arc::default(), keep }))
     }
 
-    /// Where lines of standard error go that are the script's.
+    /// Receives the script's lines of standard error.
     pub(crate) fn told(&self) -> Arc<Told> {
         self.0.as_ref().map(|traces| Arc::clone(&traces.told)).unwrap_or_default()
     }
 
-    /// Ends an agent on its host that did not end when it was asked to.
+    /// Ends an agent on its host that did not end when asked.
     pub(crate) async fn end(&self, pid: u32) {
         if let Some(traces) = &self.0 {
             traces.end(pid).await;
         }
     }
 
-    /// Whether an agent may go on after the streams to it are cut.
+    /// Whether an agent may continue after its streams are cut.
     pub(crate) fn may_outlive(&self) -> bool {
         self.0.as_ref().is_some_and(|traces| traces.way.may_outlive())
     }
 
-    /// Takes the agent's file away, unless it is to stay or its host has done so, and lets the host go. The agent has ended.
+    /// Removes the agent's file, unless it is to stay or already removed, and releases the host. The agent has ended.
     pub(crate) async fn clear(mut self) {
         if let Some(traces) = self.0.take() {
             traces.clear().await;
@@ -121,7 +121,7 @@ impl Drop for Deployed {
     }
 }
 
-/// How many hosts are being cleared up in the background.
+/// Number of hosts being cleared up in the background.
 static CLEARING: AtomicUsize = AtomicUsize::new(0);
 
 struct Clearing;
@@ -139,8 +139,8 @@ impl Drop for Clearing {
     }
 }
 
-/// Waits until the hosts of tries that were given up are cleared up, at most `limit`: an agent that never greeted is ended, its
-/// file is taken away. What is cut off here the next run on the host sweeps.
+/// Waits, at most `limit`, until the hosts of abandoned tries are cleared up: agents that never greeted are ended, their files removed. The
+/// next run on the host sweeps the rest.
 pub async fn cleared(limit: Duration) {
     let _ = timeout(limit, async {
         while CLEARING.load(Ordering::SeqCst) > 0 {
@@ -170,11 +170,11 @@ impl Traces {
     }
 }
 
-/// Runs a script whose answer nobody needs; a host that does not answer in time is left alone.
+/// Runs a script whose answer is not needed; ignores a host that does not answer in time.
 async fn run_briefly(way: &dyn Connection, words: &[String]) {
     let _ = timeout(CLEARANCE, async {
         if let Ok(pipe) = way.start(words).await {
-            // Nobody asks why it ended as it did.
+            // The reason of its end is not needed.
             Pipe { way: Behind::default(), ..pipe }.run(b"").await;
         }
     })
@@ -200,18 +200,18 @@ pub(crate) async fn start(
     let (image, directory) = match place(&mut talk, launch, binary, progress).await {
         Ok(found) => found,
         Err(Refused::Known(trouble)) => return Err(trouble),
-        // How the script ended tells more.
+        // How the script ended is more informative.
         Err(Refused::Script(what)) => return Err(explain::script(&talk.over().await, &what, &*way)),
     };
     progress.to(Stage::Start, "starting the agent");
     let deployed = Deployed::new(way, image, directory, launch.keep_agent);
     let mut pipe = talk.agent();
-    // Where the script has ended already, the conversation tells why.
+    // If the script has already ended, the conversation reports why.
     let _ = pipe.stdin.write_all(env.as_bytes()).await;
     Ok((pipe, deployed))
 }
 
-/// The environment of every agent: what the plan writes, and what it takes from this process's own.
+/// The environment of every agent: from the plan, and from this process's own.
 fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = launch.env.clone();
     for name in &launch.send_env {
@@ -231,7 +231,7 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-/// The words of [`script::RAISE`] for a host, with so many bytes of environment.
+/// The words of [`script::RAISE`] for a host, with this many bytes of environment.
 fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize) -> Vec<String> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
@@ -240,13 +240,13 @@ fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize
     let images: Vec<String> = images.collect();
     let directory = launch.agent_dir.as_deref().unwrap_or_default();
     let (env, keep) = (env.to_string(), if launch.keep_agent { "keep" } else { "" });
-    // Nobody is there any more when the time of the try is over.
+    // The try is abandoned after this time.
     let limit = launch.timeout.as_secs().saturating_add(1).to_string();
     let arguments = ["two words", script::START, directory, &env, keep, &limit].into_iter();
     script::sh(script::RAISE, arguments.chain(images.iter().map(String::as_str)))
 }
 
-/// Why a script did not come to the agent's start.
+/// Why a script did not reach the agent's start.
 enum Refused {
     Known(Trouble),
     /// It ended, or is about to, while this was tried.
@@ -259,8 +259,8 @@ impl From<Trouble> for Refused {
     }
 }
 
-/// Follows the script until the agent lies where it is to run, and sends it if it must be. Returns the agent for the host, and its
-/// directory there; `None` where it runs in place.
+/// Follows the script until the agent's file is in place, and sends it if needed. Returns the agent for the host, and its directory there;
+/// `None` where it runs in place.
 async fn place<'b>(
     talk: &mut Talk,
     launch: &Launch,
@@ -310,7 +310,7 @@ async fn place<'b>(
     }
 }
 
-/// The agent for what the host's `uname -m` says.
+/// The agent for the host's `uname -m`.
 fn image_for<'b>(machine: &str, binary: &'b AgentBinary) -> Result<&'b Arc<Image>, Trouble> {
     if machine.trim().is_empty() {
         let cause = "the host's `uname -m` says nothing";

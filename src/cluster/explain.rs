@@ -1,4 +1,4 @@
-//! Foreign words turned into a cause and a next step: how agents end, and why they do not start.
+//! Turns output of other programs into a cause and a next step: how agents end, and why they do not start.
 
 use railgauge_model::border::text;
 use railgauge_wire::{
@@ -29,7 +29,7 @@ pub(crate) fn lost(gone: &Gone) -> Failure {
     })
 }
 
-/// Whether the process was ended here because of what it wrote: its end then says nothing.
+/// Whether we ended the process because of its output: its exit status then means nothing.
 const fn is_ended_by_us(why: &Why) -> bool {
     matches!(why, Why::NotProtocol(_) | Why::OtherText(_) | Why::Unasked(_))
 }
@@ -51,7 +51,7 @@ fn told(what: &str, Gone { why, end, last, .. }: &Gone) -> String {
     cause
 }
 
-/// Why a started process is no agent. The first match counts.
+/// Why a started process is not an agent. The first match counts.
 const START: &[Sign] = &[
     lasting("version `glibc*not found", "", remedy::BUILD_FOR_OLDEST_GLIBC),
     // bash before 5.2, and bash since.
@@ -62,12 +62,12 @@ const START: &[Sign] = &[
     lasting("permission denied", "", remedy::AGENT_DIR_EXEC),
 ];
 
-/// The status with which a script of ours gives up what may go well another time (`EX_TEMPFAIL` of sysexits.h).
+/// The status with which a script of ours reports a passing problem (`EX_TEMPFAIL` of sysexits.h).
 const TAKEN: i32 = 75;
 /// The status of a shell for a program that it may not run.
 const REFUSED: i32 = 126;
-/// The status of a shell for a program that is not there. The script has read the agent's file just before, so what is missing is
-/// the loader that the file names (ELF's PT_INTERP; execve(2), ENOENT).
+/// The status of a shell for a missing program. The script has just read the agent's file, so the missing file is the loader named in it
+/// (ELF's PT_INTERP; execve(2), ENOENT).
 const MISSING: i32 = 127;
 
 /// The newest version of glibc that a loader missed: it names each as ``version `GLIBC_2.34' not found``.
@@ -80,7 +80,7 @@ fn missed_glibc(words: &str) -> Option<(u32, u32)> {
     versions.max()
 }
 
-/// What a remedy says of the host, in front of the words of its loader or shell.
+/// A remedy's sentence about the host, before the words of its loader or shell.
 fn in_words(remedy: Entry, last: &str) -> String {
     if remedy == remedy::USE_GLIBC_HOST {
         return "the host has no loader for the agent (it is a system without glibc, such as Alpine, or without the libraries \
@@ -95,8 +95,7 @@ fn in_words(remedy: Entry, last: &str) -> String {
     }
 }
 
-/// The failure of an agent that never greeted, with a next step where the words of the host's loader or shell, or what came in
-/// place of the greeting, are known.
+/// The failure of an agent that never greeted, with a next step where the output is known.
 pub(crate) fn start(gone: &Gone) -> Trouble {
     let cause = told("the agent did not start", gone);
     if let Some(known) = &gone.known {
@@ -132,8 +131,8 @@ const SCRIPT: &[Sign] = &[
     lasting("permission denied|not a directory|mkdir: ", "", remedy::AGENT_DIR),
 ];
 
-/// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What to do depends on the
-/// way to the host: there is no sshd behind a command.
+/// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. The remedy depends on the way to the
+/// host: there is no sshd behind a command.
 pub(crate) fn script(output: &Output, what: &str, way: &dyn Connection) -> Trouble {
     let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(text::line).collect();
     let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
@@ -257,7 +256,7 @@ mod tests {
         assert_eq!(remedy(&foreign.failure), "rebuild-both");
     }
 
-    /// A script of ours that says what is wrong ends with status 0, and so does a client whose stream was cut.
+    /// A script of ours that reports an error ends with status 0, and so does a client whose stream was cut.
     #[tokio::test]
     async fn a_full_disk_in_a_container_is_lasting_and_a_stream_that_was_cut_is_not() {
         use railgauge_model::plan::model::{Host, Kubectl, Launch, Launcher};

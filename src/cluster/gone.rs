@@ -11,13 +11,13 @@ pub(crate) enum Why {
     ClosedEarly,
     /// Its output could not be read before its greeting; the system's words.
     BrokeEarly(String),
-    /// So many bytes of something else came before its greeting.
+    /// This many bytes of something else came before its greeting.
     OtherText(usize),
-    /// It sent bytes that are no reply; why not.
+    /// It sent bytes that are not a reply; why not.
     NotProtocol(String),
     /// It answered a request that was never sent.
     Unasked(u64),
-    /// It answered nothing for so long, though it was asked.
+    /// It did not answer for this long, though it was asked.
     Silent(Duration),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Why {
 pub(crate) struct Gone {
     pub why: Why,
     pub end: Option<ProcessEnd>,
-    /// The last lines it wrote beside its replies.
+    /// The last lines it wrote on standard error.
     pub last: String,
     pub known: Option<Box<Trouble>>,
 }

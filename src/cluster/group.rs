@@ -1,4 +1,4 @@
-//! Process groups of children: no process of a try that was given up stays, nor one of a controller that ends at once.
+//! Process groups of children: abandoned tries, and a controller that ends at once, leave no process.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 
-/// Leaders of all groups whose first process was not waited for yet. Their numbers can belong to nobody else until then.
+/// Leaders of all groups whose first process was not awaited yet. Their numbers cannot be reused until then.
 static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// The process group that a child leads. Dropped before [`Group::over`] it is killed.
+/// The process group that a child leads. Killed if dropped before [`Group::over`].
 pub(super) struct Group(Option<Pid>);
 
 impl Group {
-    /// The group of a child that was started with a group of its own.
+    /// The child must have been started with a group of its own.
     pub(super) fn of(child: &Child) -> Self {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(leader) = leader {
@@ -29,7 +29,7 @@ impl Group {
         }
     }
 
-    /// Its first process was waited for: the number may belong to somebody else from now on.
+    /// Its first process was awaited: the number may be reused from now on.
     pub(super) fn over(mut self) {
         self.forget();
     }
@@ -48,7 +48,7 @@ impl Drop for Group {
     }
 }
 
-/// Kills all process groups that were started and not waited for: for a controller that ends at once.
+/// Kills all process groups that were started and not awaited: for a controller that ends at once.
 pub fn end_all() {
     for leader in LIVE.lock().iter().copied().filter_map(Pid::from_raw) {
         let _ = kill_process_group(leader, Signal::KILL);

@@ -1,4 +1,4 @@
-//! Where the words of remote processes go, line by line.
+//! Receives the output of remote processes, line by line.
 
 use std::{collections::VecDeque, fmt, sync::Arc};
 
@@ -6,16 +6,14 @@ use parking_lot::Mutex;
 use railgauge_model::border::text;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-/// Receives what agents and the programs that start them write beside the conversation: `(host, line)`.
+/// Receives what agents and the programs that start them write outside the conversation: `(host, line)`.
 #[derive(Clone)]
 pub struct LogSink(Arc<Take>);
 
-/// What a sink does with a host's name and one line.
 type Take = dyn Fn(&str, &str) + Send + Sync;
 
 impl LogSink {
-    /// A sink that calls `take` with the host's name and one line, without its end. It is called from asynchronous
-    /// tasks and must not block.
+    /// `take` gets the host's name and one line without its end. It runs in asynchronous tasks and must not block.
     pub fn new(take: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(take))
     }
@@ -35,11 +33,11 @@ impl fmt::Debug for LogSink {
     }
 }
 
-/// Longest line passed on, in bytes; longer ones are cut into several.
+/// Longest line passed on, in bytes; longer ones are split.
 const LONGEST: u64 = 4096;
 const LAST: usize = 6;
 
-/// The last lines of one process, for the failure that tells of its end.
+/// The last lines of one process, for the failure about its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
 
@@ -55,13 +53,12 @@ impl LastWords {
         lines.push_back(line.to_owned());
     }
 
-    /// The remembered lines, oldest first, as one text.
     pub(super) fn text(&self) -> String {
         self.0.lock().iter().map(String::as_str).collect::<Vec<_>>().join(" / ")
     }
 }
 
-/// Passes every line of `from` to the sink and remembers the last ones, but for those that `ours` takes. Ends with the stream.
+/// Passes every line of `from` to the sink and remembers the last ones, except those that `ours` consumes. Ends with the stream.
 pub(crate) async fn drain(
     from: impl AsyncRead + Unpin,
     host: &str,

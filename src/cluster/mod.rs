@@ -6,16 +6,16 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`raise()`] | all hosts at once: a limit, time for a try, further tries with jitter |
+//! | [`raise()`] | all hosts at once: a limit, time for a try, retries with jitter |
 //! | `launcher` | the ways to start a process on a host, one file each |
-//! | `deploy`, `script`, `talk` | the agent's file on a host: looked for, sent, started, taken away, in one login |
+//! | `deploy`, `script`, `talk` | the agent's file on a host: found, sent, started, removed, in one login |
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
-//! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
+//! | [`Agent`] | a running agent: requests, answers, and the reason of its end |
 //! | `revoked` | an allocation that ended, and all hosts with it |
 //! | `gone` | how a conversation ended: the stream, the process, the last words |
 //! | `explain`, `sign` | known words of loaders, shells and launchers, turned into a cause and a next step |
-//! | `child`, `template` | processes of this machine, and commands with places for what the plan says of a host |
-//! | [`LogSink`] | where the words of remote processes go, line by line |
+//! | `child`, `template` | processes of this machine, and commands with placeholders for a host |
+//! | [`LogSink`] | the output of remote processes, line by line |
 //!
 //! What stays on hosts in which case is written in `docs/launchers.md`.
 

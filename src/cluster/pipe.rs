@@ -9,42 +9,38 @@ use tokio::{
     sync::oneshot,
 };
 
-/// Bytes towards a process.
 pub(crate) type Sink = Box<dyn AsyncWrite + Send + Unpin>;
-/// Bytes from a process.
 pub(crate) type Source = Box<dyn AsyncRead + Send + Unpin>;
 
 pub(crate) struct Pipe {
-    /// Its standard input; closing it asks an agent to end.
+    /// Closing it asks an agent to end.
     pub stdin: Sink,
     pub stdout: Source,
-    /// Its standard error.
     pub stderr: Source,
     pub end: Pin<Box<dyn Future<Output = ProcessEnd> + Send>>,
-    /// Ends it by force, where that is possible from here.
+    /// Kills it, where that is possible from here.
     pub kill: Option<oneshot::Sender<()>>,
     pub way: Behind,
 }
 
-/// What a launcher knows of a process that its streams do not tell.
+/// A launcher's knowledge of a process beyond its streams.
 #[derive(Default)]
 pub(crate) struct Behind {
-    /// Longest time without a byte from an agent that is asked; `None` where the way notices by itself that the host is gone.
+    /// Longest silence of an agent that is asked; `None` where the way itself detects a lost host.
     pub silence: Option<Duration>,
-    /// Finds out why the process ended, or why nothing comes from it.
     pub explain: Option<Explain>,
 }
 
-/// Asks somebody who knows more why a process ended, or is silent (`None`), with its last words. Nothing where that is all.
+/// Finds out why a process ended, or is silent (`None`), given its last words.
 pub(crate) type Explain =
     Box<dyn FnOnce(Option<ProcessEnd>, String) -> Pin<Box<dyn Future<Output = Option<Trouble>> + Send>> + Send>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
     Code(i32),
-    /// By a signal; its number where the launcher tells it.
+    /// By a signal; its number if known.
     Signal(Option<i32>),
-    /// Not known: the way to the host broke first; why, if known.
+    /// Unknown: the way to the host broke first; why, if known.
     Unknown(String),
 }
 
@@ -72,10 +68,9 @@ impl fmt::Display for ProcessEnd {
 
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Its standard error, as far as it was kept.
     pub stderr: Vec<u8>,
     pub end: ProcessEnd,
-    /// What its launcher found out about an end that is no success.
+    /// What its launcher found out about a failure.
     pub known: Option<Trouble>,
 }
 
@@ -93,9 +88,8 @@ impl Pipe {
         let end = async move {
             let status = tokio::select! {
                 status = child.wait() => status,
-                // A dropped sender means that nobody will ask any more: then only the process decides.
+                // After a dropped sender only the process decides.
                 Ok(()) = killed => {
-                    // It may have ended in this moment; `wait` tells.
                     group.kill();
                     child.wait().await
                 }
@@ -140,7 +134,7 @@ impl Pipe {
 
 async fn keep(from: &mut Source, kept: &mut Vec<u8>) {
     let room = KEPT.saturating_sub(kept.len() as u64);
-    // A stream that breaks off is as short as it is; the process's end tells the rest.
+    // The end of the process explains a broken stream.
     let _ = from.take(room).read_to_end(kept).await;
     let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
 }

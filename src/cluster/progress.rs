@@ -1,4 +1,4 @@
-//! Where a try to bring a host up is, for the failure that tells that its time ran out.
+//! The stage of a try to bring a host up, for the failure on timeout.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use railgauge_wire::failure::Stage;
 
 use super::{launcher::Pending, trouble::Trouble};
 
-/// The stage of a try and what is done in it. Clones share it.
+/// The stage of a try and its current action. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Progress(Arc<Mutex<Now>>);
 
@@ -24,7 +24,6 @@ impl fmt::Debug for Progress {
 }
 
 impl Progress {
-    /// A try that begins.
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(Now { stage: Stage::Connect, doing: "connecting", late: None })))
     }
@@ -39,12 +38,10 @@ impl Progress {
         (now.stage, now.doing)
     }
 
-    /// Notes whom to ask once the try's time is over.
     pub(super) fn when_late(&self, ask: Pending<'static, Option<Trouble>>) {
         self.0.lock().late = Some(ask);
     }
 
-    /// What the launcher knows of a try whose time is over.
     pub(super) async fn why_late(&self) -> Option<Trouble> {
         let ask = self.0.lock().late.take();
         match ask {

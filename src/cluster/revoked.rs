@@ -1,13 +1,13 @@
-//! An allocation that has ended: all hosts go with it, and the run with them.
+//! The end of an allocation, which ends all hosts and the run.
 
 use std::sync::LazyLock;
 
 use tokio::sync::watch;
 
-/// Why the allocation that this process runs in has ended. A process runs in one at most.
+/// Why the allocation of this process has ended. A process runs in at most one.
 static REVOKED: LazyLock<watch::Sender<Option<String>>> = LazyLock::new(|| watch::Sender::new(None));
 
-/// Notes that it has ended. The first reason stays.
+/// The first reason stays.
 pub(super) fn revoke(why: &str) {
     REVOKED.send_if_modified(|known| {
         let first = known.is_none();
@@ -18,7 +18,7 @@ pub(super) fn revoke(why: &str) {
     });
 }
 
-/// Resolves with the reason when the allocation that this process runs in has ended.
+/// Resolves with the reason when the allocation has ended.
 pub async fn revoked() -> String {
     let mut known = REVOKED.subscribe();
     // The sender lives as long as the process, so the wait ends with a reason.

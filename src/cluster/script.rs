@@ -1,9 +1,9 @@
-//! What is run on hosts around the agent: small scripts for `sh -c`, with their values as arguments.
+//! Scripts on hosts around the agent, for `sh -c`, with their values as arguments.
 //!
-//! ssh hands a command to the login shell as one text, quoted for it. So the scripts are one line each and hold no
-//! single quote, no backslash and no exclamation mark: sh, bash, zsh, csh and fish then read the same. They need
-//! nothing but POSIX sh, the core utilities (or busybox) and `sha256sum`. Between a pod and its client the end of a stream may be
-//! lost: what is read before the agent runs is read by `timeout`, where the host has one, so that no script waits for ever.
+//! ssh hands a command to the login shell as one text, quoted for it. So the scripts are one line each and hold no single quote, no
+//! backslash and no exclamation mark: sh, bash, zsh, csh and fish then read the same. They need nothing but POSIX sh, the core utilities
+//! (or busybox) and `sha256sum`. Between a pod and its client the end of a stream may be lost: what is read before the agent runs is read
+//! by `timeout`, where the host has one, so that no script waits forever.
 //!
 //! Files in the agent's directory, all of them written by these scripts:
 //!
@@ -13,19 +13,19 @@
 //! | `use-HASH-NODE-PID` | a hard link (or copy) from which the agent runs that process PID of machine NODE waits for; a process in a PID namespace of its own is NAMESPACE.PID, by the number of the namespace |
 //! | `new-HASH-NODE-PID` | an upload under way |
 //!
-//! Every agent runs from a name of its own, so nothing that happens to `agent-HASH` (replaced by an equal one, removed
-//! by another run) touches a running agent, also where a home directory is shared by all hosts over NFS. PID is the shell of
-//! [`RAISE`], which takes the name away when its agent has ended. A name whose process is gone is swept by the next run on the
-//! same machine and in the same namespace; the last user of `agent-HASH` takes it along. Whether a process of another namespace
-//! lives cannot be seen (pods of one node that share a home): its name is swept when a day is over.
+//! Every agent runs from a name of its own, so nothing that happens to `agent-HASH` (replaced by an equal one, removed by another run)
+//! touches a running agent, also where a home directory is shared by all hosts over NFS. PID is the shell of [`RAISE`], which takes the
+//! name away when its agent has ended. A name whose process is gone is swept by the next run on the same machine and in the same namespace;
+//! the last user of `agent-HASH` takes it along. Whether a process of another namespace lives cannot be seen (pods of one node that share a
+//! home): its name is swept after a day.
 
 use std::collections::BTreeMap;
 
-/// First word of a line of a script's answer; other lines are a login shell's chatter.
+/// First word of a line of a script's answer; other lines are output of the login shell.
 pub(crate) const MARK: &str = "@railgauge ";
 
-/// Sets `$y` to what stands before process numbers in names: nothing in the first PID namespace of a machine (its number is
-/// `PROC_PID_INIT_INO` of Linux' proc_ns.h, 0xEFFFFFFC), or where the namespace is not told.
+/// Sets `$y` to the prefix of process numbers in names: empty in the first PID namespace of a machine (its number is `PROC_PID_INIT_INO` of
+/// Linux' proc_ns.h, 0xEFFFFFFC), or where the namespace is unknown.
 macro_rules! namespace {
     () => {
         "y=$(readlink /proc/self/ns/pid 2> /dev/null); y=${y#*:?}; y=${y%?}; \
@@ -33,9 +33,8 @@ macro_rules! namespace {
     };
 }
 
-/// Sweeps names of this machine (`$n`) whose process is gone or is process `$q`, and those of other PID namespaces than `$y` that
-/// nobody has linked for a day. The pattern also finds names of machine `gpu-1` for machine `gpu`; a hash has no dash, so what
-/// stands behind it is compared.
+/// Sweeps names of this machine (`$n`) whose process is gone or is process `$q`, and those of other PID namespaces than `$y` without a new
+/// link for a day. The pattern for machine `gpu` also matches `gpu-1`; a hash has no dash, so the rest after it is compared.
 macro_rules! sweep {
     () => {
         "for f in use-*-\"$n\"-* new-*-\"$n\"-*; do [ -e \"$f\" ] || continue; p=${f##*-}; \
@@ -46,18 +45,18 @@ macro_rules! sweep {
     };
 }
 
-/// Takes `agent-$h` away unless somebody still uses it.
+/// Removes `agent-$h` unless it is still used.
 macro_rules! last {
     () => {
         "set -- use-\"$h\"-*; [ -e \"$1\" ] || rm -f \"agent-$h\"; "
     };
 }
 
-/// Looks at a path and at all directories above it, and ends with a status other than 0 at the first one whose owner is neither
-/// root nor the user, or to which others may write: who can rename a directory above decides what is started below. A
-/// directory with the sticky bit (/tmp) lets nobody rename what is not his (sshd's StrictModes allows none); a group that is the
-/// user's own, with his name, is himself, as many systems have it with umask 002. `$last` judges the path itself, and says
-/// `exit 0` for a good one; an empty one has it judged like those above.
+/// Checks a path and all directories above it, and ends with a status other than 0 at the first one whose owner is neither root nor the
+/// user, or that others may write to: a user who can rename a directory above decides what is started below. In a directory with the sticky
+/// bit (/tmp) users can rename only their own files (sshd's StrictModes allows none); a group with the user's own name counts as the user,
+/// as many systems have it with umask 002. `$last` judges the path itself, and says `exit 0` for a good one; if empty, the path is judged
+/// like those above.
 macro_rules! trusted {
     ($path:literal, $last:literal, $bad:literal) => {
         concat!(
@@ -83,28 +82,27 @@ macro_rules! trusted {
     };
 }
 
-/// Brings the agent up in one login: looks at the host, takes the agent from standard input if it is not there, starts it, waits for
-/// its end, and takes its file away. Arguments: `two words`, [`START`], the agent's directory or nothing, how many bytes of
-/// environment [`START`] reads, `keep` if the file is to stay, for how many seconds at most each of the agent and its environment is
-/// waited for, then `MACHINE=HASH=FILE` for every agent there is; FILE, if not empty, is tried in place first, if it and the
-/// directories above belong to root or the user and nobody else may write to them.
+/// Brings the agent up in one login: checks the host, reads the agent from standard input if it is missing, starts it, waits for its end,
+/// and removes its file. Arguments: `two words`, [`START`], the agent's directory or nothing, how many bytes of environment [`START`]
+/// reads, `keep` if the file is to stay, the most seconds to wait for each of the agent and its environment, then `MACHINE=HASH=FILE` for
+/// every agent available; FILE, if not empty, is tried in place first, if it and the directories above belong to root or the user and no
+/// others may write to them.
 ///
-/// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `above D MODE UID` |
-/// `directory D` · `have` or `missing gzip` or `missing` ([`upload`] is read then, of a gzip file if `gzip` can unpack it here) ·
-/// `stored` · `have` | `short` | `differs BYTES`. After
-/// `in-place` and `have` the streams are the agent's. What is started is what was looked at: the hash is that of the very file.
-/// Ends as the agent did; a signal that ended the agent ends the script too. Tells on standard error when all is taken away.
+/// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `above D MODE UID` | `directory D` · `have`
+/// or `missing gzip` or `missing` ([`upload`] is read then, of a gzip file if `gzip` can unpack it here) · `stored` · `have` | `short` |
+/// `differs BYTES`. After `in-place` and `have` the streams are the agent's. The hash is that of the very file that is started. Ends as the
+/// agent did; a signal that ended the agent ends the script too. Reports on standard error when everything is removed.
 pub(crate) const RAISE: &str = concat!(
     "[ \"$1\" = \"two words\" ] || { echo \"@railgauge mangled\"; exit 0; }; ",
     "b=$2; d=$3; e=$4; k=$5; l=$6; shift 6; x=$(uname -nm); n=${x%% *}; x=${x##* }; w=$(pwd); c=$(umask); q=; h=; ",
     namespace!(),
-    // Old ones of busybox take the seconds otherwise, and small images have none.
+    // Old ones of busybox have another syntax for seconds, and small images have none.
     "j=; timeout \"$l\" true > /dev/null 2>&1 && j=\"timeout $l\"; ",
     "echo \"@railgauge machine $x\"; ",
     "for a in \"$@\"; do case $a in \"$x\"=*) h=${a#*=}; f=${h#*=}; h=${h%%=*};; esac; done; ",
     "[ -n \"$h\" ] || exit 0; ",
     "if [ -n \"$f\" ] && [ -f \"$f\" ] && [ -x \"$f\" ] && s=$(sha256sum < \"$f\") && [ \"${s%% *}\" = \"$h\" ] ",
-    // Where others may exchange the file between the look and the start, the agent is sent.
+    // Where others may exchange the file between the check and the start, the agent is sent.
     "&& ( cd \"${f%/*}\" || exit 1; ",
     trusted!("$(pwd -P)/${f##*/}", "", "exit 1"),
     " ); then echo \"@railgauge in-place\"; exec sh -c \"$b\" railgauge \"$f\" \"$e\" \"$w\" \"$c\" \"$j\"; fi; ",
@@ -123,38 +121,38 @@ pub(crate) const RAISE: &str = concat!(
     "[ -f \"agent-$h\" ] && { ln \"agent-$h\" \"$u\" 2>/dev/null || cp -p \"agent-$h\" \"$u\" 2>/dev/null; } ",
     "&& s=$(sha256sum < \"$u\") && [ \"${s%% *}\" = \"$h\" ] || { ",
     "rm -f \"$u\"; g=cat; m=missing; command -v gzip > /dev/null && { g=\"gzip -dc\"; m=\"missing gzip\"; }; ",
-    // head of busybox reads more than it is told to.
+    // head of busybox reads more than requested.
     "echo \"@railgauge $m\"; z=$($j dd bs=1 count=12 2> /dev/null); ",
-    // cat tells of a full disk; head of busybox calls that an I/O error.
+    // cat reports a full disk; head of busybox calls that an I/O error.
     "$j head -c ${z:-0} | $g | cat > \"$t\" || { rm -f \"$t\"; echo \"@railgauge short\"; exit 0; }; ",
     "s=$(sha256sum < \"$t\"); [ \"${s%% *}\" = \"$h\" ] || ",
     "{ set -- $(wc -c < \"$t\"); rm -f \"$t\"; echo \"@railgauge differs $1\"; exit 0; }; ",
     "chmod 700 \"$t\" && { ln \"$t\" \"$u\" 2>/dev/null || cp -p \"$t\" \"$u\"; } && mv -f \"$t\" \"agent-$h\" ",
     "|| { rm -f \"$t\" \"$u\"; exit 1; }; echo \"@railgauge stored\"; }; ",
     "echo \"@railgauge have\"; ",
-    // What a shell says of a child that a signal ended is no word of the agent.
+    // A shell's message about a killed child is not the agent's.
     "exec 4>&2 2>/dev/null; sh -c \"$b\" railgauge \"$d/$u\" \"$e\" \"$w\" \"$c\" \"$j\" 2>&4 4>&-; s=$?; exec 2>&4 4>&-; q=$y$$; ",
     sweep!(),
     "[ \"$k\" = keep ] || { ",
     last!(),
     "}; echo \"@railgauge cleared\" >&2; ",
     "[ \"$s\" -gt 128 ] && { ulimit -c 0; kill -\"$((s-128))\" $$; }; exit \"$s\"; ",
-    // A command that joins its words for a shell adds the arguments here: they must not be a syntax error there, so
-    // that the first line above is reached and says what is wrong.
+    // A command that joins its words for a shell adds the arguments here: they must not be a syntax error there, so that the first line
+    // above runs and reports the problem.
     ":"
 );
 
-/// What [`RAISE`] reads of an agent that is missing: how many bytes follow, as twelve characters, and the bytes.
+/// What [`RAISE`] reads of a missing agent: the number of bytes, as twelve characters, and the bytes.
 pub(crate) fn upload(bytes: &[u8]) -> Vec<u8> {
     let mut all = format!("{:>12}", bytes.len()).into_bytes();
     all.extend(bytes);
     all
 }
 
-/// Becomes the agent. Arguments: its file, how many bytes of [`environment`] come first on standard input (what stands on a
-/// command line everybody on the host can read), the directory to start in, the umask, and the words that bound how long they are
-/// waited for. Tells on standard error its process number, so that it can be ended if it never greets, and its parent's, which is in
-/// the name of its file. Ends with status 75 (EX_TEMPFAIL of sysexits.h) if the environment does not come whole.
+/// Becomes the agent. Arguments: its file, how many bytes of [`environment`] come first on standard input (command lines are readable to
+/// all users of the host), the directory to start in, the umask, and the words that limit the wait for them. Reports its process number on
+/// standard error, so that it can be ended if it never greets, and its parent's, which is in the name of its file. Ends with status 75
+/// (EX_TEMPFAIL of sysexits.h) if the environment is incomplete.
 pub(crate) const START: &str = concat!(
     "cd \"$3\" || cd /; umask \"$4\"; echo \"@railgauge pid $$ $PPID\" >&2; ",
     "if [ \"$2\" -gt 0 ]; then v=$($5 head -c \"$2\"); n=$(echo; echo .); n=${n%.}; ",
@@ -163,7 +161,7 @@ pub(crate) const START: &str = concat!(
     "exec \"$1\""
 );
 
-/// What [`START`] reads for these variables: lines `NAME=VALUE`, and a dot that tells that all came; nothing for none.
+/// What [`START`] reads for these variables: lines `NAME=VALUE`, and a final dot that marks completeness; empty for none.
 pub(crate) fn environment(variables: &BTreeMap<String, String>) -> String {
     let mut text: String = variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     if !text.is_empty() {
@@ -172,16 +170,16 @@ pub(crate) fn environment(variables: &BTreeMap<String, String>) -> String {
     text
 }
 
-/// What a script tells on standard error beside the words of others.
+/// A script's report on standard error, mixed with other output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aside {
     /// The agent's process, and the one that waits for it and is in the name of its file.
     Started { agent: u32, keeper: u32 },
-    /// The agent has ended, and its file is taken away.
+    /// The agent has ended, and its file is removed.
     Cleared,
 }
 
-/// What [`RAISE`] and [`START`] tell in a line of standard error.
+/// Parses a line of standard error by [`RAISE`] or [`START`].
 pub(crate) fn aside(line: &str) -> Option<Aside> {
     let mut words = line.strip_prefix(MARK)?.split(' ');
     match words.next()? {
@@ -194,12 +192,12 @@ pub(crate) fn aside(line: &str) -> Option<Aside> {
     }
 }
 
-/// Ends an agent that did not end when it was asked to, also if it is stopped. Arguments: its process number and its hash. A
-/// process that runs anything else is left alone: the number may be another's by now, or never have been the agent's.
+/// Ends an agent that did not end when asked, even if it is stopped. Arguments: its process number and its hash. A process that runs
+/// anything else is left alone: the number may have been reused, or never have been the agent's.
 pub(crate) const END: &str = "s=$(sha256sum < \"/proc/$1/exe\") && [ \"${s%% *}\" = \"$2\" ] && kill -KILL \"$1\"";
 
-/// Takes an agent's file away where [`RAISE`] could not. Arguments: directory, hash, the process in the name of the file, and
-/// `keep` if the file is to stay.
+/// Removes an agent's file where [`RAISE`] could not. Arguments: directory, hash, the process in the name of the file, and `keep` if the
+/// file is to stay.
 pub(crate) const CLEAR: &str = concat!(
     "cd \"$1\" || exit 1; n=$(uname -n); h=$2; k=$4; ",
     namespace!(),
@@ -209,14 +207,13 @@ pub(crate) const CLEAR: &str = concat!(
     last!(),
 );
 
-/// The words that run a script with its arguments.
 pub(crate) fn sh<'a>(script: &str, arguments: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut words: Vec<String> = ["sh", "-c", script, "railgauge"].map(str::to_owned).into();
     words.extend(arguments.into_iter().map(str::to_owned));
     words
 }
 
-/// What a line of a script's output answers, and the chatter in front of it; `None` for a line that is all chatter.
+/// The answer in a line of a script's output, and the text before it; `None` for a line without an answer.
 pub(crate) fn answer(line: &str) -> Option<(&str, &str)> {
     let (chatter, answer) = line.split_once(MARK)?;
     Some((chatter, answer.trim_end()))

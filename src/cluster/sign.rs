@@ -1,12 +1,10 @@
-//! Known words of loaders, shells and launchers' programs, each with what to do. They are not promised to stay: unknown ones are
-//! passed on as they are.
+//! Known texts of loaders, shells and launchers' programs, each with a remedy. They may change: unknown ones are passed on unchanged.
 
 use railgauge_wire::{failure::Kind, remedy::Entry};
 
 pub(crate) struct Sign {
-    /// Texts with `|` between them; a `*` is anything between two parts.
+    /// Alternatives separated by `|`; a `*` is anything between two parts.
     pub texts: &'static str,
-    /// The cause in words of ours, where the program's own do not say enough.
     pub cause: &'static str,
     pub kind: Kind,
     pub passing: bool,
@@ -17,19 +15,19 @@ pub(crate) const fn lasting(texts: &'static str, cause: &'static str, remedy: En
     Sign { texts, cause, kind: Kind::Configuration, passing: false, remedy }
 }
 
-/// Something that does not answer, and may another time.
+/// Something that does not answer now, but may later.
 pub(crate) const fn passing(texts: &'static str, cause: &'static str, remedy: Entry) -> Sign {
     Sign { texts, cause, kind: Kind::Lost, passing: true, remedy }
 }
 
-/// The first sign that fits one of these lines, ignoring case.
+/// The first sign that matches one of these lines, ignoring case.
 pub(crate) fn find<'s>(signs: &'s [Sign], lines: &[&str]) -> Option<&'s Sign> {
     let lines: Vec<String> = lines.iter().map(|line| line.to_lowercase()).collect();
     let is_in = |text: &str| lines.iter().any(|line| text.split('*').all(|part| line.contains(part)));
     signs.iter().find(|sign| sign.texts.split('|').any(is_in))
 }
 
-/// The lines of some words that `is_own` takes for the program's own: what a process on the host wrote comes in the same stream.
+/// The lines that `is_own` accepts as the program's own: output of a process on the host is in the same stream.
 pub(crate) fn own_lines(words: &str, is_own: impl Fn(&str) -> bool) -> Vec<&str> {
     let lines = words.split('\n').flat_map(|line| line.split(" / ")).map(str::trim);
     lines.filter(|line| is_own(line)).collect()

@@ -1,4 +1,4 @@
-//! What a script on a host and the controller say to each other before the script becomes the agent.
+//! The dialogue of a script on a host and the controller before the script becomes the agent.
 
 use std::io::Cursor;
 
@@ -9,10 +9,10 @@ use super::{
     script,
 };
 
-/// Most bytes of chatter that are passed on: less than what may stand in front of an agent's greeting.
+/// Most bytes of other output that are passed on: less than what may precede an agent's greeting.
 const CHATTER: usize = 16 << 10;
 
-/// A running script that answers line by line. What it says beside its answers is kept for the log.
+/// A running script that answers line by line. Other output is kept for the log.
 pub(super) struct Talk {
     pipe: Pipe,
     heard: Heard,
@@ -20,27 +20,23 @@ pub(super) struct Talk {
 
 #[derive(Default)]
 struct Heard {
-    /// Standard output behind the last whole line.
     begun: Vec<u8>,
     chatter: Vec<u8>,
-    /// Standard error.
     errors: Vec<u8>,
-    /// Whether standard error ended.
     is_silent: bool,
 }
 
 impl Talk {
-    /// Listens to a script.
     pub(super) fn new(pipe: Pipe) -> Self {
         Self { pipe, heard: Heard::default() }
     }
 
-    /// The next answer; `None` once its output has ended. May be dropped and called again.
+    /// `None` once its output has ended. Cancel-safe.
     pub(super) async fn answer(&mut self) -> Option<String> {
         self.heard.answer(&mut self.pipe.stdout, &mut self.pipe.stderr).await
     }
 
-    /// Sends bytes and returns the next answer, which may come before all are sent: of a full disk, say.
+    /// Sends bytes and returns the next answer, which may arrive before all are sent, for example on a full disk.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> Option<String> {
         let Self { pipe: Pipe { stdin, stdout, stderr, .. }, heard } = self;
         tokio::select! {
@@ -49,13 +45,13 @@ impl Talk {
         }
     }
 
-    /// Waits for the end of a script that is of no use any more.
+    /// Waits for the end of a script that is no longer needed.
     pub(super) async fn over(self) -> Output {
         let Self { pipe, heard } = self;
         pipe.run_on(b"", heard.errors).await
     }
 
-    /// The streams, which are the agent's from now on: what came of them already comes again.
+    /// The streams, which are the agent's from now on, including what was already read.
     pub(super) fn agent(self) -> Pipe {
         let Self { pipe, heard: Heard { begun, mut chatter, errors, .. } } = self;
         chatter.extend(begun);
@@ -65,7 +61,7 @@ impl Talk {
     }
 }
 
-/// Writes all of it, and goes on being there: what the script says of it counts, not whether it could be written.
+/// Writes everything, then stays pending: the script's answer counts, not whether writing succeeded.
 async fn feed(stdin: &mut Sink, bytes: &[u8]) -> std::convert::Infallible {
     let _ = stdin.write_all(bytes).await;
     let _ = stdin.flush().await;
@@ -92,7 +88,6 @@ impl Heard {
         }
     }
 
-    /// Takes whole lines up to the first answer.
     fn line(&mut self) -> Option<String> {
         while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.begun.drain(..=end).collect();
@@ -125,7 +120,6 @@ mod tests {
     use super::*;
     use crate::cluster::pipe::{Behind, ProcessEnd};
 
-    /// A script that has said this, and its standard input.
     fn said(stdout: &'static [u8], stderr: &'static [u8]) -> (Talk, tokio::io::DuplexStream) {
         let (here, there) = tokio::io::duplex(1 << 20);
         let pipe = Pipe {

@@ -1,4 +1,4 @@
-//! Commands with places for what the plan says of a host. No shell takes part.
+//! Commands with placeholders for values of a host. No shell takes part.
 
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{
@@ -8,21 +8,21 @@ use railgauge_wire::{
 
 use super::trouble::Trouble;
 
-/// What stands for a value of a test's `configure`.
+/// Placeholder for a value of a test's `configure`.
 const VALUE: &str = "{value}";
 
-/// A command's words for one host: `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of it.
+/// A command's words for one host, with `{host}`, `{name}`, `{user}` and `{port}` replaced.
 pub(crate) fn filled(template: &[String], host: &Host) -> Result<Vec<String>, Trouble> {
     filled_at(template, Some(host), None)
 }
 
-/// The same with `{value}`, where there is one; without a host, what is said of a host stays as it is.
+/// The same with `{value}`; without a host, its placeholders stay.
 pub(crate) fn filled_at(template: &[String], host: Option<&Host>, value: Option<&str>) -> Result<Vec<String>, Trouble> {
     template.iter().map(|word| fill(word, host, value)).collect()
 }
 
-/// Puts `{host}`, `{name}`, `{user}`, `{port}` and `{value}` into one word, once and from left to right: what is put in is not
-/// looked at again, and stays within the word.
+/// Replaces `{host}`, `{name}`, `{user}`, `{port}` and `{value}` in one word, once and from left to right: replacements are not scanned
+/// again, and stay within the word.
 fn fill(word: &str, host: Option<&Host>, value: Option<&str>) -> Result<String, Trouble> {
     let mut filled = String::new();
     let mut rest = word;

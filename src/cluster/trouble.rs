@@ -8,38 +8,35 @@ use railgauge_wire::{
 /// A failure, and whether another try may end differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// What is told. It names no host yet: [`Trouble::at`] does.
+    /// It names no host yet: [`Trouble::at`] does.
     pub failure: Failure,
     /// Whether the cause is of the kind that passes by itself.
     pub passing: bool,
 }
 
 impl Trouble {
-    /// Trouble that will be the same at the next try.
     pub(crate) fn lasting(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
         Self { failure: Failure::new(stage, kind, cause), passing: false }
     }
 
-    /// Trouble that may have passed at the next try.
     pub(crate) fn passing(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
         Self { failure: Failure::new(stage, kind, cause), passing: true }
     }
 
-    /// The same trouble with the next thing to do.
     #[must_use]
     pub(crate) fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.failure = self.failure.remedy(remedy);
         self
     }
 
-    /// The same trouble with this as the next thing to do, unless one is known already.
+    /// The same trouble with this remedy, unless there is one already.
     #[must_use]
     pub(crate) fn remedy_or(self, remedy: impl Into<Remedy>) -> Self {
         if self.failure.remedy.is_some() { self } else { self.remedy(remedy) }
     }
 
-    /// The same trouble where a script of ours told too little, though the client of its stream ended with status 0: the stream was cut,
-    /// and another try may help, unless a full disk was the reason.
+    /// The same trouble where a script of ours reported too little, though the client of its stream ended with status 0: the stream was
+    /// cut, and another try may help, unless a full disk was the reason.
     #[must_use]
     pub(crate) fn cut(self, remedy: impl Into<Remedy>) -> Self {
         let is_full = self.failure.remedy.as_ref().is_some_and(|known| known.id == remedy::AGENT_DIR_SPACE.id);

@@ -1,24 +1,18 @@
-//! What a file says.
-
 use railgauge_wire::{
     terms::{Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport},
     unit::Bytes,
 };
 
-/// What is measured, as far as the file says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// Operation; `None` where the file does not name it.
     pub op: Option<Op>,
     pub metric: TestMetric,
-    /// What a test of ours would be carried by; `None` where the file does not say.
+    /// What a test of ours would be carried by.
     pub transport: Option<Transport>,
     pub service: Service,
     pub memory: Memory,
     pub qps: u32,
-    /// Whether both directions ran at once.
     pub bidirectional: bool,
-    /// Elements of a collective; `None` for pairs.
     pub elements: Option<Elements>,
 }
 
@@ -26,22 +20,19 @@ pub struct Kind {
 pub struct Elements {
     pub datatype: Datatype,
     pub reduction: Option<Reduction>,
-    /// Whether the result takes the place of the input.
     pub in_place: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// Its line, from 1.
     pub line: u64,
     pub kind: Kind,
-    /// Message size; `None` where the file does not say it.
+    /// `None` where the file does not say it.
     pub size: Option<Bytes>,
-    /// Whether the size is that of one rank's part, which the frame counts for all ranks together.
+    /// Whether the size is that of one rank's part; the frame counts all ranks together.
     pub size_per_rank: bool,
     pub metric: Metric,
     pub written: String,
-    /// What it is multiplied with for the metric's unit, then divided by: both are exact.
     pub scale: (f64, f64),
     pub error: Option<String>,
     pub wrong: u64,
@@ -65,25 +56,22 @@ impl Said {
 pub struct Output {
     pub tool: &'static str,
     pub version: Option<String>,
-    /// When it ran, in seconds since 1970, where the file says it.
+    /// In seconds since 1970.
     pub seconds: Option<i64>,
-    /// Ends of a pair, where the file names them: who sends, who receives.
     pub ends: [Option<String>; 2],
-    /// Hosts of the ranks, by rank, where the file names them.
+    /// By rank, where the file names them.
     pub ranks: Vec<String>,
     pub device: String,
-    /// What carried the bytes, as the frame has it; empty where the file does not say.
+    /// What carried the bytes, as the frame has it; empty where unknown.
     pub carrier: String,
-    /// The layer below; empty where the file does not say.
+    /// Empty where the file does not say.
     pub link_layer: String,
-    /// What was not read, and what is not known.
     pub notes: Vec<String>,
-    /// The numbers, in the order of the lines.
+    /// In the order of the lines.
     pub said: Vec<Said>,
 }
 
 impl Output {
-    /// The output of a tool that says nothing yet.
     pub(super) fn of(tool: &'static str) -> Self {
         Self { tool, ..Self::default() }
     }
@@ -97,5 +85,4 @@ impl Output {
 pub(super) const MIB_TO_GIGABITS: (f64, f64) = (8_388_608.0, 1e9);
 /// Gigabits per second of one MB/s: 8 bits over 10^3.
 pub(super) const MB_TO_GIGABITS: (f64, f64) = (8.0, 1e3);
-/// The number is in the unit of the metric already.
 pub(super) const SAME: (f64, f64) = (1.0, 1.0);

@@ -1,4 +1,4 @@
-//! The text of iperf3's client: a table of intervals, a line of dashes, the whole, and `iperf Done.`
+//! The text of iperf3's client: a table of intervals, a line of dashes, the total, and `iperf Done.`
 
 use railgauge_wire::{
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
@@ -11,7 +11,7 @@ use super::{
     number,
 };
 
-/// What is asked of the frame of an iperf3 test.
+/// Supported iperf3 tests.
 pub(super) const KNOWN: &str = "tests of one direction over TCP can be";
 
 pub(super) fn is_start(text: &str) -> bool {
@@ -48,7 +48,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
         let unsupported = |what: &str| Err(ImportError::unsupported(lines.file, line.number, what, KNOWN));
         match words.as_slice() {
             ["iperf", "Done."] => done = true,
-            // --get-server-output: the same once more, as the other end saw it.
+            // --get-server-output: the same again, as the other end saw it.
             ["Server", "output:"] => of_server = true,
             _ if of_server => {}
             ["Connecting", "to", "host", host, ..] if to.is_none() => to = Some(host.trim_end_matches(',').to_owned()),

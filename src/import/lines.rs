@@ -1,5 +1,4 @@
-//! Lines with their numbers. What `mpirun` and `srun` put before each line is taken away, and the lines of every rank or task
-//! are read by themselves.
+//! Lines with their numbers. Removes prefixes of `mpirun` and `srun`, and separates the lines of every rank or task.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ pub(super) struct Line<'t> {
 
 #[derive(Debug, Clone)]
 pub(super) struct Lines<'t> {
-    /// The file, for errors.
+    /// For errors.
     pub file: &'t str,
     lines: Vec<Line<'t>>,
 }
@@ -28,7 +27,6 @@ impl<'t> Lines<'t> {
         &self.lines
     }
 
-    /// Number of the last line.
     pub(super) fn last(&self) -> u64 {
         self.lines.last().map_or(1, |line| line.number)
     }
@@ -42,7 +40,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// The lines of a file by who wrote them.
+/// The lines of a file by rank or task.
 pub(super) fn streams<'t>(file: &'t str, text: &'t str) -> Result<Vec<Lines<'t>>, ImportError> {
     let filled = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_srun = filled().next().is_some() && filled().all(|line| of_srun(line).is_some());

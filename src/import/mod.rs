@@ -1,17 +1,16 @@
-//! Outputs of other tools become values of the frame, marked as not ours. Which tool wrote a file is told by what it holds, never
-//! by its name.
+//! Converts outputs of other tools to values of the frame, marked as not ours. The content of a file determines its tool, never its name.
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `lines` | lines with their numbers, and what `mpirun` and `srun` put before them |
-//! | `number` | numbers as they stand in the text |
+//! | `lines` | lines with their numbers, and prefixes of `mpirun` and `srun` |
+//! | `number` | numbers of the text |
 //! | `refusal` | why a file is refused, with its line |
-//! | `found` | what a file says |
-//! | `perftest`, `perftest_json` | `ib_write_bw` and its sisters |
+//! | `found` | the content of a file |
+//! | `perftest`, `perftest_json` | `ib_write_bw` and the like |
 //! | `nccl`, `nccl_json` | nccl-tests |
 //! | `osu` | OSU micro-benchmarks |
 //! | `iperf3`, `iperf3_json` | iperf3's client |
-//! | `run` | what was found becomes the journal of an imported run |
+//! | `run` | the journal of an imported run |
 //!
 //! `docs/formats.md` has the formats and units for users.
 
@@ -34,10 +33,10 @@ pub use run::{Given, Source, imported};
 
 use lines::Lines;
 
-/// Reads everything that a file holds. `name` stands in errors.
+/// Reads everything in a file. `name` is used in errors.
 ///
 /// # Errors
-/// It is none of the known formats, or not whole, or says what the frame has no place for.
+/// It is not a known format, is incomplete, or has content that the frame cannot represent.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
@@ -60,7 +59,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
     Ok(outputs)
 }
 
-/// What one rank, task or shell wrote; nothing where it holds no result.
+/// Outputs of one rank, task or shell; empty without a result.
 fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let first = |is: fn(&str) -> bool| lines.all().iter().find(|line| is(line.text));
     let starts = [
@@ -69,7 +68,7 @@ fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
         first(osu::is_title),
         first(iperf3::is_start),
     ];
-    // A reader passes over what is not its tool's: the other tool's values would be lost without a word.
+    // A reader skips other tools' output: their values would be lost silently.
     let mut there: Vec<_> = starts.into_iter().flatten().collect();
     there.sort_by_key(|line| line.number);
     if let [_, other, ..] = there[..] {

@@ -20,7 +20,7 @@ pub(super) fn is_header(text: &str) -> bool {
     words.next() == Some("size") && words.next() == Some("count") && text.contains("busbw")
 }
 
-/// The first comment: that a test has begun, with its arguments.
+/// The first comment: the start of a test, with its arguments.
 pub(super) fn is_start(text: &str) -> bool {
     text.starts_with("# nThread ")
 }
@@ -110,9 +110,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
             [first, ..] if first.starts_with('#') => {}
             [] => {}
             _ => {
-                // Before the table and after the footer others may say something: NCCL_DEBUG, the launcher.
+                // Before the table and after the footer there may be other output: NCCL_DEBUG, the launcher.
                 if let Some(columns) = header.as_ref().filter(|_| bounds.is_none()) {
-                    // NCCL's own messages come in between: `host:pid:tid [0] NCCL INFO …`.
+                    // NCCL's own messages are interleaved: `host:pid:tid [0] NCCL INFO …`.
                     if !line.text.contains(" NCCL ") {
                         output.said.extend(row(lines, line, columns, op)?);
                     }
@@ -167,7 +167,7 @@ fn row(lines: &Lines<'_>, line: Line<'_>, columns: &[&str], op: Option<Op>) -> R
             "busbw" => Metric::Busbw,
             "#wrong" | "error" if word != "N/A" => {
                 let count = number::real(word).ok_or_else(|| expected("a count or N/A", word))?;
-                // Older versions have the largest difference here; whether it is too large stands in the footer.
+                // Older versions have the largest difference here; the footer says whether it is too large.
                 if *column == "#wrong" && count.parse::<f64>().is_ok_and(|count| count > 0.0) {
                     let wrong = count.parse::<f64>().map_or(1, |count| count as u64);
                     let now: Vec<&mut Said> = said.iter_mut().rev().take(2).collect();

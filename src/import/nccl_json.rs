@@ -104,21 +104,20 @@ pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
     Ok(output)
 }
 
-/// The line on which a row of this size begins: the tool writes all in one, but the file may have been laid out since.
 fn line_of(text: &str, size: u64) -> u64 {
     let words = [format!("\"size\":{size}"), format!("\"size\": {size}")];
     let found = (1..).zip(text.lines()).find(|(_, line)| words.iter().any(|word| line.contains(word)));
     found.map_or(1, |(line, _)| line)
 }
 
-/// What serde says of a document, with its line.
+/// serde's error, with its line.
 pub(super) fn of_json(file: &str, text: &str, error: &serde_json::Error) -> ImportError {
     let line = error.line().max(1) as u64;
     if error.is_eof() {
         return ImportError::truncated(file, line, format!("the rest of the JSON ({error})"));
     }
     let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-    // One line may hold everything: what stands at the place is shown.
+    // One line may hold everything: show the text at the place.
     let start: String = found.chars().skip(error.column().saturating_sub(20)).collect();
     ImportError::malformed(file, line, format!("what this JSON has elsewhere ({error})"), start.trim())
 }

@@ -1,7 +1,7 @@
-//! Numbers as they stand in the text: decimal, finite, not below zero.
+//! Numbers of the text: decimal, finite, not negative.
 
-/// The text if it is a number that these tools write: digits, maybe a point and digits, maybe an exponent (`getFloatStr` of
-/// nccl-tests, `%g`). Words such as `inf` and `nan` are none.
+/// The text if it is a number in these tools' format: digits, optionally a point and digits, optionally an exponent (`getFloatStr` of
+/// nccl-tests, `%g`). Not `inf` or `nan`.
 pub(super) fn real(text: &str) -> Option<&str> {
     let shaped = text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));

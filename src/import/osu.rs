@@ -30,7 +30,6 @@ pub(super) fn is_title(text: &str) -> bool {
     text.starts_with("# OSU MPI")
 }
 
-/// All outputs of a stream, one for each title.
 pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut open: Option<(Kind, Option<Vec<String>>)> = None;
@@ -100,7 +99,7 @@ fn title(lines: &Lines<'_>, line: Line<'_>) -> Result<(Output, Kind), ImportErro
             format!("tests are {}", names.join(", ")),
         )
     })?;
-    // The default types of the benchmarks that do not print one (before 7.1): reductions work on floats, the rest on bytes.
+    // The default types of the benchmarks that do not print one (before 7.1): reductions use floats, the rest bytes.
     let datatype = if op.reduces() { Datatype::F32 } else { Datatype::I8 };
     let elements = Elements { datatype, reduction: op.reduces().then_some(Reduction::Sum), in_place: false };
     let mut output = Output::of("OSU micro-benchmarks");
@@ -160,7 +159,7 @@ fn comment_of(
     Ok(())
 }
 
-/// Names of columns stand at least two spaces apart, and may have one inside.
+/// Column names are separated by at least two spaces, and may contain one.
 fn names(header: &str) -> impl Iterator<Item = String> {
     header.split("  ").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
 }

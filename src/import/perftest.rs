@@ -1,5 +1,5 @@
-//! perftest's text: a title, a block of settings, a table that is closed by a line of dashes. Columns are found by the header,
-//! since they differ by version and by options.
+//! perftest's text: a title, a block of settings, a table that ends with a line of dashes. Columns are found by the header, since they
+//! differ by version and options.
 
 use railgauge_wire::{
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
@@ -31,12 +31,12 @@ fn is_rule(text: &str) -> bool {
     text.len() > 20 && text.bytes().all(|byte| byte == b'-')
 }
 
-/// What perftest writes to stderr of the clock of the host, between the header and the first row where both go to one file.
+/// perftest's remarks on stderr about the host's clock, between the header and the first row where both go to one file.
 fn is_remark(text: &str) -> bool {
     text.starts_with("Conflicting CPU frequency values") || text.starts_with("Warning: measured timestamp frequency")
 }
 
-/// What a title, or the field `test` of the JSON, says: words between spaces or underscores.
+/// From a title, or the field `test` of the JSON: words between spaces or underscores.
 pub(super) fn kind_of(title: &str) -> Option<Kind> {
     let op = match title {
         t if t.starts_with("RDMA_Write_imm") => Op::WriteImm,
@@ -63,7 +63,6 @@ pub(super) fn kind_of(title: &str) -> Option<Kind> {
     })
 }
 
-/// All outputs of a stream, one for each title.
 pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let (mut outputs, mut current, mut table): (Vec<Output>, Option<(Output, Kind)>, Option<Table>) =
         (Vec::new(), None, None);
@@ -118,7 +117,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     }
 }
 
-/// A setting by its name and value; in JSON the words of a name have `_` between them.
+/// In JSON the words of a name have `_` between them.
 pub(super) fn setting(
     file: &str,
     line: u64,
@@ -133,7 +132,7 @@ pub(super) fn setting(
             kind.qps = qps.ok_or_else(|| ImportError::malformed(file, line, "a number of queue pairs", value))?;
         }
         "Connection type" => {
-            // Words of perftest are in capitals.
+            // perftest writes capitals.
             let service = Service::from_word(&value.to_ascii_lowercase());
             let Some(service) = service.filter(|_| value.bytes().all(|byte| byte.is_ascii_uppercase())) else {
                 return unsupported(&format!("{name}: {value}"), "connections are RC, UC or UD");
@@ -142,7 +141,6 @@ pub(super) fn setting(
             output.carrier = format!("verbs-{}", service.word());
         }
         "Device" => output.device = value.to_owned(),
-        // Which version of RoCE it was is unknown.
         "Link type" => {
             let layer = match value {
                 "IB" => "infiniband",
@@ -230,7 +228,7 @@ impl Table {
     }
 }
 
-/// What one of perftest's bandwidths is in Gb/s.
+/// Factor to Gb/s.
 pub(super) const fn bandwidth(is_gigabits: bool) -> (f64, f64) {
     if is_gigabits { SAME } else { MIB_TO_GIGABITS }
 }

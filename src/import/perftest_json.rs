@@ -1,5 +1,5 @@
-//! perftest's `--out_json`. Up to 6.18 it is no JSON: names and words without quotes, commas before braces. It has one name and
-//! one value on a line in all versions, and is read so.
+//! perftest's `--out_json`. Up to 6.18 it is not valid JSON: names and words without quotes, commas before braces. All versions have one
+//! name and one value per line, which is how it is parsed.
 
 use railgauge_wire::{
     terms::{Metric, TestMetric},
@@ -112,8 +112,8 @@ fn values(file: &str, results: &[Field<'_>], last: u64, kind: Kind) -> Result<Ve
     Ok(both.into())
 }
 
-/// Whether a bandwidth is in Gb/s, else in MiB/s: the file does not say it. Message rate times size is the same bandwidth, and
-/// the two units differ by a factor of 119, so that only one can fit. `None` where neither does within the digits that are written.
+/// Whether a bandwidth is in Gb/s, else in MiB/s: the file does not say it. Message rate times size is the same bandwidth, and the two
+/// units differ by a factor of 119, so that only one can fit. `None` where neither does within the digits that are written.
 fn is_gigabits([average, rate]: &[Said; 2], size: u64) -> Option<bool> {
     // Half of the last digit.
     let number = |said: &Said| {
@@ -124,7 +124,7 @@ fn is_gigabits([average, rate]: &[Said; 2], size: u64) -> Option<bool> {
     let fits = |(multiply, divide): (f64, f64)| {
         let of_rate = |rate: f64| rate * 1e6 * size as f64 * 8.0 / 1e9;
         let [low, high] = [average - off, average + off].map(|average| average * multiply / divide);
-        // A thousandth of a thousandth is left for the arithmetic of doubles on both sides.
+        // Relative tolerance of 1e-6 for the arithmetic of doubles on both sides.
         low <= of_rate(rate + rate_off) * (1.0 + 1e-6) && of_rate(rate - rate_off) * (1.0 - 1e-6) <= high
     };
     match (fits(bandwidth(true)), fits(bandwidth(false))) {

@@ -1,8 +1,5 @@
-//! Why a file is refused.
-
 use railgauge_model::border::text::printable;
 
-/// Longest piece of a file in a message, in characters.
 const SHOWN: usize = 60;
 
 /// Why outputs cannot be imported: the file and the line, from 1.

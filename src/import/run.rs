@@ -1,4 +1,4 @@
-//! What was found becomes an imported run: a plan that would measure something of this kind, cases and values.
+//! Converts the content of files to an imported run: a plan that would measure the same kind of thing, cases and values.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -16,20 +16,18 @@ use railgauge_wire::{
 
 use super::{ImportError, Kind, Output, Said};
 
-/// A plan that is taken apart: only what every plan has is kept of it.
+/// Only what every plan has is kept of this one.
 const BASE: &str = "name = \"imported\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a\", \"b\"]\n[[test]]\nname = \"a\"\n\
                     transport = \"tcp\"\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\npattern = \"tournament\"\n";
 
-/// What files do not say, or say otherwise.
+/// Values for what files do not say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Given {
     pub from: Option<Port>,
     pub to: Option<Port>,
-    /// Hosts of collectives, in the order of the ranks.
     pub hosts: Vec<String>,
-    /// Ranks on each of them; 1 if `None`.
+    /// 1 if `None`.
     pub ranks_per_host: Option<u32>,
-    /// Name of the test, as the plan of ours has it.
     pub test: Option<String>,
     pub op: Option<Op>,
     pub size: Option<Bytes>,
@@ -41,7 +39,6 @@ pub struct Given {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     pub name: String,
-    /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
     pub outputs: Vec<Output>,
 }
@@ -49,7 +46,7 @@ pub struct Source {
 /// The run of these files. `run_id` is its name and `version` that of railgauge.
 ///
 /// # Errors
-/// A file does not say something that is needed and nobody else does, or what was given contradicts it.
+/// Something needed is neither in a file nor given, or contradicts what was given.
 pub fn imported(run_id: &str, version: &str, sources: &[Source], given: &Given) -> Result<Imported, ImportError> {
     let mut making = Making { plan: base()?, cases: Vec::new(), known: HashMap::new(), values: Vec::new() };
     let mut files = Vec::new();
@@ -83,7 +80,7 @@ pub fn imported(run_id: &str, version: &str, sources: &[Source], given: &Given) 
     Ok(Imported { run_id: run_id.to_owned(), version: version.to_owned(), plan: Box::new(plan), files, cases, values })
 }
 
-/// The base without hosts and tests, which are put back as they are found.
+/// Without hosts and tests, which are added as they are found.
 fn base() -> Result<Plan, ImportError> {
     let parsed = plan::parse("imported", BASE, Path::new(""));
     parsed
@@ -92,7 +89,6 @@ fn base() -> Result<Plan, ImportError> {
 }
 
 struct Making {
-    /// Its first host and test are patterns until others come.
     plan: Plan,
     cases: Vec<Case>,
     known: HashMap<(String, Flow, Cell), u64>,
@@ -166,7 +162,7 @@ impl Making {
         Ok(id)
     }
 
-    /// The test of a case, which is made if it is the first of it.
+    /// The test of a case, made on first use.
     #[allow(clippy::too_many_arguments, reason = "all of it decides which test it is")]
     fn test(
         &mut self,
@@ -182,7 +178,7 @@ impl Making {
         let both = if kind.bidirectional { "-both-ways" } else { "" };
         let own = format!("{tool}-{}-{}{both}", cell.op.word().replace('_', "-"), cell.metric);
         let name = given.test.clone().unwrap_or(own);
-        // The pattern gives way to the first test.
+        // Replaces the template.
         if self.cases.is_empty() {
             self.plan.tests.truncate(1);
             self.plan.tests.iter_mut().for_each(|test| *test = of_cell(test, &name, kind, cell));
@@ -224,7 +220,7 @@ impl Making {
     }
 }
 
-/// What the file says, else what was given for it.
+/// The file's value, else the given one.
 fn one_of<T: PartialEq + std::fmt::Display>(
     source: &Source,
     line: u64,
@@ -279,7 +275,7 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
         };
         let from = end(&given.from, from).ok_or_else(|| need("which host sends", "--from HOST or HOST:RAIL"))?;
         let to = end(&given.to, to).ok_or_else(|| need("which host receives", "--to HOST or HOST:RAIL"))?;
-        // Some tools name both ends of a loopback alike; who names them by hand has made a slip.
+        // Some tools name both ends of a loopback alike; given by hand it is a mistake.
         if given.from.is_some() && given.from == given.to {
             return contradicts(
                 "--from and --to are the same end: give two hosts, or two rails of one as HOST:0 and HOST:1",

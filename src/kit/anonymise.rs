@@ -1,5 +1,5 @@
-//! Replaces names, addresses, GUIDs, UUIDs and serial numbers by placeholders, the same everywhere in a kit, so that what remains is
-//! still a host with networks, devices and links. The table of them stays with the user.
+//! Replaces names, addresses, GUIDs, UUIDs and serial numbers with placeholders, consistently within a kit, so that the result still is a
+//! host with networks, devices and links. Only the user keeps the table.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::archive::{Item, Items};
 
-/// Keys of documents, and names of files, whose texts are versions: four numbers with dots are no address there.
+/// Keys of documents, and names of files, with versions: four numbers with dots are not addresses there.
 const VERSIONS: &[&str] = &[
     "board",
     "cuda",
@@ -54,12 +54,12 @@ pub struct Anonymiser {
     /// Decides which bits of addresses are flipped.
     key: [u8; 32],
     pattern: Regex,
-    /// Placeholders by the kind and the text of the original; MAC addresses and GUIDs as digits alone.
+    /// Placeholders by the kind and the text of the original; MAC addresses and GUIDs as digits only.
     known: BTreeMap<(&'static str, String), String>,
 }
 
 impl Anonymiser {
-    /// With names and their placeholders; of two for the same name the first counts. The key is random for each kit.
+    /// With names and their placeholders; the first of two for one name counts. The key must be random for each kit.
     ///
     /// # Errors
     /// The names make too large a pattern.
@@ -76,7 +76,7 @@ impl Anonymiser {
             }
         }
         let mut names: Vec<&str> = known.keys().map(|(_, name)| name.as_str()).collect();
-        // Folded lists: `gpu[01-16].x` has the beginning of `gpu01.x`.
+        // Folded lists: `gpu[01-16].x` has the prefix of `gpu01.x`.
         let mut stems: Vec<&str> = names
             .iter()
             .flat_map(|name| name.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| &name[..at]))
@@ -99,7 +99,7 @@ impl Anonymiser {
         Ok(Self { key, pattern, known })
     }
 
-    /// Every original with its kind and its placeholder, for the user alone.
+    /// Every original with its kind and its placeholder, for the user only.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str, &str)> {
         self.known.iter().map(|((kind, original), placeholder)| (*kind, original.as_str(), placeholder.as_str()))
     }
@@ -108,7 +108,7 @@ impl Anonymiser {
         self.replaced(text, false)
     }
 
-    /// A text. Where it may be a version, four numbers with dots are an address only if they are known as one.
+    /// Where a text may be a version, four numbers with dots are an address only if known as one.
     fn replaced(&mut self, text: &str, is_version: bool) -> String {
         let pattern = self.pattern.clone();
         let (mut out, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
@@ -128,7 +128,6 @@ impl Anonymiser {
         out + &text[copied..]
     }
 
-    /// What replaces a find, and the end of the find.
     fn placeholder(&mut self, found: &Captures<'_>, before: Option<char>, is_version: bool) -> Option<(usize, String)> {
         if let Some(list) = found.name("list") {
             return Some((found.get(0)?.end(), format!("hosts[{}]", list.as_str())));
@@ -164,7 +163,7 @@ impl Anonymiser {
         let (bare, digits) = (found.name("bare")?, found.name("digits")?.as_str().to_lowercase());
         let prefix = found.name("prefix").map_or("", |prefix| prefix.as_str());
         let bytes = hex::decode(&digits).ok()?;
-        // Numbers have the same shape: only what is known is replaced.
+        // Numbers have the same shape: only known ones are replaced.
         let is_named = !matches!(prefix, "" | "0x" | "0X");
         if !is_named && !self.knows(&bytes) {
             return None;
@@ -208,7 +207,7 @@ impl Anonymiser {
         has("mac", bytes) || has("guid", bytes) || inner.is_some_and(|(mac, _)| has("mac", &mac))
     }
 
-    /// The placeholder of an original; a new one is made of how many of its kind there are.
+    /// New placeholders are numbered by kind.
     fn numbered(&mut self, kind: &'static str, original: String, new: impl Fn(usize) -> String) -> String {
         let key = (kind, original);
         if let Some(known) = self.known.get(&key) {
@@ -219,18 +218,17 @@ impl Anonymiser {
         placeholder
     }
 
-    /// A serial number or the like, by its whole text.
     fn identity(&mut self, text: &str) -> String {
         self.numbered("identity", text.to_owned(), |n| format!("id-{n}"))
     }
 
-    /// A number of so many bytes; those that mean none or all stay. Placeholders are locally administered (IEEE 802, bit 1 of the
-    /// first octet).
+    /// A number of this many bytes; all zeros and all ones stay. Placeholders are locally administered (IEEE 802, bit 1 of the first
+    /// octet).
     fn number<const N: usize>(&mut self, kind: &'static str, bytes: [u8; N]) -> [u8; N] {
         let mut number = bytes;
         if bytes != [0; N] && bytes != [0xff; N] {
             let digits = self.numbered(kind, hex::encode(bytes), |n| format!("02{n:0width$x}", width = 2 * N - 2));
-            // As many digits as were counted.
+            // The number of digits matches.
             let _ = hex::decode_to_slice(digits, &mut number);
         }
         number
@@ -240,7 +238,7 @@ impl Anonymiser {
         self.number("mac", mac)
     }
 
-    /// A GUID (EUI-64). One that is made of a MAC address stays so.
+    /// A GUID (EUI-64). One made of a MAC address stays so.
     fn guid(&mut self, guid: [u8; 8]) -> [u8; 8] {
         let Some((mac, flip)) = inner_mac(guid) else { return self.number("guid", guid) };
         let [a, b, c, d, e, f] = self.mac(mac);
@@ -262,8 +260,8 @@ impl Anonymiser {
         placeholder
     }
 
-    /// An IPv6 address or a GID. Networks of 16 bits and more stay networks, link-local stays link-local, and what is made of an
-    /// IPv4 address, a MAC address or a GUID stays so.
+    /// An IPv6 address or a GID. Networks of 16 bits and more stay networks, link-local stays link-local, and what is made of an IPv4
+    /// address, a MAC address or a GUID stays so.
     fn v6(&mut self, ip: Ipv6Addr) -> Ipv6Addr {
         if ip.is_unspecified() || ip.is_loopback() {
             return ip;
@@ -272,7 +270,7 @@ impl Anonymiser {
             return self.v4(v4).to_ipv6_mapped();
         }
         let network = (ip.to_bits() >> 64) as u64;
-        // fe80::/64, with which every interface and every InfiniBand port begins, and groups.
+        // fe80::/64, the prefix of every interface and every InfiniBand port, and multicast groups.
         let is_kept = network == 0xfe80_0000_0000_0000 || ip.is_multicast();
         let network = if is_kept { network } else { self.flipped(network, 16, 64) };
         let own = u64::from_be_bytes(self.guid((ip.to_bits() as u64).to_be_bytes()));
@@ -281,8 +279,8 @@ impl Anonymiser {
         placeholder
     }
 
-    /// A number in which the bits `from..to` are flipped or not, as the key and the bits before each decide: numbers that begin
-    /// alike still do (J. Xu et al., "Prefix-Preserving IP Address Anonymization", ICNP 2002).
+    /// Flips the bits `from..to` depending on the key and the bits before each: common prefixes stay common (J. Xu et al.,
+    /// "Prefix-Preserving IP Address Anonymization", ICNP 2002).
     fn flipped(&self, number: u64, from: u32, to: u32) -> u64 {
         (from..to).fold(number, |flipped, bit| {
             let before = number.checked_shr(64 - bit).unwrap_or(0);
@@ -292,7 +290,7 @@ impl Anonymiser {
         })
     }
 
-    /// Every text of a document. Fields are words of railgauge, unless one has the name of a host.
+    /// Every text of a document. Field names are railgauge's words, unless one is the name of a host.
     pub fn document(&mut self, value: &mut Value) {
         self.below(value, false);
     }
@@ -320,7 +318,6 @@ impl Anonymiser {
         }
     }
 
-    /// The bytes of a file.
     fn file(&mut self, path: &str, bytes: Vec<u8>) -> Vec<u8> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if name == "config" {
@@ -352,8 +349,8 @@ impl Anonymiser {
     }
 }
 
-/// The MAC address in a GUID, and the bits of its first octet that differ: `ff:fe` is in the middle and bit 1 differs as in IPv6
-/// (RFC 4291, appendix A), or `03:00` is in the middle as in NVIDIA's adapters.
+/// The MAC address in a GUID, and the bits of its first octet that differ: `ff:fe` is in the middle and bit 1 differs as in IPv6 (RFC 4291,
+/// appendix A), or `03:00` is in the middle as in NVIDIA's adapters.
 fn inner_mac([a, b, c, x, y, d, e, f]: [u8; 8]) -> Option<([u8; 6], u8)> {
     let flip = match [x, y] {
         [0xff, 0xfe] => 2,
@@ -366,7 +363,7 @@ fn inner_mac([a, b, c, x, y, d, e, f]: [u8; 8]) -> Option<([u8; 6], u8)> {
 /// Configuration space without the serial number of the device (PCIe Base Specification, Device Serial Number capability, 0003h).
 fn without_serial(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut at = 0x100;
-    // Capabilities begin at multiples of four: more steps than places are a circle.
+    // Capabilities begin at multiples of four: more steps than places are a cycle.
     for _ in 0..1024 {
         let Some(header) = bytes.get(at..at + 4).and_then(|header| header.try_into().ok()).map(u32::from_le_bytes)
         else {

@@ -1,4 +1,4 @@
-//! The archive of a kit: a tar file, compressed by gzip, that begins with its manifest.
+//! The archive of a kit: a gzipped tar file that begins with its manifest.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 
-/// Name of the manifest, which is the first file.
+/// The first file.
 const MANIFEST: &str = "manifest.json";
 /// Longest path in bytes, and longest name of a file or folder (NAME_MAX of Linux): a kit is unpacked below another folder.
 const PATH: usize = 800;
@@ -20,7 +20,7 @@ pub(super) const UNSTORABLE: &str = "its path, or the path to which it leads, is
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     File(Vec<u8>),
-    /// A symbolic link: where it leads, as a path of the kit.
+    /// A symbolic link with its target, as a path of the kit.
     Link(String),
 }
 
@@ -31,12 +31,11 @@ pub type Items = BTreeMap<String, Item>;
 pub struct Manifest {
     pub version: u32,
     pub railgauge: String,
-    /// When, UTC.
     pub made_at: String,
     pub anonymized: bool,
     /// Folder of each host below `hosts/`, by its name in the plan.
     pub hosts: BTreeMap<String, String>,
-    /// How the plan that was run differs from the one that was given, and how its run ended.
+    /// How the executed plan differs from the given one, and how its run ended.
     pub plan: Vec<String>,
     pub left_out: Vec<LeftOut>,
 }
@@ -79,7 +78,7 @@ fn file(archive: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> io:
     archive.append_data(&mut header(tar::EntryType::Regular, bytes.len() as u64), path, bytes)
 }
 
-/// A path of the kit as seen from the folder of another.
+/// A path of the kit relative to the folder of another.
 fn relative(from: &str, to: &str) -> String {
     let (from, to): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
     let folder = &from[..from.len() - 1];
@@ -88,7 +87,7 @@ fn relative(from: &str, to: &str) -> String {
     up.chain(to[common..].iter().copied()).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a file or link can be unpacked at a path, below the folder in which it is unpacked.
+/// Whether a file or link can be unpacked safely at a path.
 pub(super) fn is_storable(path: &str, item: &Item) -> bool {
     match item {
         Item::File(_) => is_plain(path),
@@ -99,7 +98,6 @@ pub(super) fn is_storable(path: &str, item: &Item) -> bool {
 fn is_plain(path: &str) -> bool {
     path.len() <= PATH
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
-        // `a//b`, `a/./b` and `a/` are the same paths in other words.
         && path.split('/').all(|part| !matches!(part, "" | ".") && part.len() <= PART)
         && !path.chars().any(|c| c.is_control() || matches!(c, '\\' | '\u{fffd}'))
 }

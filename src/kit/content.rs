@@ -1,5 +1,5 @@
-//! What was learned of hosts, and a run directory, as files of a kit. Texts that may hold secrets are left out or cut down here,
-//! whether names are replaced or not.
+//! Facts of hosts and a run directory as files of a kit. Texts that may contain secrets are removed or cut here, whether names are replaced
+//! or not.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -26,31 +26,24 @@ use crate::{
     run::contact::{Contact, HOSTS},
 };
 
-/// Files of a kit, and what its manifest says of them.
+/// Files of a kit, and their description in the manifest.
 pub(crate) struct Packed {
     pub items: Items,
     pub manifest: Manifest,
-    /// Placeholders and what they replace, if they were asked for.
+    /// Placeholders and what they replace, if requested.
     pub names: Option<Anonymiser>,
 }
 
 pub(crate) struct Sources<'a> {
     pub contact: &'a Contact,
-    /// Names of the hosts in the plan, in its order, and their addresses.
+    /// Names and addresses in the plan's order.
     pub hosts: &'a [(String, String)],
     pub run: &'a Path,
-    /// How the plan was changed, and how its run ended.
     pub plan: Vec<String>,
-    /// Further names to be replaced: of this machine and its user.
     pub names: Vec<String>,
-    /// When the kit was made, UTC.
     pub made_at: String,
 }
 
-/// Makes the files of a kit. `key` decides on placeholders; without it all names stay.
-///
-/// # Errors
-/// The run's records cannot be read.
 pub(crate) fn pack(sources: &Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Result<Packed> {
     let mut names = key.map(|key| anonymiser(key, sources)).transpose()?;
     let mut left_out = Vec::new();
@@ -61,7 +54,7 @@ pub(crate) fn pack(sources: &Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resu
         of_hosts.push((host, folder.clone(), of_host(sources.contact, host, &folder, &mut leave)?));
     }
     if let Some(names) = &mut names {
-        // To meet every address before any is replaced: digits without colons are known whatever comes first.
+        // Learn every address before any is replaced: digits without colons are then recognised in any order.
         of_hosts.iter().for_each(|(_, _, items)| _ = names.items(items.clone()));
     }
     let mut manifest = Manifest {
@@ -89,7 +82,7 @@ pub(crate) fn pack(sources: &Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resu
     }
     leave(&format!("run/{PLAN}"), "the resolved plan is in run/records.jsonl");
     leave(&format!("run/{LOG}"), "free text of agents and launchers");
-    // Names that were replaced may have made a path longer.
+    // Replaced names may have made a path longer.
     items.retain(|path, item| {
         let fits = is_storable(path, item);
         if !fits {
@@ -104,7 +97,7 @@ pub(crate) fn pack(sources: &Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resu
     Ok(Packed { items, manifest, names })
 }
 
-/// The folder of a host: its name, as far as it can be the name of a folder.
+/// The host's name, as far as it is valid for a folder.
 fn folder(at: usize, host: &str) -> String {
     let fit = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     match host.chars().all(fit) && !host.starts_with('.') && host.len() <= 100 {
@@ -113,7 +106,7 @@ fn folder(at: usize, host: &str) -> String {
     }
 }
 
-/// What replaces a host, by its place in the plan.
+/// The placeholder of a host, by its place in the plan.
 fn placeholder(at: usize) -> String {
     format!("host-{}", at + 1)
 }
@@ -133,7 +126,7 @@ fn of_host(contact: &Contact, host: &str, folder: &str, leave: &mut impl FnMut(&
     Ok(items)
 }
 
-/// With the names that are known, each host's the same.
+/// With the known names, equal for each host.
 fn anonymiser(key: [u8; 32], sources: &Sources<'_>) -> anyhow::Result<Anonymiser> {
     // Names in the plan first: no two of them may have the same placeholder.
     let mut names: Vec<(String, String)> =
@@ -151,7 +144,7 @@ fn anonymiser(key: [u8; 32], sources: &Sources<'_>) -> anyhow::Result<Anonymiser
     Anonymiser::new(key, names).context("the names of the hosts cannot be replaced")
 }
 
-/// The run directory: its records with what must not leave, and everything that is made from them.
+/// The run directory: its records without what must not leave, and everything made from them.
 fn run_directory(sources: &Sources<'_>, mut names: Option<&mut Anonymiser>) -> anyhow::Result<Items> {
     let records = files::read(&sources.run.join(JOURNAL)).context("there are no records")?;
     let place = tempfile::tempdir().context("no temporary directory")?;

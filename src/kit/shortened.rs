@@ -1,5 +1,3 @@
-//! A plan that measures briefly.
-
 use std::time::Duration;
 
 use railgauge_model::plan::{Plan, model::Pattern};
@@ -9,7 +7,7 @@ const WINDOW: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(100);
 const SIZES: usize = 3;
 
-/// Makes a plan measure briefly. Returns what was changed.
+/// Returns what was changed.
 pub(crate) fn shorten(plan: &mut Plan) -> Vec<String> {
     let mut notes = Vec::new();
     let changing: Vec<String> =
@@ -18,7 +16,6 @@ pub(crate) fn shorten(plan: &mut Plan) -> Vec<String> {
         notes.push(format!("left out, because they change the cluster: {}", changing.join(", ")));
         plan.tests.retain(|test| test.configure.is_none());
     }
-    // It names every switch and cable of a cluster.
     if plan.topology.take().is_some() {
         notes.push("left out: what the plan knows of switches; tests of such pairs measure one random round".into());
         for test in &mut plan.tests {
@@ -28,7 +25,6 @@ pub(crate) fn shorten(plan: &mut Plan) -> Vec<String> {
             }
         }
     }
-    // It lasts for hours.
     if plan.soak.take().is_some() {
         notes.push("left out: the soak".into());
     }

@@ -1,4 +1,4 @@
-//! One host's facts and the files that they are made of, as files of a kit.
+//! One host's facts and their source files, as files of a kit.
 
 use railgauge_wire::{
     facts::HostFacts,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::archive::{Item, Items, UNSTORABLE, is_storable};
 
-/// Words of a kernel's command line that are kept, by what stands before `=` or `.`. Others may hold secrets or names.
+/// Words of a kernel's command line that are kept, by the part before `=` or `.`. Others may hold secrets or names.
 const COMMAND_LINE: &[&str] = &[
     "amd_iommu",
     "default_hugepagesz",
@@ -30,16 +30,12 @@ const COMMAND_LINE: &[&str] = &[
     "rcu_nocbs",
     "transparent_hugepage",
 ];
-/// The text of an Xid without the number and the name of a process: it is nobody's business who ran what on a GPU.
+/// The text of an Xid without the number and the name of a process, which are private.
 pub(super) fn without_process(text: &str) -> String {
     let of_process = |part: &str| ["pid=", "name="].iter().any(|key| part.trim_start().starts_with(key));
     text.split(',').filter(|part| !of_process(part)).collect::<Vec<_>>().join(",").trim_start().to_owned()
 }
 
-/// Facts as a document.
-///
-/// # Errors
-/// None that facts can cause: serde's signature.
 pub fn facts(facts: &HostFacts) -> serde_json::Result<Item> {
     let mut facts = facts.clone();
     facts.command_line = facts.command_line.map(|line| command_line(&line));
@@ -47,10 +43,7 @@ pub fn facts(facts: &HostFacts) -> serde_json::Result<Item> {
     Ok(Item::File(serde_json::to_vec_pretty(&facts)?))
 }
 
-/// Adds the files of a host: the tree itself below `tree/`, and what of it is no file in `tree.json`.
-///
-/// # Errors
-/// None that files can cause: serde's signature.
+/// Adds the files of a host: the tree itself below `tree/`, and other entries in `tree.json`.
 pub fn add(entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut Items) -> serde_json::Result<()> {
     let mut remarks = Vec::new();
     for RawEntry { path, content } in entries {
@@ -81,7 +74,7 @@ pub fn add(entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut Items) -> 
     }
     remarks.extend(left_out.iter().map(|left| json!({ "path": left.path, "left_out": left.why })));
     items.insert("tree.json".to_owned(), Item::File(serde_json::to_vec_pretty(&Value::Array(remarks))?));
-    // Nothing may stand below a file or a link, whatever an agent says.
+    // Nothing may be below a file or a link, whatever an agent says.
     let taken = |path: &str| path.match_indices('/').any(|(at, _)| items.contains_key(&path[..at]));
     let below: Vec<String> = items.keys().filter(|path| taken(path)).cloned().collect();
     below.iter().for_each(|path| _ = items.remove(path));

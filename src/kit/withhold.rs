@@ -1,4 +1,5 @@
-//! What never leaves a controller in the records of a run: values of environments, and with names replaced also the ways to hosts.
+//! Removes from the records of a run what never leaves a controller: values of environments, and with names replaced also the ways to
+//! hosts.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,14 +10,13 @@ use railgauge_model::{
 
 use super::tree::{command_line, without_process};
 
-/// What stands in the place of a text that was left out.
+/// Replaces a removed text.
 const WITHHELD: &str = "(left out)";
 
-/// What was left out of the records so far.
 pub(super) struct Withheld {
-    /// Whether names are replaced: then the launcher's settings are left out too.
+    /// Whether names are replaced: then the launcher's settings are removed too.
     replaces: bool,
-    /// Numbers of values: environments that differ stay different, and equal ones stay equal.
+    /// Numbers of values: different environments stay different, and equal ones stay equal.
     values: BTreeMap<String, usize>,
 }
 
@@ -25,7 +25,6 @@ impl Withheld {
         Self { replaces, values: BTreeMap::new() }
     }
 
-    /// Takes out of an event what must not leave.
     pub(super) fn event(&mut self, event: &mut Event) {
         match event {
             Event::Started { resolved, launcher, .. } => {
@@ -66,7 +65,7 @@ impl Withheld {
         launch.env.values_mut().for_each(|value| *value = WITHHELD.to_owned());
         if let Launcher::Command(command) = &mut launch.via {
             for word in &mut command.0 {
-                // `env TOKEN=x`, `--export=TOKEN=x`: what stands behind the first `=` may be anything.
+                // `env TOKEN=x`, `--export=TOKEN=x`: what follows the first `=` may be anything.
                 if let Some((name, _)) = word.split_once('=') {
                     *word = format!("{name}={WITHHELD}");
                 }
@@ -79,7 +78,7 @@ impl Withheld {
         }
     }
 
-    /// An environment of ranks. NCCL's variables set what is measured and are kept, unless they name a file.
+    /// An environment of ranks. NCCL's variables determine what is measured and are kept, unless they name a file.
     fn environment(&mut self, env: &mut BTreeMap<String, String>) {
         for (name, value) in env {
             if name.starts_with("NCCL_") && !value.contains('/') {

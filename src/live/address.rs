@@ -1,18 +1,14 @@
-//! What `--live=` takes: an address of this machine, with or without a port.
+//! The value of `--live=`: an address of this machine, with or without a port.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Not an address that can be listened at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no address of this machine; write 127.0.0.1, 0.0.0.0:8080 or [::1]:8080 (other names than localhost are not looked up)"
 )]
 pub struct NoAddress(String);
 
-/// An address with a port, where 0 is any that is free.
-///
-/// # Errors
-/// The text is neither an IP address nor `localhost`.
+/// Port 0 means any free port.
 pub fn address(text: &str) -> Result<SocketAddr, NoAddress> {
     let wrong = || NoAddress(text.to_owned());
     if let Ok(whole) = text.parse() {

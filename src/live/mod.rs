@@ -1,4 +1,4 @@
-//! The page of a run while it goes on: a small web server beside the run, on a thread of its own.
+//! The page of a run in progress: a small web server on a thread of its own.
 //!
 //! ```text
 //! records.jsonl ─ report::live ─▶ page ─ shelf ─▶ serve ─▶ browser
@@ -6,13 +6,13 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `address` | what `--live=` takes |
+//! | `address` | the value of `--live=` |
 //! | `token` | the secret of the URL |
-//! | `shelf` | keeps a drawing until it is old enough to be made again |
-//! | `serve` | connections: how many, how long, who may ask what |
+//! | `shelf` | caches rendered pages |
+//! | `serve` | connections: their number, duration and permissions |
 //!
-//! What is shown is read from the records when somebody asks; how far the run is, is the line that the terminal shows. The thread and
-//! those that draw have the lowest priority of the scheduler.
+//! The page is read from the records on request; the progress is the line on the terminal. The thread and those that render have the lowest
+//! priority of the scheduler.
 
 mod address;
 mod serve;
@@ -34,7 +34,6 @@ use token::Token;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The address cannot be used.
     #[error("the page cannot be served at {address}: {cause}")]
     Bind { address: SocketAddr, cause: io::Error },
     /// The kernel has no random bytes for the secret of the URL.
@@ -46,7 +45,7 @@ pub enum LiveError {
 
 pub type Course = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A place that is taken, before anything is measured.
+/// A bound address, before anything is measured.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -55,10 +54,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Takes an address; with port 0 a free port.
-    ///
-    /// # Errors
-    /// The address is not of this machine, or something else listens there.
+    /// Binds an address; with port 0 a free port.
     pub fn at(address: SocketAddr) -> Result<Self, LiveError> {
         let bind = |cause| LiveError::Bind { address, cause };
         let listener = TcpListener::bind(address).map_err(bind)?;
@@ -66,31 +62,27 @@ impl Listening {
         Ok(Self { listener, token: Token::new()?, address })
     }
 
-    /// Where a browser finds the page. Whoever knows it can read the page.
+    /// Anyone with this URL can read the page.
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.address, self.token.text())
     }
 
-    /// Whether only programs of this machine reach it.
+    /// Whether only programs of this machine can reach it.
     pub fn is_local(&self) -> bool {
         self.address.ip().is_loopback()
     }
 
-    /// Serves the page of the run with these records until the answer is dropped.
-    ///
-    /// # Errors
-    /// There can be no thread, or no timer for it.
+    /// Serves the page of the run with these records until the result is dropped.
     pub fn serve(self, records: PathBuf, course: Course) -> Result<Serving, LiveError> {
         let (stop, stopped) = oneshot::channel();
         let (over, all_answered) = mpsc::channel::<Never>();
         self.listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
         thread::Builder::new().name("live".to_owned()).spawn(move || {
-            // On Linux this is the priority of the calling thread, and threads that it starts inherit it. Without it all is as before.
+            // On Linux this sets the priority of the calling thread, inherited by threads that it starts. Failure is harmless.
             let _ = rustix::process::setpriority_process(None, 19);
             let pages = shelf::Pages::of(records, course);
             runtime.block_on(serve::serve(self.listener, self.token, pages, stopped));
-            // A drawing that goes on is not waited for.
             runtime.shutdown_background();
             drop(over);
         })?;
@@ -98,11 +90,11 @@ impl Listening {
     }
 }
 
-/// What is never sent: a channel that tells of an end by being closed.
+/// Never sent: closing the channel signals the end.
 #[derive(Debug)]
 enum Never {}
 
-/// A page that is served; no longer once this is dropped, which waits a moment for answers that are under way.
+/// A served page. Dropping it ends the server, after a short wait for pending answers.
 #[derive(Debug)]
 #[must_use = "the page is served as long as this is kept"]
 pub struct Serving {
@@ -113,7 +105,7 @@ pub struct Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // The server has its own, shorter bound; a machine that does not let it run must not hold the end up.
+        // The server has its own, shorter limit; a machine that does not let it run must not delay the end.
         let _ = self.all_answered.recv_timeout(2 * serve::LAST);
     }
 }

@@ -1,7 +1,7 @@
-//! Connections: how many at once, for how long, and who may ask what.
+//! Connections: their number, duration and permissions.
 //!
-//! A request has to know the token, to come from a page or a command line that named this server by an IP address or as `localhost`
-//! (a name that somebody else can point to this machine is refused), and to be GET or HEAD. Nothing of it names a file.
+//! A request must know the token, must name this server by an IP address or as `localhost` (others could point a name to this machine), and
+//! must be GET or HEAD. No part of it names a file.
 
 use std::{convert::Infallible, net::IpAddr, net::TcpListener, sync::Arc, time::Duration};
 
@@ -31,29 +31,28 @@ use crate::report::live;
 /// Connections at once; further ones wait until one of them ends.
 const CONNECTIONS: usize = 32;
 const REQUEST: Duration = Duration::from_secs(5);
-/// Time for a connection with all that is drawn and sent.
+/// Time for a connection, including rendering and sending.
 const CONNECTION: Duration = Duration::from_secs(120);
 /// Longest request with all its headers, in bytes: the least that the library allows, which is more than browsers send.
 const LONGEST: usize = 8192;
 const HEADERS: usize = 64;
-/// Time between two tries where no connection can be taken, for example because there are no file descriptors left.
+/// Time between two tries where no connection can be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Time for those who have come by the end of the run to be taken.
+/// Time to accept clients that connected before the end of the run.
 const COMING: Duration = Duration::from_millis(20);
-/// Time for those who were taken to be answered after the end of the run.
+/// Time to answer accepted clients after the end of the run.
 pub(super) const LAST: Duration = Duration::from_secs(1);
 
 type Answer = Response<Full<Bytes>>;
 
-/// Serves until it is told to stop, or nobody is left who could tell it. Whoever asked before that is answered, unless that takes longer
-/// than [`LAST`].
+/// Serves until asked to stop, or until the sender is dropped. Earlier requests are answered, for at most [`LAST`].
 pub(super) async fn serve(listener: TcpListener, token: Token, pages: Pages, stopped: oneshot::Receiver<()>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let (token, pages) = (Arc::new(token), Arc::new(pages));
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let take = async || loop {
-        // Never closed, so there is a place in the end.
+        // Never closed, so a permit becomes available eventually.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             sleep(PAUSE).await;
@@ -71,7 +70,7 @@ pub(super) async fn serve(listener: TcpListener, token: Token, pages: Pages, sto
                 .max_buf_size(LONGEST)
                 .max_headers(HEADERS)
                 .keep_alive(false);
-            // Whoever sends nothing, or reads nothing, is let go.
+            // Drops clients that send nothing, or read nothing.
             let _ = timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await;
             drop(place);
         });
@@ -80,7 +79,7 @@ pub(super) async fn serve(listener: TcpListener, token: Token, pages: Pages, sto
         () = take() => {}
         _ = stopped => {}
     }
-    // Those that have all places may have nothing to ask.
+    // Connections that hold all permits may be idle.
     places.add_permits(CONNECTIONS);
     let _ = timeout(COMING, take()).await;
     drop(listener);
@@ -88,7 +87,7 @@ pub(super) async fn serve(listener: TcpListener, token: Token, pages: Pages, sto
     let _ = timeout(LAST, places.acquire_many(2 * CONNECTIONS as u32)).await;
 }
 
-/// The host of a `Host` header, where it is one that nobody else can point to this machine.
+/// The host of a `Host` header, if it is one that others cannot point to this machine.
 fn is_own(host: Option<&HeaderValue>) -> bool {
     let Some(host) = host.and_then(|host| host.to_str().ok()) else { return false };
     let is_port = |port: &str| port.is_empty() || port.parse::<u16>().is_ok();
@@ -135,7 +134,7 @@ async fn answered(request: &Request<Incoming>, token: &Token, pages: &Pages) -> 
             Ok(answer)
         }
         "/course" => Ok(text(StatusCode::OK, (pages.course)().into())),
-        // What the page links to is relative to an address with a slash.
+        // Links of the page are relative to an address with a slash.
         "" => {
             let mut answer = text(StatusCode::TEMPORARY_REDIRECT, "the address ends with a slash\n".into());
             let whole = HeaderValue::try_from(format!("{}/", request.uri().path()));
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn who_asked_before_the_end_is_answered_and_who_says_nothing_is_not_waited_for() {
-        // Who says nothing is waited for as long as an answer may take, so few tries have such. Some have all the places of a run.
+        // Silent clients are awaited for as long as an answer may take, so few tries have them. Some have all the permits of a run.
         const SILENT: [usize; 12] = [1, CONNECTIONS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         for silent in SILENT {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -187,7 +186,7 @@ mod tests {
                 Pages::of("records.jsonl".into(), Arc::new(String::new)),
                 stopped,
             ));
-            // During a run a connection that says nothing is closed after a while, and no client waited for that.
+            // During a run a silent connection is closed after a while, and no client waited for that.
             for mut one in silent {
                 one.set_nonblocking(true).unwrap();
                 assert_eq!(one.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);

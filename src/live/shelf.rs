@@ -1,4 +1,4 @@
-//! Keeps what was drawn until it is old enough to be drawn again: many viewers cost no more than one, and a slow drawing is made seldom.
+//! Caches rendered pages: many viewers cost no more than one, and slow renderings are rare.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,19 +9,17 @@ use tokio::{sync::Mutex as Waiting, task::spawn_blocking, time::Instant};
 use super::Course;
 use crate::{analysis::parallel, report::live};
 
-/// Time between two drawings of the report, at least.
+/// Least time between two renderings of the report.
 const EVERY: Duration = Duration::from_secs(10);
-/// What is drawn is kept this many times as long as the drawing took: a twentieth of one core goes into it.
+/// A page is kept this many times as long as its rendering took: rendering uses a twentieth of one core.
 const REST: u32 = 19;
 
-/// Why nothing is drawn, in words: it is kept and sent to many.
 pub(super) type NotDrawn = String;
 
-/// A drawing, or why there is none.
 type Drawing<T> = Result<T, NotDrawn>;
 
 struct Shelf<T> {
-    /// The last drawing, and until when it is kept. Who waits for the lock waits for a drawing that goes on.
+    /// The last rendering, and until when it is kept. Waiters for the lock wait for a rendering in progress.
     kept: Waiting<Option<(Instant, Drawing<T>)>>,
     at_least: Duration,
 }
@@ -61,7 +59,7 @@ impl Pages {
     pub(super) async fn report(&self) -> Drawing<Bytes> {
         let (records, course) = (self.records.clone(), (self.course)());
         let draw = move || {
-            // One thread of its own, however large the run: what measures on this machine has the others.
+            // One thread of its own, however large the run: measurements on this machine need the others.
             let page = parallel::alone(|| live::page(&records, &course, Timestamp::now()));
             page.map(Bytes::from).map_err(|error| error.to_string())
         };
@@ -107,7 +105,7 @@ mod tests {
         assert_eq!(shelf.get(|| Ok(7)).await, Ok(0));
         advance(Duration::from_millis(1)).await;
         assert_eq!(shelf.get(|| Ok(7)).await, Ok(7));
-        // One that takes no time is kept as long as any.
+        // An instant one is kept for the minimum.
         advance(at_least - Duration::from_millis(1)).await;
         assert_eq!(shelf.get(|| Ok(8)).await, Ok(7));
         advance(Duration::from_millis(1)).await;

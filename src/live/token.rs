@@ -1,5 +1,3 @@
-//! The secret of the URL.
-
 use subtle::ConstantTimeEq;
 
 /// A secret of 128 bits, in hexadecimal.
@@ -7,10 +5,6 @@ use subtle::ConstantTimeEq;
 pub(super) struct Token(String);
 
 impl Token {
-    /// A new one.
-    ///
-    /// # Errors
-    /// The kernel has no random bytes.
     pub(super) fn new() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
@@ -21,8 +15,7 @@ impl Token {
         &self.0
     }
 
-    /// What follows the token in the path of a request; `None` without it. How long the comparison takes tells nothing of the token
-    /// but its length.
+    /// The rest of a request's path after the token; `None` without it. Constant-time, so that timing reveals only the token's length.
     pub(super) fn behind<'p>(&self, path: &'p str) -> Option<&'p str> {
         let path = path.strip_prefix('/')?;
         let (given, rest) = path.split_at_checked(self.0.len())?;

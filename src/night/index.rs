@@ -1,4 +1,4 @@
-//! An index over a directory of runs: what each came to, the newest first, and the state of every host, night by night.
+//! An index of a directory of runs: the result of each, newest first, and the state of every host by night.
 
 use std::path::Path;
 
@@ -7,10 +7,7 @@ use jiff::Timestamp;
 use super::{judged::NightError, nights::read, states::States, summary::Summary};
 use crate::report::index::{Index, link};
 
-/// The index over the runs that `word` stands for, of one plan where it is named; `page` is the directory of the page that links to them.
-///
-/// # Errors
-/// There is no run.
+/// The index of the runs in `word`, optionally of one plan; `page` is the directory of the page that links to them.
 pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp) -> Result<Index, NightError> {
     let (mut runs, plans) = read(word, plan)?;
     for run in &mut runs {

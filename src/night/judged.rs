@@ -1,5 +1,4 @@
-//! A run, read and judged from its records alone. What an earlier report left beside them is not looked at: it may be of another
-//! time.
+//! A run, read and judged from its records only. An earlier report is ignored: it may be outdated.
 
 use std::path::Path;
 
@@ -21,30 +20,23 @@ use crate::report::{self, view::Banner};
 pub enum NightError {
     #[error("{0}")]
     NoRuns(NoRuns),
-    /// Runs of several plans, and none is named.
     #[error("`{word}` holds runs of several plans ({}): say which with --plan", plans.join(", "))]
     SeveralPlans { word: String, plans: Vec<String> },
     #[error("`{word}` holds no run of plan `{plan}`; it has runs of {}: say which with --plan", plans.join(", "))]
     NoPlan {
         word: String,
         plan: String,
-        /// The plans of the runs that are there.
         plans: Vec<String>,
     },
-    /// The records cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The records do not belong together.
     #[error("{path}: {cause}")]
     Mismatch {
         path: String,
-        /// What does not belong together.
         cause: Mismatch,
     },
-    /// The run's tests in turn cannot be compared; in words.
     #[error("{path}: {cause}")]
     Turns { path: String, cause: String },
-    /// The records have a time that is none.
     #[error("{path}: `{time}` is no time")]
     Time { path: String, time: String },
 }
@@ -55,24 +47,15 @@ pub struct Judged {
     pub rows: Vec<Row>,
     pub verdicts: Verdicts,
     pub began: Timestamp,
-    /// When its last record was written.
     pub ended: Timestamp,
 }
 
 impl Judged {
-    /// Reads and judges a run directory.
-    ///
-    /// # Errors
-    /// Its records cannot be read, or contradict themselves.
     pub fn read(run: &Path) -> Result<Self, NightError> {
         let path = run.join(JOURNAL);
         Self::of(journal::read(&path)?, &path_text(&path).to_string())
     }
 
-    /// Judges a journal; `path` is what errors name.
-    ///
-    /// # Errors
-    /// The records contradict themselves.
     pub fn of(journal: Journal, path: &str) -> Result<Self, NightError> {
         let path = || path.to_owned();
         let results = results(&journal).map_err(|cause| NightError::Mismatch { path: path(), cause })?;
@@ -88,7 +71,7 @@ impl Judged {
         Ok(Self { journal, rows, verdicts, began, ended })
     }
 
-    /// What the report's banner says: which part is bad, and the first thing to do; `None` where no report can be drawn.
+    /// The report's banner: which part is bad, and the first thing to do; `None` where no report can be rendered.
     pub fn banner(&self) -> Option<Banner> {
         Some(report::draw(&self.journal, Path::new(JOURNAL)).ok()?.view.banner)
     }
@@ -97,12 +80,12 @@ impl Judged {
         &self.journal.end
     }
 
-    /// Whether its records are as they were written. Where they are not, nothing is certain.
+    /// Whether its records are undamaged. Otherwise nothing is certain.
     pub fn is_whole(&self) -> bool {
         self.journal.unhealed().next().is_none() && self.journal.contradictions.is_empty()
     }
 
-    /// How many hosts answered and stayed, and how many were lost.
+    /// Numbers of hosts that stayed, and that were lost.
     pub fn answered(&self) -> (usize, usize) {
         let Journal { hosts, lost, .. } = &self.journal;
         (hosts.keys().filter(|host| !lost.contains_key(*host)).count(), lost.len())

@@ -1,4 +1,4 @@
-//! A short message, for a chat, a web service or mail: state, bad parts, first thing to do, and where the page is.
+//! A short message for a chat, a web service or mail: state, bad parts, first step, and link.
 
 use railgauge_model::{border::text::path_text, directory::PAGE};
 use serde::Serialize;
@@ -17,24 +17,21 @@ pub struct Message {
     pub version: u32,
     pub state: State,
     pub plan: String,
-    /// Identity of the newest run.
     pub run_id: String,
     /// The verdict, or why there is none, in a sentence.
     pub sentence: String,
-    /// The components that are faulty; `None` where none is.
     pub bad_part: Option<String>,
-    /// The first thing to do, with what it is for; empty where nothing is to be done or nothing is certain.
+    /// The first thing to do and its purpose; empty if nothing is needed or certain.
     pub first_step: String,
-    /// Where the page of the run is: a URL, or a path without one; empty where there is no page.
+    /// A URL, or a path without one; empty without a page.
     pub link: String,
-    /// All of it in one line, for services that show this key.
+    /// Everything in one line, for services that show this key.
     pub text: String,
 }
 
 impl Message {
-    /// The message of a cluster in this state; `nights` is `None` where there is no run. `base` is the URL under which the directory of
-    /// the runs can be read. The step and the report are those of the newest run; of an earlier one where that says which component is
-    /// faulty.
+    /// The message of a cluster in this state; `nights` is `None` without a run. `base` is the URL of the directory of the runs. The step
+    /// and the report are those of the newest run, or of the earlier one that found the faulty component.
     pub fn of(nights: Option<&Nights>, standing: &Standing, base: Option<&str>) -> Self {
         let faulty: Vec<&Known> = standing.components.iter().filter(|one| one.state == Condition::Faulty).collect();
         let run = nights.map(|nights| {
@@ -42,7 +39,7 @@ impl Message {
             let says = || faulty.iter().find_map(|one| nights.run(&one.faults.last()?.run_id));
             if newest.row.failures > 0 { newest } else { says().unwrap_or(newest) }
         });
-        // What is old, unfinished or damaged asks for no step.
+        // An old, unfinished or damaged result needs no step.
         let certain = run.filter(|_| !matches!(standing.state, State::Ok | State::Unknown));
         let remedy = certain.and_then(|run| Judged::read(&run.directory).ok()?.banner()?.remedy);
         let first_step = remedy.map(|remedy| match remedy.about.as_str() {
@@ -64,7 +61,7 @@ impl Message {
         Self { text: message.line(), ..message }
     }
 
-    /// One line, without what a terminal or a mail's header would take for something else.
+    /// One line, without characters special to terminals or mail headers.
     fn line(&self) -> String {
         let of = if self.plan.is_empty() { String::new() } else { format!(" {} ({})", self.plan, self.run_id) };
         let mut line = format!("railgauge {}{of}: {}", self.state.word(), self.sentence);
@@ -73,7 +70,7 @@ impl Message {
                 line = format!("{} {what}: {text}", ended(&line));
             }
         }
-        // Words of hosts are in it, and a chat would take these for links, for calls of everybody, or for the end of either.
+        // It includes words of hosts, in which a chat could see links or mentions.
         let plain = |c: char| match c {
             c if c.is_control() => ' ',
             '<' => '\u{2039}',

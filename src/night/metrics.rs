@@ -1,5 +1,5 @@
-//! A run as metrics, in the text format that Prometheus scrapes and the textfile collector of its node exporter reads. All are gauges
-//! in base units: bytes and seconds. Bandwidths of pairs are payload.
+//! A run as metrics, in Prometheus' text format, also for the textfile collector of its node exporter. All are gauges in base units: bytes
+//! and seconds. Bandwidths of pairs are payload.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,10 +28,7 @@ type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
 const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
 
-/// The text: the newest run, and the states of components after all.
-///
-/// # Errors
-/// None that a run can cause: the signature of the format's library.
+/// The newest run, and the states of components after all runs.
 pub fn metrics(run: &Judged, states: &States) -> Result<String, fmt::Error> {
     let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
     of_run(&mut all, run);
@@ -44,7 +41,7 @@ pub fn metrics(run: &Judged, states: &States) -> Result<String, fmt::Error> {
     Ok(in_order(&text))
 }
 
-/// The samples of each metric in the order of their labels: the same records give the same bytes.
+/// Sorts the samples of each metric by labels: equal records give equal bytes.
 fn in_order(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     for samples in lines.chunk_by_mut(|a, b| a.starts_with('#') == b.starts_with('#')) {
@@ -61,7 +58,7 @@ struct All {
 }
 
 impl All {
-    /// A new metric. Its help is a sentence; the library ends it with a full stop.
+    /// Its help is a sentence; the library adds the full stop.
     fn family(&mut self, name: &str, help: &str) -> Numbers {
         let family = Numbers::default();
         self.registry.register(format!("railgauge_{name}"), help, family.clone());
@@ -135,7 +132,6 @@ fn of_verdicts(all: &mut All, run: &Judged) {
     }
 }
 
-/// What is told of the values of a cell.
 struct Values {
     values: Vec<f64>,
     ceilings: Vec<f64>,
@@ -184,13 +180,13 @@ fn cell(all: &All, row: &Row) -> Labels {
     all.labels(&further)
 }
 
-/// The middle of sorted values, of which there is one at least.
+/// Of sorted values, which must not be empty.
 fn median(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
 }
 
-/// The base unit that ends a metric's name, and what a value in the metric's own unit is multiplied with.
+/// The base unit at the end of a metric's name, and the factor to it.
 fn base(metric: Metric) -> (&'static str, f64) {
     match metric.unit() {
         "Gb/s" => ("bytes_per_second", 1e9 / 8.0),

@@ -1,20 +1,20 @@
-//! What a night hangs on to: the states of components after all runs, for a monitoring system, as metrics, as a list of runs, and as lists
-//! of hosts to take out of service.
+//! Results over nights: the states of components after all runs, for a monitoring system, as metrics, as a list of runs, and as lists of
+//! hosts to take out of service.
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `summary` | what one run directory says, without its values |
+//! | `summary` | the content of one run directory, without its values |
 //! | `states` | the state of every component: a fold over the runs in the order of time |
 //! | `nights` | the runs of a plan and the states that follow |
-//! | `judged` | reads and judges a run, from its records alone |
+//! | `judged` | reads and judges a run, from its records only |
 //! | `state` | OK, warning, critical or unknown, and the line of a monitoring plugin |
 //! | `message` | a line for a chat, a web service or mail |
 //! | `metrics` | values and states in Prometheus' text format |
-//! | `index` | what each run of a directory came to, and hosts by nights |
+//! | `index` | the results of the runs of a directory, and hosts by nights |
 //! | `prune` | which runs may be deleted, and deletes them |
 //! | `lists` | commands for Slurm and Kubernetes, which railgauge never executes |
 //!
-//! Only `prune` changes anything, and only old runs. Nothing here takes a host out of service for a result that is not certain.
+//! Only `prune` changes anything, and only old runs. No host is taken out of service for an uncertain result.
 
 mod index;
 mod judged;

@@ -1,4 +1,4 @@
-//! The runs of one plan, the newest first, and the states that follow from all of them.
+//! The runs of one plan, newest first, and the resulting states.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,21 +20,19 @@ use crate::{
     report::index::Outcome,
 };
 
-/// The runs of a plan.
 #[derive(Debug)]
 pub struct Nights {
-    /// The plan's name, of the newest run that says it: damaged ones do not.
+    /// From the newest run that has it; damaged ones do not.
     pub plan: String,
     runs: Vec<Arc<Summary>>,
     pub states: States,
 }
 
 impl Nights {
-    /// The runs of `word`: a run directory, a directory of run directories, or a pattern. Of several plans the one that
-    /// is named.
+    /// The runs of `word`: a run directory, a directory of run directories, or a pattern; optionally of one plan.
     ///
     /// # Errors
-    /// There is no run, none of that plan, or there are runs of several plans and none is named.
+    /// There is no such run, or there are runs of several plans and none is named.
     pub fn of(word: &str, plan: Option<&str>, now: Timestamp) -> Result<Self, NightError> {
         let (runs, plans) = read(word, plan)?;
         if plan.is_none() && plans.len() > 1 {
@@ -44,7 +42,7 @@ impl Nights {
     }
 
     fn new(mut runs: Vec<Arc<Summary>>, now: Timestamp) -> Result<Self, NightError> {
-        // What another tool measured is not a run of ours. Where there is nothing else, reading it says so.
+        // Imported runs are not ours. If there are only these, reading reports it.
         let is_ours = |run: &Arc<Summary>| run.row.outcome != Outcome::Imported;
         if !runs.iter().any(is_ours) {
             Judged::read(&runs[0].directory)?;
@@ -55,14 +53,12 @@ impl Nights {
         Ok(Self { plan, runs, states })
     }
 
-    /// The newest run that is not still measuring; where all of them are, the newest.
     pub fn newest(&self) -> &Summary {
         let mut runs = self.runs.iter().map(|run| &**run);
-        // There is one at least.
         runs.find(|run| run.row.outcome != Outcome::Running).unwrap_or(&self.runs[0])
     }
 
-    /// The newest run of the whole plan, where a newer one is of a part: it says what the part leaves open, until it is too old.
+    /// The newest run of the whole plan, if a newer one is of a part: it covers the rest of the plan, until it is too old.
     pub(super) fn whole(&self, max_age: SignedDuration, now: Timestamp) -> Option<&Summary> {
         let newest = self.newest();
         let over = |run: &&Summary| run.row.outcome != Outcome::Running && !run.row.is_part;
@@ -70,7 +66,7 @@ impl Nights {
         (now.duration_since(whole.ended) <= max_age).then_some(whole)
     }
 
-    /// The runs of the whole plan that have a verdict, the newest first; if the newest run is of a part, of parts, too.
+    /// The runs of the whole plan that have a verdict, newest first; if the newest run is of a part, also parts.
     pub(super) fn judged(&self) -> impl Iterator<Item = &Summary> {
         let is_part = self.newest().row.is_part;
         let over = [Outcome::Pass, Outcome::Fail, Outcome::Inconclusive];
@@ -85,13 +81,10 @@ impl Nights {
     }
 }
 
-/// The runs of `word`, the newest first, of one plan where it is named; and the names of all plans there.
-///
-/// # Errors
-/// There is no run, or none of that plan.
+/// The runs of `word`, newest first, optionally of one plan; and the names of all plans there.
 pub(super) fn read(word: &str, plan: Option<&str>) -> Result<(Vec<Summary>, BTreeSet<String>), NightError> {
     let mut runs = summaries(&history::run_directories(word).map_err(NightError::NoRuns)?);
-    // Of what cannot be read the plan is not known.
+    // Unreadable runs have no known plan.
     let plans: BTreeSet<String> = runs.iter().map(|run| run.row.plan.clone()).filter(|plan| !plan.is_empty()).collect();
     runs.retain(|run| plan.is_none_or(|plan| may_be_of(run, plan)));
     if !runs.is_empty() {
@@ -106,7 +99,7 @@ pub(super) fn read(word: &str, plan: Option<&str>) -> Result<(Vec<Summary>, BTre
     })
 }
 
-/// Whether a run is of a plan; one whose plan cannot be read may be of any.
+/// Whether a run is of a plan; one with an unreadable plan may be of any.
 fn may_be_of(run: &Summary, plan: &str) -> bool {
     run.row.plan.is_empty() || run.row.plan == plan
 }

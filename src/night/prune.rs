@@ -1,7 +1,7 @@
 //! Which runs of a directory may be deleted, and deleting them.
 //!
-//! What is not certainly a run of ours that came to its end is kept, with the reason. Nothing is followed that is a link, and no file is
-//! deleted that a run does not write: a directory that holds anything else is kept as a whole.
+//! Anything that is not certainly a complete run of ours is kept, with the reason. Links are not followed, and only files that a run writes
+//! are deleted: a directory that holds anything else is kept as a whole.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,32 +28,27 @@ use crate::report::index::{Outcome, Row};
 
 /// The place for signatures on a sign-off, as its template has it.
 const SIGNATURES: &str = "id=\"signatures\"";
-/// Largest page or document that is looked into for runs that it names, in bytes.
+/// Largest page or document that is searched for names of runs, in bytes.
 const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
-    /// So many of the newest runs of each plan that came to their end.
+    /// Number of the newest complete runs of each plan.
     pub last: Option<usize>,
     /// Runs that began within this time.
     pub within: Option<SignedDuration>,
-    /// Runs with a failed verdict.
     pub failed: bool,
-    /// Runs whose identity stands in one of these files.
+    /// Runs whose identity is in one of these files.
     pub named_in: Vec<PathBuf>,
 }
 
-/// A run and what is to become of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
     pub directory: String,
-    /// Identity of the run; empty where it cannot be read.
     pub run_id: String,
-    /// Name of the plan; empty where it cannot be read.
     pub plan: String,
     pub began: String,
     pub outcome: Outcome,
-    /// Bytes of its files.
     pub bytes: u64,
     /// Why it is kept; absent where it may be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,16 +60,12 @@ pub struct Choice {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// The runs, the newest first.
     pub runs: Vec<Choice>,
-    /// Files of [`Keep::named_in`] that name none of them: a slip, or what they rest on is gone.
+    /// Files of [`Keep::named_in`] that name none of the runs: a mistake, or their runs are gone.
     pub idle: Vec<String>,
 }
 
-/// What would be deleted of a directory of runs, and what is kept, the newest first.
-///
-/// # Errors
-/// There is no run, or a file with names of runs cannot be read.
+/// What would be deleted of a directory of runs, and what is kept, newest first.
 pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, PruneError> {
     let word = directory.to_string_lossy().into_owned();
     let (runs, plans) = nights::read(&word, None)?;
@@ -83,8 +74,8 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
     let mut newest: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut choices = Vec::new();
     for Summary { began, row, directory: path, .. } in runs {
-        // A part of a plan and a night without a run are no nights to keep, and stay as long as a newer night than they are missing: the
-        // part may be what shows that a host was mended. Copies of a run are one.
+        // Partial and missing nights do not count as nights to keep, but stay while a newer counted night does: a part may show that a host
+        // was repaired. Copies of a run are one.
         let nights = newest.entry(row.plan.clone()).or_default();
         let is_copy = nights.contains(&row.run_id);
         let is_last = is_over(row.outcome) && keep.last.is_some_and(|last| nights.len() < last || is_copy && last > 0);
@@ -121,7 +112,7 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
     Ok(Chosen { runs: choices, idle })
 }
 
-/// Components that are faulty, by the runs that say so: without these they would not be.
+/// Components that are faulty according to these runs.
 fn states(runs: &[Summary], plans: BTreeSet<String>, now: Timestamp) -> BTreeMap<String, String> {
     let of_plan = |plan: String| {
         let own: Vec<&Summary> = runs.iter().filter(|run| run.row.plan == plan).collect();
@@ -133,10 +124,8 @@ fn states(runs: &[Summary], plans: BTreeSet<String>, now: Timestamp) -> BTreeMap
 
 #[derive(Debug, thiserror::Error)]
 pub enum PruneError {
-    /// There is no run, or it cannot be read.
     #[error(transparent)]
     Night(#[from] NightError),
-    /// A file that may name runs cannot be read: what it names is not known.
     #[error("{}: cannot be read: {cause}; runs that it names could be lost", path_text(path))]
     Named { path: PathBuf, cause: io::Error },
 }
@@ -145,7 +134,7 @@ const fn is_over(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Pass | Outcome::Fail | Outcome::Inconclusive | Outcome::NotRun)
 }
 
-/// Why nobody but a person should delete this; `None` where it is a run of ours that came to its end.
+/// Why this must not be deleted automatically; `None` for a complete run of ours.
 fn unsure(above: &Path, path: &Path, row: &Row) -> Option<String> {
     let why = match row.outcome {
         Outcome::Running => Some("it is still going on".to_owned()),
@@ -158,7 +147,7 @@ fn unsure(above: &Path, path: &Path, row: &Row) -> Option<String> {
     why.or_else(|| out_of_place(above, path)).or_else(|| holds_other(path))
 }
 
-/// Why a path is not a real directory right below the one that was named, which no link leads out of; `None` where it is one.
+/// Why a path is not a real directory directly below the named one, without links out of it.
 fn out_of_place(above: &Path, path: &Path) -> Option<String> {
     match path.symlink_metadata() {
         Err(error) => return Some(error.to_string()),
@@ -172,7 +161,6 @@ fn out_of_place(above: &Path, path: &Path) -> Option<String> {
     }
 }
 
-/// What a directory holds that a run does not write, or why it cannot be looked into.
 fn holds_other(path: &Path) -> Option<String> {
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
@@ -185,7 +173,7 @@ fn holds_other(path: &Path) -> Option<String> {
             return Some(format!("it holds `{}`, which no run writes", path_text(&name)));
         }
     }
-    // The first line, with its sum: that no other program writes.
+    // The first line with its sum: no other program writes that.
     match plan_of(path) {
         Some(_) => None,
         None => Some("its first record is not that of a run".to_owned()),
@@ -197,12 +185,12 @@ fn size(path: &Path) -> u64 {
     FILES.iter().map(of).sum()
 }
 
-/// Files and the names of runs that they hold.
+/// Files and the names of runs in them.
 struct Named {
-    /// Baselines of the plans that were run, by the runs they were learned from.
+    /// Baselines of the plans that were run, by their source runs.
     learned: BTreeSet<String>,
     texts: Vec<(String, String)>,
-    /// How many of the texts were named by the user; they come first.
+    /// How many of the texts the user named; they come first.
     further: usize,
 }
 
@@ -219,7 +207,7 @@ impl Named {
             if length > LARGEST {
                 return Err(unread(&path)(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large")));
             }
-            // A link is followed, as it was above.
+            // Links are followed, as above.
             let text = fs::read(&path).map_err(unread(&path))?;
             Ok((path_text(&path).to_string(), String::from_utf8_lossy(&text).into_owned()))
         };
@@ -228,16 +216,16 @@ impl Named {
         for entry in fs::read_dir(directory).map_err(unread(directory))? {
             let path = entry.map_err(unread(directory))?.path();
             let is_known = path.extension().is_some_and(|end| end == "html" || end == "json");
-            // Whatever it is called: but an archive beside the runs is not looked into.
+            // Whatever its name; archives next to the runs are not searched.
             if path.is_file() && (is_known || path.metadata().is_ok_and(|about| about.len() <= LARGEST)) {
-                // Other pages name runs, too: comparisons, trends and the index, which can be made again.
+                // Other pages that name runs (comparisons, trends, the index) can be made again.
                 texts.extend(Some(read(path)?).filter(|(_, text)| is_kept_for(text)));
             }
         }
         Ok(Self { learned, texts, further })
     }
 
-    /// Files that the user named and that name none of these runs.
+    /// Files named by the user that name none of these runs.
     fn idle<'r>(&self, runs: impl Iterator<Item = &'r str> + Clone) -> Vec<String> {
         let names_one = |text: &str| runs.clone().any(|run_id| !run_id.is_empty() && text.contains(run_id));
         let further = self.texts.iter().take(self.further);
@@ -252,7 +240,7 @@ impl Named {
     }
 }
 
-/// Whether a document rests on the runs that it names: a sign-off, which alone has a place for signatures, or a baseline.
+/// Whether a document depends on the runs that it names: a sign-off (the only one with a place for signatures), or a baseline.
 fn is_kept_for(text: &str) -> bool {
     text.contains(SIGNATURES) || serde_json::from_str::<Baseline>(text).is_ok() || is_like_a_baseline(text)
 }
@@ -272,10 +260,10 @@ fn sources(run: &Path) -> Vec<String> {
     learned.map_or_else(Vec::new, |known| known.runs.into_iter().map(|run| run.run_id).collect())
 }
 
-/// Deletes a run that may be deleted, and is not written to. Its records go last: what is cut off can be deleted again.
+/// Deletes a run that may be deleted and is not being written. Its records go last, so that an interrupted deletion can be repeated.
 ///
 /// # Errors
-/// Somebody writes to it, it changed since it was chosen, or a file cannot be deleted.
+/// Another process writes to it, it changed since it was chosen, or a file cannot be deleted.
 pub fn delete(choice: &mut Choice) -> io::Result<()> {
     if choice.kept.is_some() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a monitoring system gets of a cluster or a host: one state and one line.
+//! The state of a cluster or a host for a monitoring system: one state and one line.
 //!
 //! States and codes are those of the Monitoring Plugins guidelines (Nagios, Icinga, Sensu): 0 OK, 1 warning, 2 critical, 3 unknown;
 //! performance data follows a `|` as `label=value[unit];warning;critical`.
@@ -19,7 +19,7 @@ use crate::{
     report::index::Outcome,
 };
 
-/// By how much the clock of the machine that asks may be behind the one that measured.
+/// By how much the clock of the asking machine may be behind the one that measured.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 const NAMED: usize = 4;
 
@@ -27,10 +27,10 @@ const NAMED: usize = 4;
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Ok,
-    /// Something could not be judged, or was left out, and nothing failed.
+    /// Something could not be judged, or was omitted, and nothing failed.
     Warning,
     Critical,
-    /// Nothing is known: no result, a result that is too old, a run that did not come to its end, or damaged records.
+    /// No result, an outdated result, an incomplete run, or damaged records.
     #[default]
     Unknown,
 }
@@ -64,43 +64,40 @@ impl State {
     }
 }
 
-/// The state of a cluster, or of one of its hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Standing {
     pub version: u32,
-    /// Identity of the newest run.
     pub run_id: String,
     pub plan: String,
-    /// The host that was asked about; absent where it was the whole cluster.
+    /// Absent for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     pub state: State,
-    /// Why, in one sentence; made for a message as well.
+    /// Why, in one sentence; also used in messages.
     pub text: String,
-    /// When the newest run's last record was written, UTC, RFC 3339; absent where there is no run.
+    /// When the newest run's last record was written, UTC, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// How long ago that was, in seconds.
     pub age_seconds: i64,
-    /// The oldest run that counts as the last night, in seconds.
+    /// Oldest run that counts as the last night, in seconds.
     pub max_age_seconds: i64,
     /// Failed verdicts of the newest run that count.
     pub failed: usize,
     /// Its verdicts that count and cannot be given.
     pub inconclusive: usize,
     pub cases: Cases,
-    /// Components that are faulty, undecided, or not measured for long, whichever run says so. Of a host itself alone.
+    /// Components that are faulty, undecided, or not measured for long, according to any run; for a host, only its own.
     pub components: Vec<Known>,
-    /// Why failed verdicts make no component faulty, and what else is worth knowing.
+    /// Why failed verdicts make no component faulty, and other remarks.
     pub remarks: Vec<String>,
 }
 
 impl Standing {
-    /// The state of the cluster at the time `now`: the gravest of the newest run's and of its components'.
+    /// The state of the cluster at `now`: the gravest of the newest run and of its components.
     pub fn of(nights: &Nights, max_age: SignedDuration, now: Timestamp) -> Self {
         let newest = nights.newest();
         let (mut state, mut text) = of_run(nights, newest, max_age, now);
-        // A run of a part says nothing of the rest.
+        // A run of a part does not cover the rest.
         if let Some(whole) = nights.whole(max_age, now) {
             let (other, words) = of_run(nights, whole, max_age, now);
             if state.worse(other) != state {
@@ -127,7 +124,7 @@ impl Standing {
         Self { components, remarks, ..Self::bare(nights, state, said.join(" "), max_age, now) }
     }
 
-    /// The state of one host, which its newest measurements say, whatever the runs since measured.
+    /// The state of one host by its newest measurements, whatever later runs measured.
     pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
         let Some(known) = nights.states.host(host) else {
             let text = "no run measured a host of this name, or the plan waives it".to_owned();
@@ -156,7 +153,7 @@ impl Standing {
         self.components.iter().filter(|one| one.kind == "host" && one.state == Condition::Faulty)
     }
 
-    /// What is reported without a run.
+    /// The state without a run.
     pub fn of_nothing(error: &NightError, host: Option<&str>, max_age: SignedDuration) -> Self {
         Self {
             version: 2,
@@ -186,11 +183,11 @@ impl Standing {
         }
     }
 
-    /// The line of a monitoring plugin. It is one line, and only the bar before the performance data is one.
+    /// The line of a monitoring plugin. The only bar is before the performance data.
     pub fn plugin_line(&self) -> String {
         let of = match &self.host {
             None => self.plan.clone(),
-            // Where no run can be read its plan is not known.
+            // Without a readable run the plan is unknown.
             Some(host) if self.plan.is_empty() => host.clone(),
             Some(host) => format!("{host} in {}", self.plan),
         };
@@ -202,7 +199,6 @@ impl Standing {
         let Cases { planned, measured, .. } = self.cases;
         let (age, most) = (self.age_seconds.max(0), self.max_age_seconds);
         let (failed, inconclusive) = (self.failed, self.inconclusive);
-        // Never fails: it writes to a String.
         let _ = write!(
             line,
             " | age={age}s;;{most} failed={failed};;0 inconclusive={inconclusive};0 measured={measured} planned={planned}"
@@ -229,7 +225,8 @@ fn since(known: &Known) -> String {
     known.since.as_ref().map_or_else(String::new, |said| format!("since {} in {}", said.date(), said.run_id))
 }
 
-/// Text without what a plugin's line gives a meaning. A command in it must not become another one: its bar becomes one that is none.
+/// Replaces characters that are special in a plugin's line. A command in it must not become a different one, so a bar becomes a similar
+/// character.
 fn plain(text: &str) -> String {
     let plain = |c: char| match c {
         '|' => '\u{ff5c}',
@@ -239,7 +236,7 @@ fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// What a run alone says of the cluster, and why.
+/// The state of the cluster by one run only, and why.
 fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestamp) -> (State, String) {
     let sentence = || run.row.sentence.clone();
     let Some(said) = &run.said else { return (State::Unknown, sentence()) };
@@ -262,7 +259,7 @@ fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestam
     (state, sentence())
 }
 
-/// Whether all that made a verdict of a run fail was measured as good since.
+/// Whether everything that made a verdict of a run fail was later measured as good.
 fn is_settled(nights: &Nights, said: &Document, failed: &Verdict) -> bool {
     let of_key = failed.key.as_ref().filter(|_| failed.kind == Kind::Preflight);
     let test = of_key.map_or_else(|| failed.test.clone(), |key| format!("{PREFLIGHT} {key}"));
@@ -283,13 +280,13 @@ fn is_settled(nights: &Nights, said: &Document, failed: &Verdict) -> bool {
     explains && !bad.is_empty() && bad.iter().all(is_good)
 }
 
-/// Whether a run is of the whole plan, or everything that it left out is known from others.
+/// Whether a run is of the whole plan, or everything that it omitted is known from others.
 fn is_all(nights: &Nights, said: &Document) -> bool {
     let known = || nights.states.hosts.iter().filter(|host| host.state != Condition::Unknown).count();
     said.subset.as_ref().is_none_or(|part| known() >= part.of_hosts && nights.states.tests() >= part.of_tests)
 }
 
-/// Whether a verdict failed on as many of the last nights as the plan wants for an alert. Those on parts are the components' own.
+/// Whether a verdict failed on enough of the last nights for an alert. Verdicts on parts belong to the components.
 fn alerts(nights: &Nights, said: &Document) -> bool {
     let alert = nights.states.alert;
     let last = || nights.judged().take(alert.of as usize).filter_map(|run| run.said.as_ref());
@@ -303,7 +300,7 @@ fn alerts(nights: &Nights, said: &Document) -> bool {
 
 fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timestamp) -> Option<String> {
     let age = now.duration_since(run.ended);
-    // What would make any of its verdicts another one.
+    // What would change any of its verdicts.
     let whole = said.verdicts.iter().find(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
     if let Some(verdict) = whole {
         return Some(verdict.reason.clone());

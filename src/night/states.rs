@@ -1,9 +1,7 @@
-//! The state of every component: a fold over the runs of a plan in the order of time, each with what it says of the components that it
-//! measured. Everything that reports a state reads this one.
+//! The state of every component: a fold over the runs of a plan in the order of time. Everything that reports a state uses this.
 //!
-//! A component keeps its state until it is measured again, whatever the runs between measured. A fault ends only with a run that measured
-//! the component as good in the same test, or with a later plan that has another test in its place. A state is kept for each test, and
-//! that of a component is the gravest.
+//! A component keeps its state until it is measured again. A fault ends only with a run that measured the component as good in the same
+//! test, or with a later plan that replaced the test. A state is kept for each test, and that of a component is the gravest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,16 +22,15 @@ use crate::{
     report::index::{Cell, Grid, GridRow},
 };
 
-/// Most nights of a grid, the newest: as many as `trend` watches.
+/// Most nights of a grid: as many as `trend` watches.
 const NIGHTS: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     Good,
-    /// Never measured so that anything follows, or too long ago.
+    /// Never measured conclusively, or too long ago.
     Unknown,
-    /// Measured, and shown to be neither good nor faulty; or faulty on too few nights for an alert.
     Undecided,
     /// Measured as faulty, and not measured as good since.
     Faulty,
@@ -63,7 +60,6 @@ impl From<Judged> for Condition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Said {
     pub run_id: String,
-    /// When it began, UTC, RFC 3339.
     #[serde(serialize_with = "as_text")]
     pub at: Timestamp,
 }
@@ -85,25 +81,23 @@ pub struct Known {
     pub kind: String,
     /// `host gpu07`.
     pub name: String,
-    /// Hosts that it is, or is a part of.
+    /// The host itself, or the hosts it is part of.
     pub hosts: Vec<String>,
     /// Rack and slot of its host, where the plan says them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     pub state: Condition,
-    /// The first run that says so; absent where none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Said>,
-    /// The last run that measured it.
     pub measured: Said,
-    /// Why it is not good, each once.
+    /// Unique.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
     pub tests: Vec<OfTest>,
     /// The last runs that measured it as faulty, while they count.
     #[serde(skip)]
     pub faults: Vec<Said>,
-    /// Whether it was faulty, and the last run that measured it, however old, measured it as good.
+    /// Whether it was faulty, and its last measurement, however old, was good.
     #[serde(skip)]
     pub repaired: bool,
     #[serde(skip)]
@@ -112,39 +106,34 @@ pub struct Known {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OfTest {
-    /// The test; `preflight mtu`; `soak`.
     pub test: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
-    /// The last value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     pub state: Condition,
-    /// The last run that measured it.
     pub measured: Said,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct States {
-    /// Hosts, each with its NICs, in the order of their names.
+    /// Each with its NICs, sorted by name.
     pub hosts: Vec<Known>,
-    /// Everything, hosts without their NICs among it.
     pub all: Vec<Known>,
-    /// What the newest plan waives: none of the others is.
+    /// Waived by the newest plan, and not in the other lists.
     pub waived: Vec<Known>,
     pub alert: Alert,
 }
 
-/// What the runs so far say of a component in a test. Runs are numbered in the order of time.
+/// The results so far of a component in a test. Runs are numbered in the order of time.
 #[derive(Debug, Clone, Default)]
 struct Track {
     /// Its last nights that showed it to be good or faulty, as many as count for an alert.
     nights: Vec<(i64, bool, usize)>,
-    /// The last run that said anything, and what.
     last: Option<(usize, Judged)>,
-    /// The first run of the state since.
+    /// The first run of the current state.
     since: usize,
     /// The last run that measured it.
     measured: usize,
@@ -172,7 +161,7 @@ impl Track {
         let enough = self.nights.iter().filter(|(_, faulty, _)| *faulty).count() >= alert.nights as usize;
         let was = std::mem::replace(&mut self.is_faulty, is_suspected && enough);
         self.was_faulty |= self.is_faulty;
-        // A fault has its date from its first night on, also while it is too young for an alert.
+        // A fault is dated from its first night, also while it is too young for an alert.
         let goes_on = was && self.is_faulty || before == Some(judged) || is_suspected && before == Some(Judged::Faulty);
         if !goes_on {
             self.since = run;
@@ -234,19 +223,18 @@ impl States {
         self.hosts.iter().find(|known| known.hosts == [name])
     }
 
-    /// Components in this state: hosts with their NICs in place of both.
+    /// Components in this state; hosts include their NICs.
     pub fn with(&self, state: Condition) -> impl Iterator<Item = &Known> {
         let others = self.all.iter().filter(|one| !matches!(&*one.kind, "host" | "nic"));
         self.hosts.iter().chain(others).filter(move |one| one.state == state)
     }
 
-    /// How many tests any component has a state in.
     pub(super) fn tests(&self) -> usize {
         let tests = self.all.iter().flat_map(|one| &one.tests).filter(|of| of.metric.is_some());
         tests.map(|of| &of.test).collect::<BTreeSet<_>>().len()
     }
 
-    /// Hosts by nights, the newest first: what each run measured, and the state now.
+    /// Hosts by nights, newest first: what each run measured, and the current state.
     pub(super) fn grid(&self, plan: &str, runs: &[&Summary]) -> Grid {
         let mut days: BTreeSet<i64> = self.hosts.iter().flat_map(|host| host.nights.keys().copied()).collect();
         while days.len() > NIGHTS {
@@ -276,7 +264,6 @@ impl States {
     }
 }
 
-/// The runs that say something, in the order of time.
 fn in_order<'r>(runs: &[&'r Summary]) -> Vec<&'r Summary> {
     let says = |run: &&&Summary| run.said.as_ref().is_some_and(|said| !said.components.is_empty());
     runs.iter().rev().filter(says).copied().collect()
@@ -325,7 +312,7 @@ impl<'r> Fold<'r> {
         }
     }
 
-    /// Forgets tests that the plan of a run does not have any more, of components that it measured as good in others.
+    /// Drops tests that the plan of a run no longer has, of components that it measured as good in others.
     fn retire(&mut self, run: usize, measured: &[Measured]) {
         let tests: BTreeSet<&str> = measured.iter().map(|of| &*of.test).collect();
         for known in self.known.values_mut() {
@@ -339,8 +326,8 @@ impl<'r> Fold<'r> {
     }
 }
 
-/// Whether a run that does not name a component measured it as good: links that passed it when it was bad are good. Of what many links
-/// share one does not load it: the whole test has to pass, and where the run is of a part, most of them have to be good.
+/// Whether a run that does not name a component measured it as good: links through it are good. One link does not load what many share: the
+/// whole test has to pass, and where the run is of a part, most of them have to be good.
 fn is_good_in(one: &Component, of: &Measured, is_part: bool) -> bool {
     let is_good = |(from, to): &&(String, String)| {
         let good = of.links.get(from).and_then(|hosts| hostlist::expand(hosts).ok()).unwrap_or_default();
@@ -352,13 +339,12 @@ fn is_good_in(one: &Component, of: &Measured, is_part: bool) -> bool {
     !LISTED.contains(&&*one.kind) && (is_path || of.passed) && is_measured()
 }
 
-/// A component after all runs.
 fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) -> Known {
     let Folded { of, tests, nights } = folded;
     let said = |run: usize| Said { run_id: runs[run].row.run_id.clone(), at: runs[run].began };
     let age = |track: &Track| track.last.map_or(SignedDuration::ZERO, |(run, _)| now.duration_since(runs[run].began));
     let state = |track: &Track| track.state(age(track), alert);
-    // That it answered, or is set up as the plan wants, does not show that it is good.
+    // An answer, or a correct configuration, does not show that it is good.
     let counts =
         |track: &&Track| track.metric.is_some() || !matches!(state(track), Condition::Good | Condition::Unknown);
     let worst = tests.values().filter(counts).map(&state).filter(|s| *s != Condition::Unknown).max();
@@ -410,7 +396,7 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
     }
 }
 
-/// A host with what its NICs are: a faulty NIC takes its host out of service.
+/// A host with the state of its NICs: a faulty NIC takes its host out of service.
 fn with_nics(host: &Known, all: &[Known]) -> Known {
     let mut whole = host.clone();
     for nic in all.iter().filter(|one| one.kind == "nic" && one.hosts == host.hosts) {

@@ -1,7 +1,7 @@
-//! What one run directory says, without its values: enough for a list of runs and for the states of components.
+//! The content of one run directory, without its values: enough for a list of runs and for the states of components.
 //!
-//! Where `verdicts.json` of a run belongs to its records (their CRC-32 is in it), it is believed. Where it does not, or is missing,
-//! the run is judged from its records. A run that cannot be read says why.
+//! A `verdicts.json` that belongs to the records (it contains their CRC-32) is used. Otherwise the run is judged from its records. An
+//! unreadable run says why.
 
 use std::{
     collections::BTreeMap,
@@ -34,9 +34,7 @@ use crate::{
     report::index::{Outcome, Row},
 };
 
-/// Runs that are read at the same time.
 const AT_ONCE: usize = 8;
-/// Bytes that are read at once.
 const CHUNK: usize = 1 << 20;
 /// Longest line that is kept, in bytes: the first holds the whole plan.
 const LONGEST: usize = 64 << 20;
@@ -44,17 +42,13 @@ const LONGEST: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Summary {
     pub directory: PathBuf,
-    /// When it began; where that cannot be read, when its files were changed last.
     pub began: Timestamp,
-    /// When its last record was written.
     pub ended: Timestamp,
-    /// Its row in a list of runs.
     pub row: Row,
-    /// What its verdicts say; `None` where it cannot be judged.
+    /// `None` where it cannot be judged.
     pub said: Option<Document>,
 }
 
-/// The part of `verdicts.json` that is wanted.
 #[derive(Debug, Deserialize)]
 pub struct Document {
     version: u32,
@@ -97,7 +91,7 @@ impl Document {
         self.verdicts.iter().filter(move |verdict| verdict.status == status && !verdict.waived)
     }
 
-    /// The first part that a failed verdict names; else what the first failed verdict is about, and why.
+    /// The first part that a failed verdict names; else the subject of the first failed verdict, and why.
     fn first_bad(&self) -> Option<String> {
         let is_bad = |part: &&Part| part.status == Status::Fail && !part.waived;
         if let Some(part) = self.with(Status::Fail).flat_map(|verdict| &verdict.parts).find(is_bad) {
@@ -108,7 +102,6 @@ impl Document {
     }
 }
 
-/// The runs of these directories, the newest first, several read at a time.
 pub(super) fn summaries(directories: &[PathBuf]) -> Vec<Summary> {
     let (next, runs) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(directories.len())));
     let workers = thread::available_parallelism().map_or(1, |n| n.get().min(AT_ONCE)).min(directories.len().max(1));
@@ -128,7 +121,7 @@ pub(super) fn summaries(directories: &[PathBuf]) -> Vec<Summary> {
     runs
 }
 
-/// Files say when a run without a date was changed last, which may be long after it: it lies between its neighbours by name.
+/// Files of a run without a date may have been changed long after it: such a run is placed between its neighbours by name.
 fn place_undated(runs: &mut [Summary]) {
     let names: Vec<String> = runs.iter().map(|run| path_text(&run.directory).to_string()).collect();
     let dated: Vec<usize> = (0..runs.len()).filter(|&at| runs[at].row.began_is_known).collect();
@@ -138,7 +131,7 @@ fn place_undated(runs: &mut [Summary]) {
         let (before, after): (Vec<usize>, Vec<usize>) = like.partition(|&&other| numbers(&names[other]) < own);
         let earliest = before.iter().map(|&at| runs[at].began).max().unwrap_or(Timestamp::MIN);
         let latest = after.iter().map(|&at| runs[at].began).min().unwrap_or(Timestamp::MAX);
-        // Names that do not follow the dates say nothing.
+        // Names that do not follow the dates are not used.
         if earliest <= latest {
             runs[at].began = runs[at].began.clamp(earliest, latest);
             runs[at].ended = runs[at].began;
@@ -190,13 +183,13 @@ fn summary(directory: &Path) -> Summary {
     Summary { directory: directory.to_owned(), began, ended, row, said }
 }
 
-/// `verdicts.json`, where it was made of these records.
+/// `verdicts.json`, if made of these records.
 fn believed(directory: &Path, sum: &str) -> Option<Document> {
     let said: Document = serde_json::from_slice(&files::read(&directory.join(VERDICTS)).ok()?).ok()?;
     (said.version == VERSION && said.sums.as_ref()?.journal == sum).then_some(said)
 }
 
-/// Judges a run anew: its report is of other records, or missing.
+/// Judges a run again: its report is of other records, or missing.
 fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
     let made = Judged::read(directory).map_err(|error| error.to_string()).and_then(|run| {
         let text = run.verdicts.json().map_err(|error| error.to_string())?;
@@ -230,14 +223,14 @@ fn judged(row: &mut Row, said: &Document) {
         Status::NotRun => Outcome::NotRun,
         Status::Inconclusive => Outcome::Inconclusive,
     };
-    // 130 where it was interrupted, 4 where it could not go on, none where the process was killed.
+    // 130 if interrupted, 4 if it could not continue, none if the process was killed.
     if !matches!(said.run_exit_code, Some(0 | 1 | 3)) {
         row.outcome = Outcome::Unfinished;
     }
     if said.sums.as_ref().is_some_and(|sums| !sums.whole) {
         row.outcome = Outcome::Damaged;
     }
-    // As the first line says it, which every reader of a directory reads first.
+    // From the first line, as every reader of a directory does.
     if row.plan.is_empty() {
         row.plan.clone_from(&said.plan);
     }
@@ -249,7 +242,6 @@ fn judged(row: &mut Row, said: &Document) {
     row.is_part = said.subset.is_some();
 }
 
-/// What a line of a journal says of its time and, if it is the first, of its run.
 #[derive(Debug)]
 struct First {
     at: Option<Timestamp>,
@@ -258,7 +250,7 @@ struct First {
     is_imported: bool,
 }
 
-/// Reads a line without its sum: it is no evidence, only the order of runs.
+/// Reads a line without checking its sum: used only to sort runs.
 fn first_of(line: &[u8]) -> Option<First> {
     #[derive(Deserialize)]
     struct Line {
@@ -283,14 +275,13 @@ pub(super) fn first_line(directory: &Path) -> Option<Vec<u8>> {
     Some(line)
 }
 
-/// When the journal or its directory was changed last.
 fn changed(directory: &Path) -> Timestamp {
     let of = |path: &Path| fs::symlink_metadata(path).and_then(|about| about.modified()).ok();
     let time = of(&directory.join(JOURNAL)).or_else(|| of(directory));
     time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::MIN)
 }
 
-/// What a journal says without being understood.
+/// Facts of a journal that need no parsing.
 struct Skim {
     /// Its CRC-32, as [`crate::analysis::verdict::Sums`] has it.
     sum: String,
@@ -332,14 +323,14 @@ impl Skim {
     }
 }
 
-/// A line that is longer than any of ours is not kept whole, and so will not be understood.
+/// A line that is longer than any of ours is truncated, so that it will not parse.
 fn keep(line: &mut Vec<u8>, more: &[u8]) {
     if line.len() + more.len() <= LONGEST {
         line.extend_from_slice(more);
     }
 }
 
-/// The plan of a run, from its first record; `None` where that is not whole.
+/// The plan of a run, from its first record; `None` if that is damaged.
 pub(super) fn plan_of(run: &Path) -> Option<Box<Plan>> {
     match line::decode(&first_line(run)?, None).ok()?.line.event {
         Event::Started { resolved, .. } => Some(resolved),

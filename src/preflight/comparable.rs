@@ -13,7 +13,7 @@ pub enum FactOf<'f> {
         port: Option<u8>,
     },
     Gpu(u32),
-    /// Its huge pages of this many bytes.
+    /// Of this page size.
     HugePages(Bytes),
     Module(&'f str),
     Library,
@@ -23,13 +23,13 @@ pub enum FactOf<'f> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparable<'f> {
     pub of: FactOf<'f>,
-    /// What of it: `firmware`, `PCIe link`, …; empty for modules and huge pages, for a library its name.
+    /// `firmware`, `PCIe link`, …; empty for modules and huge pages, for a library its name.
     pub fact: &'f str,
     pub value: String,
 }
 
 impl Comparable<'_> {
-    /// Its name, which stands once in a host: `kernel`, `mlx5_0 firmware`, `mlx5_0 port 1 MTU`, `GPU 2 ECC`.
+    /// Unique in a host: `kernel`, `mlx5_0 firmware`, `mlx5_0 port 1 MTU`, `GPU 2 ECC`.
     pub fn name(&self) -> String {
         let fact = self.fact;
         match self.of {
@@ -42,7 +42,7 @@ impl Comparable<'_> {
         }
     }
 
-    /// Its name without that of the device: `NIC firmware`, `NIC port 1 MTU`. Others have the same name as ever.
+    /// The name without the device: `NIC firmware`, `NIC port 1 MTU`.
     pub fn of_any(&self) -> String {
         match self.of {
             FactOf::Nic { port, .. } => Comparable { of: FactOf::Nic { device: "NIC", port }, ..self.clone() }.name(),
@@ -50,7 +50,7 @@ impl Comparable<'_> {
         }
     }
 
-    /// Whether somebody changes it on purpose, and new levels come with it: system, kernel, drivers, firmware, libraries.
+    /// Whether it changes with intended upgrades: system, kernel, drivers, firmware, libraries.
     fn is_software(&self) -> bool {
         match self.of {
             FactOf::Host => [OS, KERNEL].contains(&self.fact),
@@ -69,9 +69,7 @@ const DRIVER: &str = "driver";
 const FIRMWARE: &str = "firmware";
 const INTERFACE_DRIVER: &str = "interface driver";
 
-/// Facts that should be equal on equal hosts. Addresses, names and counters are not among them.
-///
-/// Every name stands once.
+/// Facts that should be equal on equal hosts, with unique names. Addresses, names and counters are excluded.
 pub fn comparable(facts: &HostFacts) -> Vec<Comparable<'_>> {
     let mut list = List::default();
     machine(facts, &mut list);
@@ -86,7 +84,7 @@ pub fn comparable(facts: &HostFacts) -> Vec<Comparable<'_>> {
         let version = if version.is_empty() { "loaded".into() } else { version.clone() };
         list.of(FactOf::Module(name), "", Some(version));
     }
-    // The directory differs with the distribution and is not the version; the loader's words have none.
+    // The directory depends on the distribution and is not the version; the loader's words have none.
     let file = |path: &String| path.starts_with('/').then(|| path.rsplit('/').next().unwrap_or(path).to_owned());
     for (name, path) in &facts.libraries {
         list.of(FactOf::Library, name, Some(file(path).unwrap_or_else(|| "not found".into())));
@@ -94,7 +92,7 @@ pub fn comparable(facts: &HostFacts) -> Vec<Comparable<'_>> {
     list.0
 }
 
-/// Those that somebody changes on purpose, and with which new levels come, by their names.
+/// Facts that change with intended upgrades, by name.
 pub fn software(facts: &HostFacts) -> Vec<(String, String)> {
     let software = comparable(facts).into_iter().filter(Comparable::is_software);
     software.map(|fact| (fact.name(), fact.value)).collect()

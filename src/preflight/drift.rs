@@ -10,17 +10,16 @@ use super::comparable::comparable;
 /// One fact that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
-    /// Which fact, in words: `kernel`, `mlx5_0 firmware`, …
+    /// `kernel`, `mlx5_0 firmware`, …
     pub fact: String,
     pub majority: String,
     pub holders: usize,
-    /// Whether more than half of the hosts agree; without that there is no majority to differ from.
+    /// Whether more than half of the hosts agree.
     pub decided: bool,
     pub others: BTreeMap<String, String>,
 }
 
 impl Drift {
-    /// The other values, and the hosts that have each.
     pub fn by_value(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (host, value) in &self.others {
@@ -31,7 +30,7 @@ impl Drift {
     }
 }
 
-/// Every fact on which hosts differ, in the order of the facts' names.
+/// Every fact on which hosts differ, sorted by name.
 pub fn drift<F: Borrow<HostFacts>>(hosts: &BTreeMap<String, F>) -> Vec<Drift> {
     let mut values: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
     for (host, facts) in hosts {
@@ -55,21 +54,18 @@ pub fn drift<F: Borrow<HostFacts>>(hosts: &BTreeMap<String, F>) -> Vec<Drift> {
     values.into_iter().filter_map(row).collect()
 }
 
-/// A fact that is not what it was, on every host where it changed in the same way.
+/// A changed fact, on every host where it changed in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Which fact, in words; the same names as in [`Drift`].
+    /// The same names as in [`Drift`].
     pub fact: String,
-    /// What it was; `None` if it was not known.
     pub before: Option<String>,
-    /// What it is; `None` if it is not known.
     pub after: Option<String>,
-    /// Where, in the order of the hosts' names.
+    /// Sorted by name.
     pub hosts: Vec<String>,
 }
 
-/// What changed between two looks at a cluster, in the order of the facts' names. Only hosts that were seen both times
-/// count: a host that is new or gone has not changed.
+/// What changed between two looks at a cluster, sorted by name. Only hosts seen both times count.
 pub fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
     let mut changes: BTreeMap<(String, Option<String>, Option<String>), Vec<String>> = BTreeMap::new();
     for (host, then) in before {

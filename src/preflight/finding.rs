@@ -1,5 +1,3 @@
-//! What a check found.
-
 use railgauge_wire::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +8,7 @@ use super::observed::Observation;
 pub enum Severity {
     Notice,
     Warning,
-    /// Something the plan needs cannot work, or is not what the plan wants.
+    /// Something the plan needs cannot work, or is not as wanted.
     Failure,
 }
 
@@ -24,41 +22,37 @@ impl Severity {
     }
 }
 
-/// What it means that a value which the plan wants cannot be read.
+/// The consequence of a wanted value that cannot be read.
 pub(super) const UNKNOWN: &str = "it is not known whether the host meets the plan's requirement";
 
-/// One finding, about every host and device that shares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Name of the check, as plans waive it.
+    /// As plans waive it.
     pub check: String,
     pub severity: Severity,
-    /// Whether the plan waives the check: it would be more serious otherwise.
     pub waived: bool,
-    /// Whether a value that the plan wants could not be read: nobody knows whether something is wrong.
+    /// Whether a wanted value could not be read.
     #[serde(default)]
     pub unread: bool,
-    /// Hosts it is about, in the plan's order; none where it is about switches.
+    /// In the plan's order; empty if it is about switches.
     pub hosts: Vec<String>,
-    /// Devices it is about, as plans name them; empty if it is about whole hosts.
+    /// As plans name them; empty for whole hosts.
     pub devices: Vec<String>,
     pub what: String,
-    /// The value it is about, as seen and as wanted; `None` where it is not about one value.
+    /// As seen and as wanted; `None` if not about one value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observation>,
-    /// The key of `[preflight]` that is departed from, `mtu` or `firmware.mlx5_core`, where the plan's demand alone says so. `None` for
-    /// what a check says: `observed` has its fact.
+    /// The key of `[preflight]`, `mtu` or `firmware.mlx5_core`, of an unmet demand that no check reports. `None` for a check: `observed`
+    /// has its fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What it means for the numbers.
     pub meaning: String,
-    /// What to do, with the commands where there are some.
     pub remedy: Remedy,
     pub source: String,
 }
 
 impl Finding {
-    /// Whether another one says the same of its hosts, by its check and the size of what it found.
+    /// Whether another one reports the same of its hosts, by its check and the size of what it found.
     pub fn is_alike(&self, other: &Self) -> bool {
         self.check == other.check
             && match (&self.observed, &other.observed) {
@@ -68,7 +62,7 @@ impl Finding {
     }
 }
 
-/// What a check says of one host or one of its devices, or of the fabric.
+/// A check's result for one host or device, or the fabric.
 #[derive(Debug, Clone)]
 pub struct Found {
     pub(super) severity: Severity,

@@ -1,19 +1,17 @@
-//! How much of everything a host can have: what it tells of itself multiplies into the cases of a run.
+//! Limits on how much of everything a host reports: the facts multiply into the cases of a run.
 
 use railgauge_wire::{
     facts::{HostFacts, MOST_NODES},
     neighbours,
 };
 
-/// RDMA ports of a host: as many as a plan can name rails. Large machines have some twenty, and some hundreds with the
-/// virtual functions of containers.
+/// Large machines have some twenty RDMA ports, and some hundreds with the virtual functions of containers.
 pub const PORTS: usize = 256;
-/// GPUs of a host. The largest machines that are sold have sixteen, and partitions of a GPU are none.
+/// The largest machines on sale have sixteen GPUs; partitions of a GPU do not count.
 pub const GPUS: usize = 256;
-/// Network interfaces of a host, with those of its containers.
+/// Includes the interfaces of containers.
 pub const INTERFACES: usize = 8192;
 
-/// What these facts have too much of to be those of a host, in words.
 pub fn too_many(facts: &HostFacts) -> Option<String> {
     let ports = facts.rdma.iter().map(|device| device.ports.len()).sum();
     let parts = [

@@ -5,11 +5,11 @@ use super::wrong::Wrong;
 /// Hosts one plan may have: a typing error in a range must not fill the memory.
 pub const MOST: usize = 65_536;
 
-/// The host names a list stands for, in its order, duplicates kept.
+/// The host names in a list, in order, with duplicates.
 ///
 /// # Errors
-/// A name is empty or has characters that no host name has, a bracket is not closed, a range is reversed, or the list
-/// stands for more than [`MOST`] hosts (found before any name is made).
+/// A name is empty or invalid, a bracket is not closed, a range is reversed, or the list has more than [`MOST`] hosts (found before any
+/// name is made).
 pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
     let mut names = Vec::new();
     for (start, item) in items(text) {
@@ -38,8 +38,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
     Ok(names)
 }
 
-/// Whether a name can be a host's: what is passed on to other programs must not look like an option or hold anything
-/// that a shell, a file name or a log could take for its own.
+/// Host names are passed to other programs, so they must not look like an option or contain shell, path or log syntax.
 fn valid(name: &str) -> Result<(), NotAHost<'_>> {
     match name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
         _ if name.is_empty() => Err(NotAHost::Empty),
@@ -54,7 +53,6 @@ fn valid(name: &str) -> Result<(), NotAHost<'_>> {
 /// Characters a host name may have (RFC 1035, section 2.3.4, in text without the final dot).
 const LONGEST: usize = 253;
 
-/// Why a name cannot be a host's.
 #[derive(Debug, thiserror::Error)]
 enum NotAHost<'a> {
     #[error("an empty host name")]
@@ -69,7 +67,7 @@ enum NotAHost<'a> {
     Long,
 }
 
-/// The items between commas outside brackets, without the spaces around them, each with where it starts.
+/// The items between commas outside brackets, trimmed, each with its offset.
 fn items(text: &str) -> Vec<(usize, &str)> {
     let (mut list, mut start, mut depth) = (Vec::new(), 0, 0_i32);
     for (at, byte) in text.bytes().enumerate() {
@@ -87,7 +85,7 @@ fn items(text: &str) -> Vec<(usize, &str)> {
     list.into_iter().map(|(start, item)| (start + item.len() - item.trim_start().len(), item.trim())).collect()
 }
 
-/// A stretch of a name: as it stands, or the alternatives of a bracket.
+/// A part of a name: literal text, or the alternatives of a bracket.
 enum Piece<'a> {
     Text(&'a str),
     Choice(Vec<Range>),
@@ -169,12 +167,11 @@ fn range(text: &str) -> Result<Range, Wrong> {
     Ok(range)
 }
 
-/// Numbers that count up: the first as written, the first, the last.
+/// An ascending run: the first number as written, the first, the last.
 type Run<'a> = (&'a str, u64, u64);
 
-/// The short form of names: runs that count up become ranges. `expand(&fold(names))` gives the names again, in order.
+/// The short form of names, with runs as ranges. `expand(&fold(names))` returns the names in order.
 pub fn fold<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    // Stem of neighbouring names, and the runs of numbers behind it as (first as written, first, last).
     let mut groups: Vec<(&str, Vec<Run<'_>>)> = Vec::new();
     for name in names {
         let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();

@@ -1,4 +1,4 @@
-//! One look at JSON as it comes, without building it.
+//! One pass over JSON without building it.
 
 use std::{borrow::Cow, fmt};
 
@@ -9,35 +9,29 @@ use serde::{
 
 use super::text;
 
-/// The farthest from zero that a number may be: as nanoseconds 146 years, and with them the clocks that count from 1970
-/// until 2116; as bytes four exbibytes. Two of them add up within 64 bits with a sign.
+/// The largest magnitude of a number. As nanoseconds it is 146 years, so clocks since 1970 fit until 2116; as bytes it is 4 EiB. The sum of
+/// two fits into an `i64`.
 pub const FARTHEST: u64 = 1 << 62;
 
-/// Fields whose numbers are no amounts of ours, with all below them: what the kernel counts and tells may be any 64 bits,
-/// seeds and addresses are bits only, and an expectation of all sizes ends with the highest. Whoever calculates with them sees to overflow.
+/// Fields whose numbers, and all below them, may be any 64 bits: kernel counters, seeds, addresses, the upper bound of an expectation for
+/// all sizes. Code that calculates with them must handle overflow.
 const FREE: &[&str] =
     &["Counters", "counters", "from_counters", "to_counters", "Facts", "facts", "seed", "address", "expect"];
 
-/// Fields whose text may have several lines: what a plan's author writes in them is kept as it is.
+/// Fields whose text may have several lines, as the plan's author wrote it.
 const IN_LINES: &[&str] = &["description", "apply", "undo", "command"];
 
-/// Sizes and contents of a JSON value, as the border checks them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
-    /// Bytes of all texts and names.
+    /// Bytes of all texts and names together.
     pub said: usize,
-    /// Bytes of the longest one.
+    /// Bytes of the longest text or name.
     pub longest: usize,
-    /// Whether one of them holds what cannot be printed.
     pub unprintable: bool,
-    /// The first number farther from zero than [`FARTHEST`]: its place and what it is.
+    /// Place and value of the first number beyond [`FARTHEST`].
     pub impossible: Option<String>,
 }
 
-/// Looks at JSON.
-///
-/// # Errors
-/// It is not a regular file.
 pub fn look(bytes: &[u8]) -> serde_json::Result<Look> {
     let mut all = Looker::default();
     let mut from = serde_json::Deserializer::from_slice(bytes);
@@ -58,9 +52,8 @@ pub(super) fn has_lines(field: &str) -> bool {
 #[derive(Default)]
 struct Looker {
     seen: Look,
-    /// The first number that cannot be.
     number: Option<String>,
-    /// Where it stands, innermost first.
+    /// Path of the value, innermost first.
     place: Vec<String>,
 }
 
@@ -72,7 +65,6 @@ impl Looker {
         self.seen.unprintable |= !printable;
     }
 
-    /// Notes that a number stands below `name`, if it was found there just now.
     fn below(&mut self, had: bool, name: impl FnOnce() -> String) {
         if self.number.is_some() && !had {
             self.place.push(name());
@@ -102,7 +94,7 @@ impl<'de> DeserializeSeed<'de> for Below<'_> {
     }
 }
 
-/// The name of a field, without a copy where it stands there as it is.
+/// A field name, borrowed where it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Name<'n>(#[serde(borrow)] Cow<'n, str>);

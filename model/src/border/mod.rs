@@ -1,10 +1,9 @@
-//! The border: what others wrote is made harmless here, before anybody reads it.
+//! The border: input written by others is made harmless before other code reads it.
 //!
-//! Others are agents, the processes that start them, and whoever wrote a journal: a program that may be broken or worse, a
-//! file that came by mail. Two rules hold for all of them. Texts reach terminals, pages and logs: what cannot be printed is
-//! replaced ([`text`]). Numbers reach arithmetic: none is farther from zero than [`FARTHEST`], so that the sum or the
-//! difference of two never overflows ([`look()`]). Whether a number can be *true* is judged with the sample ([`crate::analysis`]). How
-//! many of everything a host may tell of says [`facts`]. Lists of hosts, in plans and in the files of others, are read by [`hostlist`].
+//! Others are agents, the processes that start them, and authors of journals. Texts reach terminals, pages and logs, so unprintable
+//! characters are replaced ([`text`]). Numbers reach arithmetic, so none is beyond [`FARTHEST`] and the sum of two never overflows
+//! ([`look()`]). [`crate::analysis`] judges whether a number can be *true*. [`facts`] limits how much a host may report. [`hostlist`] reads
+//! lists of hosts.
 
 pub mod facts;
 pub mod hostlist;
@@ -20,18 +19,17 @@ pub use look::{FARTHEST, Look, look};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// It is not what should be there.
     #[error(transparent)]
     Shape(#[from] serde_json::Error),
-    /// A number that nothing of ours reaches, and where it stands.
+    /// Place and value of a number beyond [`FARTHEST`].
     #[error("{0}, which no number here can be")]
     Number(String),
 }
 
-/// JSON that somebody else wrote, with its texts made printable.
+/// Reads JSON from outside and makes its texts printable.
 ///
 /// # Errors
-/// It is not the JSON of a `T`, or holds a number that cannot be.
+/// It is not the JSON of a `T`, or a number is beyond [`FARTHEST`].
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     if plain::is_plain(bytes) {
         return Ok(serde_json::from_slice(bytes)?);
@@ -48,16 +46,13 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     Ok(typed(&value)?)
 }
 
-/// A value as its type, by way of its text: `serde_json::from_value` would have every type compiled for a second reader, a sixth of
-/// the time of the crate's build.
-///
-/// # Errors
-/// It is not the JSON of a `T`.
+/// Converts a value by way of its text: `serde_json::from_value` would compile every type for a second reader, a sixth of the crate's build
+/// time.
 pub fn typed<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
     serde_json::from_slice(&serde_json::to_vec(value)?)
 }
 
-/// Passes all texts of a value through `better`, the names of its fields too.
+/// Passes all texts and field names of a value through `better`.
 pub fn clean(value: &mut Value, better: fn(&str) -> String) {
     clean_one(value, better, false);
 }

@@ -1,14 +1,11 @@
-//! What nearly all JSON from outside is, told in one pass over its bytes: that nothing in it needs a closer look. A journal may have
-//! millions of lines.
+//! A fast check that JSON needs no [`look()`](super::look()): true for nearly all of it. A journal may have millions of lines.
 
 use super::FARTHEST;
 
-/// Digits of a number that cannot be out of reach, whatever they are.
 const DIGITS: usize = 18;
 const _: () = assert!(FARTHEST >= 10_u64.pow(DIGITS as u32));
 
-/// Whether all texts of this JSON are plain ASCII without escapes, which is printable, and all its numbers so short that they are near
-/// enough. Of what is no JSON it says nothing.
+/// Whether all texts are ASCII without escapes (hence printable) and all numbers short enough. Invalid JSON may pass.
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
     let (mut in_text, mut digits) = (false, 0);
     for byte in bytes {
@@ -16,7 +13,6 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
             b'"' => (in_text, digits) = (!in_text, 0),
             b'\\' | 0..0x20 | 0x7f.. => return false,
             _ if in_text => {}
-            // With an exponent, few digits are a large number.
             b'e' | b'E' if digits > 0 => return false,
             b'0'..=b'9' => {
                 digits += 1;
@@ -24,7 +20,7 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
                     return false;
                 }
             }
-            // Digits behind the point make no number larger, and count on.
+            // Digits after the point do not make a number larger.
             b'.' => {}
             _ => digits = 0,
         }
@@ -52,7 +48,6 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is plain is JSON in which a look finds nothing, or none at all.
         #[test]
         fn what_is_plain_needs_no_look(text in r#"(\{"[ -~]{0,6}":)?(\[)?"?-?[0-9.eE+\-]{0,24}[ -~]{0,8}"?(\])?(\})?"#) {
             if is_plain(text.as_bytes()) && let Ok(seen) = look(text.as_bytes()) {

@@ -1,13 +1,10 @@
-//! Which characters can be printed.
-
 use std::{borrow::Cow, path::Path};
 
 pub use railgauge_wire::shell::quoted;
 
-/// Whether a character must not reach a terminal, a page or a log: it moves a cursor, changes colours, breaks lines, turns
-/// the direction of what follows, or is not seen at all, so that two names look alike. That is Unicode's categories Cc, Zl
-/// and Zp and its `Default_Ignorable_Code_Point` (UAX #44), to which the bidirectional controls of UAX #9 belong, and the
-/// marks of interlinear annotations. A tab is a blank.
+/// Whether a character must not reach a terminal, a page or a log: it moves a cursor, changes colours, breaks lines, changes direction, or
+/// is invisible, so that two names look alike. These are Unicode's categories Cc, Zl and Zp, `Default_Ignorable_Code_Point` (UAX #44, which
+/// includes the bidirectional controls of UAX #9), and the marks of interlinear annotations. A tab counts as a blank.
 pub const fn is_unprintable(c: char) -> bool {
     match c {
         '\t' | ' '..='~' => false,
@@ -20,12 +17,11 @@ pub const fn is_unprintable(c: char) -> bool {
     }
 }
 
-/// Whether a text can be printed as it is.
 pub fn is_printable(text: &str) -> bool {
     !text.contains(is_unprintable)
 }
 
-/// A text that can be printed on one line. A line end within it is a blank: what follows must not look like a line of ours.
+/// Makes a text printable on one line. Line ends become blanks: what follows must not look like a line of ours.
 pub fn printable(text: &str) -> String {
     if is_printable(text) {
         return text.to_owned();
@@ -38,26 +34,25 @@ pub fn printable(text: &str) -> String {
     text.trim_end().chars().map(replaced).collect()
 }
 
-/// A path in a message, as one line that can be printed. Whoever makes a file chooses its name.
+/// A path in a message, printable on one line: the author of a file chooses its name.
 pub fn path_text(path: impl AsRef<Path>) -> String {
     printable(&path.as_ref().display().to_string())
 }
 
-/// A command as somebody would type it, as one line that can be printed.
+/// A command as a user would type it, printable on one line.
 pub fn command(words: &[String]) -> String {
     printable(&words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
-/// A path in a command that a message advises: as a shell takes it. One that cannot be printed is not for pasting.
+/// A path quoted for a shell, for commands that a message suggests. An unprintable path cannot be pasted.
 pub fn path_quoted(path: impl AsRef<Path>) -> String {
     let text = path_text(path);
-    // A command takes what begins with a dash for an option.
+    // A leading dash would make it an option.
     quoted(&if text.starts_with('-') { format!("./{text}") } else { text })
 }
 
-/// Text for people on its way to a terminal: lines that can be printed, and colours where they are wanted. Names and
-/// what agents say have passed [`printable`] before, which this cannot do for them: a line end within a name is past finding
-/// here. It is the second fence.
+/// Text for a terminal: printable lines, with colours if wanted. This is a second check; names and agents' texts have passed [`printable`]
+/// before, since line ends within a name cannot be found here.
 pub fn for_terminal(text: &str, colour: bool) -> Cow<'_, str> {
     let harmless = |c: char| c == '\n' || !is_unprintable(c);
     if text.chars().all(harmless) {
@@ -85,17 +80,14 @@ fn style_at(text: &str) -> usize {
     if parameters[end..].starts_with('m') { end + 3 } else { 0 }
 }
 
-/// Bytes of a foreign process as one line that can be printed.
 pub fn line(bytes: &[u8]) -> String {
     printable(String::from_utf8_lossy(bytes).trim_end())
 }
 
-/// A text of several lines, each passed through `better`.
 pub(super) fn lines(text: &str, better: fn(&str) -> String) -> String {
     text.split('\n').map(better).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether every line of a text can be printed as it is.
 pub fn has_printable_lines(text: &str) -> bool {
     text.lines().all(is_printable)
 }

@@ -1,4 +1,4 @@
-//! Why a text cannot be read: what the grammars say, in bytes from the text's own start.
+//! Parse errors of the grammars, with byte offsets within the text.
 
 use std::ops::Range;
 
@@ -11,12 +11,10 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// A mistake at these bytes.
     pub fn new(at: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { at, message: message.into(), help: help.into() }
     }
 
-    /// The same mistake in a text that starts `offset` bytes later.
     #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
         self.at = self.at.start + offset..self.at.end + offset;

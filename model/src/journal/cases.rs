@@ -1,11 +1,11 @@
-//! How cases stand in a line of the journal: a list of a million cases names a few tests, measurements and ports over and over, so each
-//! of them stands there once, and a case is a row of their places.
+//! How cases are written in a line of the journal. A million cases repeat a few tests, cells and ports, so each of these is written once,
+//! and a case is a row of indices.
 //!
 //! ```json
 //! {"first":0,"tests":["bw"],"cells":[{…}],"ports":[{"host":"a","rail":0},{"host":"b","rail":0}],"rows":[[0,0,0,0,1]]}
 //! ```
-//! A row is test, round, cell, sending port, receiving port and, of a collective, the ports of all ranks. Row `i` is case `first + i`.
-//! Journals of version 3 have a list of whole cases; it is read, and written for cases whose numbers do not follow one another.
+//! A row is test, round, cell, sending port, receiving port and, for a collective, the ports of all ranks. Row `i` is case `first + i`.
+//! Journals of version 3 have a list of whole cases; it is still read, and written for cases with gaps in their numbers.
 
 use std::{collections::HashMap, fmt, hash::Hash, sync::Arc};
 
@@ -20,10 +20,10 @@ use super::event::Case;
 use crate::plan::limits::MEASUREMENTS;
 use crate::schedule::{Cell, Flow, Port};
 
-/// Numbers of a row before the ranks of a collective.
+/// Numbers in a row before the ranks of a collective.
 const HEAD: usize = 5;
 
-/// Most bytes of names and settings of all cases together; a run of ten million cases with names of 64 bytes has 0.64 GB.
+/// Most bytes of names and settings of all cases; ten million cases with names of 64 bytes have 0.64 GB.
 const MOST_BYTES: u64 = 1 << 30;
 
 #[derive(Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Row {
     }
 }
 
-/// Different things in the order in which they were first seen.
+/// Distinct values in the order of first use.
 struct Numbered<'c, T: ?Sized> {
     places: HashMap<&'c T, u32>,
     all: Vec<&'c T>,
@@ -88,16 +88,13 @@ impl<'c, T: Eq + Hash + ?Sized> Numbered<'c, T> {
         let all = &mut self.all;
         *self.places.entry(of).or_insert_with(|| {
             all.push(of);
-            // No list has so many cases that their parts could be more: a run has at most `plan::limits::MEASUREMENTS`.
+            // Never fails: a run has at most `plan::limits::MEASUREMENTS` cases.
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         })
     }
 }
 
-/// Writes the table, or the list where the numbers of the cases do not follow one another.
-///
-/// # Errors
-/// Those of the serialiser.
+/// Writes the table, or the list if case numbers have gaps.
 pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error> {
     let first = cases.first().map_or(0, |case| case.id);
     if (first..).zip(cases).any(|(id, case)| case.id != id) {
@@ -115,7 +112,7 @@ pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, 
 /// Reads either form.
 ///
 /// # Errors
-/// It is neither, or a row has a place that its tables do not have.
+/// It is neither, or a row has an index outside its tables.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Case>, D::Error> {
     struct Either;
     impl<'de> Visitor<'de> for Either {
@@ -131,7 +128,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cas
 
         fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Vec<Case>, A::Error> {
             let table = Table::deserialize(MapAccessDeserializer::new(table))?;
-            // A row is short, and the case that it makes is not: who wrote the file must not choose how much memory that takes.
+            // A row is short but its case is not: the author of the file must not choose how much memory that takes.
             if table.rows.len() as u64 > MEASUREMENTS {
                 let words = format!("{} cases, and a run has at most {MEASUREMENTS}", table.rows.len());
                 return Err(de::Error::custom(words));
@@ -145,7 +142,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cas
             let Table { first, tests, cells, ports, rows } = table;
             let tests = tests.into_iter().map(Arc::from).collect();
             let table = Table { first, tests, cells: cells.into_iter().map(Arc::new).collect(), ports, rows };
-            // Whole at once: a list that grows takes up to twice its memory.
+            // A growing list takes up to twice its memory.
             let mut cases = Vec::with_capacity(table.rows.len());
             for (id, row) in (first..).zip(&table.rows) {
                 cases.push(table.case(id, row).map_err(de::Error::custom)?);
@@ -157,7 +154,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cas
 }
 
 impl Table<String, Cell, Port> {
-    /// Bytes of names and settings that the cases repeat, as those of a list do that is written of them.
+    /// Bytes of names and settings repeated by the cases, as in a list.
     fn weight(&self) -> u64 {
         let of_cell = |cell: &Cell| {
             let manner = cell.manner.as_ref().map_or(0, |manner| {
@@ -190,7 +187,7 @@ impl Table<Arc<str>, Arc<Cell>, Port> {
     }
 }
 
-/// A row has a place that its table does not have.
+/// A row has an index outside its table.
 #[derive(Debug, thiserror::Error)]
 #[error("case {case} has {what} {place} of {of}")]
 struct NoPlace {
@@ -249,7 +246,6 @@ mod tests {
         for all in [pairs(), cases(groups), pairs().split_off(7), Vec::new()] {
             assert!(told(&all).is_object());
             assert_eq!(read(&told(&all)).unwrap(), all);
-            // As version 3 wrote them.
             assert_eq!(read(&serde_json::to_value(&all).unwrap()).unwrap(), all);
         }
     }
@@ -262,7 +258,7 @@ mod tests {
         assert_eq!(table["rows"].as_array().unwrap().len(), pairs().len());
     }
 
-    /// A reader says that such numbers cannot be: they must reach it.
+    /// A reader reports such numbers as invalid, so it must receive them.
     #[test]
     fn numbers_that_do_not_follow_one_another_are_kept() {
         let mut all = pairs();

@@ -1,4 +1,4 @@
-//! By how much counters changed while a case ran.
+//! Counter changes while a case ran.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Name of a counter → difference. Where nothing was counted it takes no memory of its own: a run may have millions of samples.
+/// Name of a counter → difference. Empty takes no heap memory: a run may have millions of samples.
 #[allow(clippy::box_collection, reason = "an empty map takes 24 bytes, too")]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(from = "BTreeMap<String, u64>")]

@@ -1,5 +1,4 @@
-//! The one event enum. Everything that is shown or recorded derives from it: the journal (one line per event), the
-//! progress on the terminal, the frame and the report.
+//! The event enum. The journal (one line per event), the progress on the terminal, the frame and the report derive from it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -39,40 +38,36 @@ use crate::{
 
 pub const VERSION: u32 = 5;
 
-/// The oldest version that is still read. Version 4 has the run's name in every line, and in an outcome fields that are 0 and a second date.
-/// Version 3 has lists of whole cases, every outcome with its whole link, and fields that are `null` besides.
-/// A reader refuses lines of other versions.
+/// The oldest version that is still read. Version 4 has the run's name in every line, and in outcomes fields that are 0 and a second date.
+/// Version 3 also has lists of whole cases, whole links in every outcome, and `null` fields.
 pub const OLDEST: u32 = 3;
 
-/// Setting of a [`LinkRecord`]: it is there where switches of the network reduce (CollNet, SHARP).
+/// Setting of a [`LinkRecord`], present where switches of the network reduce (CollNet, SHARP).
 pub const COLLNET: &str = "collnet";
 
-/// What a journal line says; [`super::line`] writes and reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// When, in UTC (RFC 3339 with milliseconds).
+    /// UTC (RFC 3339 with milliseconds).
     pub at: String,
     pub event: Event,
 }
 
-/// What happens in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// Always first.
     Started {
-        /// Identity of the run, the run directory's name by default.
+        /// The run directory's name by default.
         run_id: String,
         plan: String,
-        /// SHA-256 of the plan file, and of what was chosen of it where only a part is run, hexadecimal.
+        /// SHA-256, hexadecimal, of the plan file and of the subset if only a part is run.
         plan_hash: String,
-        /// The plan with everything resolved: a report or a resumed run needs no other file.
+        /// The resolved plan: reports and resumed runs need no other file.
         resolved: Box<Plan>,
         version: String,
-        /// What the controller runs on, in words.
         controller: String,
         launcher: String,
     },
-    /// Always first where another tool measured: everything that was taken from its outputs. Only `Finished` follows.
+    /// First in an imported journal, followed only by `Finished`.
     Imported(Box<Imported>),
     HostUp {
         host: String,
@@ -82,27 +77,25 @@ pub enum Event {
         #[serde(default)]
         wall: Option<NanosecondsI64>,
     },
-    /// A host could not be used, or is no longer.
     HostLost {
         host: String,
         failure: Failure,
     },
-    /// Everything that will be tried: what has no outcome at the end was not run.
+    /// Everything that will be tried: cases without an outcome at the end were not run.
     Planned {
         #[serde(with = "super::cases")]
         cases: Vec<Case>,
     },
-    /// The ways through the fabric that the forwarding tables of its switches give to the planned flows of pairs.
+    /// The paths through the fabric that the switches' forwarding tables give to the planned flows of pairs.
     Routes {
-        /// One for each pair of ends on each transport.
         routes: Vec<FlowRoute>,
     },
-    /// Further cases, which settle what the tests left open. They are no part of the tests; their numbers go on behind
-    /// the planned ones, and each is measured once.
+    /// Additional cases that settle what the tests left open. They are not part of the tests; their numbers follow the planned ones, and
+    /// each is measured once.
     Confirming {
         #[serde(with = "super::cases")]
         cases: Vec<Case>,
-        /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
+        /// Whether they look for the bad cable or switch; otherwise for the bad host, NIC, path or group.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         links: bool,
     },
@@ -111,7 +104,7 @@ pub enum Event {
         host: String,
         copies: Copies,
     },
-    /// Commands of the plan begin to change the cluster for a test, or to take that back.
+    /// Start of the plan's commands that change the cluster for a test or undo that.
     Configuring {
         test: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,54 +116,48 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<String>,
         undo: bool,
-        /// What failed at which host, if anything did.
         failure: Option<Failure>,
     },
-    /// A round begins.
     Round {
         test: String,
         round: u32,
         /// Repeat, counted from 0.
         repeat: u32,
     },
-    /// What the links of later outcomes are: these name the number of this line.
+    /// A link that later outcomes refer to by the number of this line.
     Link(Box<LinkRecord>),
-    /// One case was tried once.
     Outcome(Box<Outcome>),
     /// What an agent saw of its ports while traffic ran. Times are nanoseconds since 1970 by the controller's clock.
     Watched {
         host: String,
-        /// How far off the times may be: half the round trip of the question.
+        /// Uncertainty of the times: half the round trip of the query.
         error: Nanoseconds,
-        /// What was added to the times of the agent's CLOCK_MONOTONIC_RAW, so that windows of its flows can be placed beside them; `None`
-        /// in journals of versions that did not tell.
+        /// Added to the agent's CLOCK_MONOTONIC_RAW times, to place windows of its flows on the same scale; `None` in older journals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<NanosecondsI64>,
-        /// Whether it was seen during the soak; else during the tests.
+        /// Whether it was during the soak rather than the tests.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         soak: bool,
         seen: Box<Watched>,
     },
     Soaked(Box<Soaked>),
-    /// Something a reader should know that is no failure.
+    /// Something to know that is not a failure.
     Note {
-        /// Host it is about; empty if about the run.
+        /// Empty if it concerns the run.
         host: String,
         text: String,
     },
-    /// Where the wall time of this process of the run went; right before its end.
+    /// Wall time of this process of the run by stage; written right before its end.
     Stages(Stages),
     Resumed {
-        /// Line numbers that it could not read, first and last: what they held is measured again.
+        /// First and last numbers of unreadable lines; their content is measured again.
         unread: Vec<(u64, u64)>,
     },
-    /// The run was interrupted.
     Interrupted,
-    /// The cluster or the disk did not let the run go on.
+    /// The cluster or the disk prevented the rest of the run.
     Prevented {
         why: String,
-        /// What to do before the plan is run again, where a run that is taken up again would end in the same way; `None` where
-        /// `--resume` goes on with it.
+        /// What to do before running the plan again, if a resumed run would fail in the same way; `None` if `--resume` works.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remedy: Option<Remedy>,
     },
@@ -195,20 +182,20 @@ impl std::fmt::Display for Change {
 /// The identity of a case: equal cases of two runs are comparable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// Number in the run, counted from 0 in the schedule's order.
+    /// Number in the run, from 0 in the schedule's order.
     pub id: u64,
-    /// Name of the test. Shared, because a test has thousands of cases.
+    /// Shared: a test has thousands of cases.
     #[serde(serialize_with = "shared::write", deserialize_with = "shared::read_text")]
     pub test: Arc<str>,
     pub round: u32,
     pub flow: Flow,
-    /// What is measured. Shared, because every flow of a test runs all of its cells.
+    /// Shared: every flow of a test runs all of its cells.
     #[serde(serialize_with = "shared::write", deserialize_with = "shared::read")]
     pub cell: Arc<Cell>,
 }
 
 impl Case {
-    /// Every case of a schedule, in its order. The schedule is that of the plan.
+    /// Every case of a schedule, in order.
     pub fn planned(plan: &Plan, schedule: &Schedule) -> Vec<Self> {
         let names: Vec<Arc<str>> = plan.tests.iter().map(|test| test.name.as_str().into()).collect();
         let mut cells: HashMap<*const Cell, Arc<Cell>> = HashMap::new();
@@ -221,7 +208,7 @@ impl Case {
         schedule.cases().filter_map(case).collect()
     }
 
-    /// Those of these cases whose flows carry the traffic of a soak by this test: at its largest size and most queue pairs.
+    /// The cases whose flows carry the traffic of a soak by this test: largest size, most queue pairs.
     pub fn of_soak<'c>(cases: &'c [Self], test: &str) -> Vec<&'c Self> {
         let of_test = || cases.iter().filter(|case| *case.test == *test);
         let cell = |case: &Self| (case.cell.size, case.cell.qps);
@@ -235,7 +222,7 @@ pub struct FlowRoute {
     pub transport: Transport,
     pub from: Port,
     pub to: Port,
-    /// Links and their directions in the fabric that the plan's sources make: see [`crate::topology::fabric::Hop`].
+    /// Links and their directions in the fabric of the plan's sources: see [`crate::topology::fabric::Hop`].
     pub path: Vec<Hop>,
 }
 
@@ -245,17 +232,17 @@ pub struct Outcome {
     pub case: u64,
     /// Repeat, counted from 0.
     pub repeat: u32,
-    /// Start in UTC: at the hosts for a pair measured by itself, reckoned back from its answer (late by the answer's way, early by the
-    /// pauses between cases); before links and groups were opened for all others. In the journal it is `started_at` (RFC 3339 with
-    /// milliseconds) or, where that says the same, `ago`: milliseconds before the line's `at`.
+    /// Start in UTC. For a pair measured by itself it is the time at the hosts, estimated from the answer (late by the answer's latency,
+    /// early by the pauses between cases); for all others, the time before links and groups were opened. In the journal it is `started_at`
+    /// (RFC 3339 with milliseconds) or, if equivalent, `ago`: milliseconds before the line's `at`.
     pub started_at: Started,
-    /// What was used; `None` if that is not known, or stands in another line.
+    /// The link used; `None` if unknown or recorded in another line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
-    /// Number of the earlier line of the run that tells what was used ([`Event::Link`]): thousands of cases use equal links.
+    /// Number of the earlier line with the link ([`Event::Link`]): thousands of cases use equal links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_line: Option<u64>,
-    /// The measurement, or why there is none. A host's name stands in the failure's cause.
+    /// The failure's cause names the host.
     pub result: Result<Sample, Failure>,
 }
 
@@ -268,11 +255,10 @@ pub struct LinkRecord {
     pub software: bool,
     pub from_device: String,
     pub to_device: String,
-    /// Smaller of both ports' rates as the facts have them (of a bond that of all members); `None` where unknown.
+    /// The smaller of both ports' rates according to the facts (of a bond, the sum of its members); `None` where unknown.
     pub rate_gbps: Option<GigabitsPerSecond>,
-    /// Path MTU in use, in bytes.
     pub mtu: u32,
-    /// What both devices say of the order of bytes, where the last byte of a write is polled.
+    /// Both devices' guarantees on byte order, where the last byte of a write is polled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_order: Option<WriteOrder>,
     pub settings: BTreeMap<String, String>,
@@ -290,34 +276,34 @@ pub struct Sample {
     pub from_counters: Changes,
     #[serde(default, skip_serializing_if = "nothing_changed")]
     pub to_counters: Changes,
-    /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where it did not look.
-    /// No window of an agent can be longer.
+    /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where not measured. An agent's window
+    /// cannot be longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Nanoseconds>,
-    /// Where the time of the initiator's end went; `None` where the controller led it step by step.
+    /// How the initiator's end spent the time; `None` where the controller led it step by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Box<Spent>>,
-    /// The responder's monotonic clock minus the initiator's, compared a few seconds before a window with both directions at
-    /// once, at most; `None` for one direction.
+    /// The responder's monotonic clock minus the initiator's, compared a few seconds at most before a window with both directions; `None`
+    /// for one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Box<NanosecondsI64>>,
-    /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
+    /// Its place in time among the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
-    /// Traffic that ran beside it between its two hosts, one entry for each direction; empty where the plan wanted none.
+    /// Traffic alongside it between its two hosts, one entry per direction; empty where the plan wanted none.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub neighbours: ThinVec<Neighbour>,
-    /// Why this sample must not be trusted although it was measured; empty if it may.
+    /// Why this sample must not be trusted; empty if it may.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub contaminated: ThinVec<String>,
-    /// Every rank's own account of a collective; empty for a pair. The initiator's account is then that of the slowest
-    /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
+    /// Each rank's results of a collective; empty for a pair. The initiator's results are then those of the slowest rank of each batch, and
+    /// its latency is the distribution of the time of one operation.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub ranks: ThinVec<RankAccount>,
-    /// The state of the GPUs that it used, while its timed pass ran; empty where it used none, and in journals of versions before.
+    /// State of the GPUs used, during the timed pass; empty where none was used, and in older journals.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub gpus: ThinVec<GpuDuring>,
-    /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
+    /// Training steps: the same buckets in sequence without a backward pass, at the slowest rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Box<Latency>>,
 }
@@ -326,11 +312,10 @@ fn nothing_changed(changes: &Changes) -> bool {
     changes.is_empty()
 }
 
-/// The state of a GPU of a host while a case used it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GpuDuring {
     pub host: String,
-    /// What was seen. Times are of the host's monotonic clock.
+    /// Times are of the host's monotonic clock.
     #[serde(flatten)]
     pub seen: GpuSeen,
 }
@@ -343,9 +328,8 @@ impl GpuDuring {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Neighbour {
-    /// Whether it goes against the initiator's direction: its own initiator is then the responder's host of the flow.
+    /// Whether it goes against the initiator's direction: its own initiator is then the flow's responder.
     pub opposite: bool,
-    /// Connections.
     pub flows: u32,
     pub from_device: String,
     pub to_device: String,
@@ -353,10 +337,10 @@ pub struct Neighbour {
     pub receiver: Option<Measurement>,
 }
 
-/// The planned start of flows at once, as each clock shows it.
+/// The planned start of simultaneous flows, as each clock shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
-    /// Since 1970, by the controller: the same for the flows of one pass, and for no others.
+    /// Since 1970, by the controller: equal for the flows of one pass, and only for them.
     pub start: Nanoseconds,
     pub from: Moment,
     pub to: Moment,
@@ -365,11 +349,10 @@ pub struct Together {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
     pub at: Nanoseconds,
-    /// How far off that may be: half the round trip of the reading that compared the clocks.
+    /// Uncertainty: half the round trip of the clock comparison.
     pub error: Nanoseconds,
 }
 
-/// What one rank of a collective saw. Times are those of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankAccount {
     pub rank: u32,
@@ -378,16 +361,15 @@ pub struct RankAccount {
     pub gpu: Option<u32>,
     pub p50: Nanoseconds,
     pub max: Nanoseconds,
-    /// Operations that it counted.
     #[serde(default)]
     pub operations: u64,
-    /// Bytes that it verified, and how many were wrong.
+    /// Bytes verified, and how many were wrong.
     #[serde(default)]
     pub checked: Checked,
-    /// What carried its bytes, where it has evidence.
+    /// What carried its bytes, where there is evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carrier>,
-    /// Devices or interfaces its connections to other hosts use, as plans name them, where NCCL's log tells them.
+    /// Devices or interfaces of its connections to other hosts, as plans name them, where NCCL's log names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nics: Vec<String>,
 }

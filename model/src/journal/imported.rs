@@ -1,4 +1,4 @@
-//! What was taken from the outputs of other tools. Such a journal has two lines: this, and `Finished`.
+//! Results taken from the outputs of other tools. Such a journal has two lines: this, and `Finished`.
 
 use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
@@ -6,58 +6,51 @@ use serde::{Deserialize, Serialize};
 use super::event::Case;
 use crate::plan::Plan;
 
-/// Everything of an imported run. It was not measured by railgauge, and nothing of it was checked where it was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
-    /// Identity of the run: the name of its directory.
+    /// The name of the run's directory.
     pub run_id: String,
     pub version: String,
-    /// A plan that would measure something of this kind: names of hosts and tests stand in it. Nobody ran it.
+    /// A plan that would measure the same kind of thing, with names of hosts and tests. It was never run.
     pub plan: Box<Plan>,
-    /// The files, in the order in which they were given.
     pub files: Vec<ImportedFile>,
-    /// What was measured, each once.
     pub cases: Vec<Case>,
-    /// Every value, in the order of the files and their lines.
+    /// In the order of the files and their lines.
     pub values: Vec<ImportedValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportedFile {
     pub name: String,
-    /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
-    /// What wrote it: `perftest 6.06`; without a number where the version is not known.
+    /// `perftest 6.06`; without a number where the version is unknown.
     pub tool: String,
-    /// What of it was not read, and what is not known of it, in words.
+    /// What was not read or is unknown, in words.
     pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedValue {
-    /// Number of the file, from 0.
     pub file: usize,
-    /// Line of the file, from 1.
     pub line: u64,
     pub case: u64,
     pub metric: Metric,
     pub written: String,
-    /// What one of it is in the metric's unit, as a fraction: value = written × multiply ÷ divide.
+    /// Conversion to the metric's unit, as a fraction: value = written × multiply ÷ divide.
     pub multiply: f64,
-    /// See `multiply`.
     pub divide: f64,
-    /// What carried the bytes, where the file says it: a word of ours, or the tool's.
+    /// What carried the bytes, if the file says it: our word or the tool's.
     pub transport: String,
     pub link_layer: String,
-    /// Device of the end that wrote the file, where it says it.
+    /// Device of the end that wrote the file, if given.
     pub device: String,
-    /// What the file says against the value, in words; `None` if nothing.
+    /// What the file says against the value, in words.
     pub error: Option<String>,
     pub wrong: u64,
 }
 
 impl ImportedValue {
-    /// The value in the metric's unit; `None` where the text is no finite number.
+    /// The value in the metric's unit; `None` where the text is not a finite number.
     pub fn value(&self) -> Option<f64> {
         let value = self.written.parse::<f64>().ok()? * self.multiply / self.divide;
         value.is_finite().then_some(value)

@@ -1,10 +1,9 @@
-//! One line of the journal: how it is written, and what a reader can tell of one that was damaged.
+//! One line of the journal: how it is written and checked.
 //!
 //! `{"v":5,"n":7,"at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `n` counts the lines of a run from 1, so
-//! that a line that is gone is missed. The first line has a `run` behind its `n`, drawn by chance when the run began. `sum` is a CRC-32, so
-//! that no change of the file goes unseen: of the first line, of all its bytes before `,"sum"`; of every other line, of the run's name
-//! and of these bytes, so that no line of another run is taken for one of this run. In versions 3 and 4 every line has its `run`, and the
-//! sum of a first line.
+//! that a missing line is found. The first line has a random `run` after its `n`. `sum` is a CRC-32, so that every change of the file is
+//! found: in the first line, of all its bytes before `,"sum"`; in every other line, of the run's name and these bytes, so that a line of
+//! another run is not accepted. In versions 3 and 4 every line has its `run`, and the sum of a first line.
 
 use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
@@ -12,56 +11,46 @@ use serde::{Deserialize, Serialize};
 use super::event::{Event, Line, OLDEST, VERSION};
 use crate::border;
 
-/// Length of `,"sum":"1b2d3f40"}`, with which every line ends.
+/// Length of `,"sum":"1b2d3f40"}`.
 const ENDING: usize = 18;
 const MOST: u64 = 1 << 48;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Numbered {
-    /// The run that it belongs to, as its lines name it.
     pub run: String,
-    /// Its number in the journal, from 1.
     pub n: u64,
     pub line: Line,
 }
 
-/// Where a journal ends, as its reader found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tail {
-    /// What its lines call the run: drawn by chance when it began, so that two runs of one name are told apart.
+    /// The random name of the run in its lines, which distinguishes runs of one name.
     pub run: String,
-    /// Bytes up to the end of the last line that was written whole; what follows was cut off by a crash.
+    /// Bytes up to the end of the last complete line; a crash cut off the rest.
     pub length: Bytes,
     pub unended: bool,
-    /// Number of the next line, from 1.
     pub next: u64,
 }
 
 impl Tail {
-    /// Before the first line of a run.
     pub const fn before(run: String) -> Self {
         Self { run, length: Bytes::ZERO, unended: false, next: 1 }
     }
 
-    /// Before the first line of a new run.
-    ///
-    /// # Errors
-    /// The kernel has no random bytes.
     pub fn of_new_run() -> Result<Self, getrandom::Error> {
         Ok(Self::before(format!("{:016x}", getrandom::u64()?)))
     }
 }
 
-/// Why something is not a line of a journal that this railgauge reads.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// It was cut or changed after it was written, or somebody else wrote it.
+    /// It was cut or changed after it was written, or is not ours.
     #[error("{0}")]
     Damaged(&'static str),
-    /// A whole line of another version of the format.
+    /// A complete line of another version of the format.
     #[error("journal version {0}")]
     Version(u32),
-    /// A whole line of this version that says something unknown, or that cannot be.
+    /// A complete line of this version with unknown or impossible content.
     #[error("{0}")]
     Unknown(String),
 }
@@ -86,20 +75,15 @@ struct Read {
 }
 
 /// The bytes of line `n` of a run, with its newline. `event` is an [`Event`], or what serialises as one.
-///
-/// # Errors
-/// It cannot be written as JSON.
 pub fn encode<E: Serialize>(run: &str, n: u64, at: &str, event: &E) -> serde_json::Result<Vec<u8>> {
     let is_first = n == 1;
     let mut bytes = serde_json::to_vec(&Written { v: VERSION, n, run: is_first.then_some(run), at, event })?;
-    // The closing brace comes behind the sum.
     bytes.pop();
     let sum = if is_first { crc32fast::hash(&bytes) } else { sum_within(run, &bytes) };
     bytes.extend_from_slice(format!(",\"sum\":\"{sum:08x}\"}}\n").as_bytes());
     Ok(bytes)
 }
 
-/// The sum of a line that does not name its run.
 fn sum_within(run: &str, bytes: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(run.as_bytes());
@@ -107,14 +91,13 @@ fn sum_within(run: &str, bytes: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Reads one line of a run, or a first line, which says which run it is; its newline may be there or not. What it says comes in
-/// over the [`border`]: others may have written it.
+/// Reads one line of a run, or a first line, which names its run; the newline is optional. Its content passes the [`border`].
 ///
 /// # Errors
-/// It is damaged, of another run or version, or says something unknown. Without a run, every line is damaged that does not name its own.
+/// It is damaged, of another run or version, or has unknown content. Without a run, every line that does not name its own is damaged.
 pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     let (bytes, names_run) = sealed(bytes, run)?;
-    // As we write it, it stands at the beginning: the rest is read once and not twice.
+    // In lines of ours the version comes first: the rest is then read only once.
     match version_in_front(bytes).or_else(|| version(bytes)) {
         Some(found) if is_read(found) => {}
         Some(found) => return Err(LineError::Version(found)),
@@ -127,7 +110,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
         (None, Some(run)) if !names_run => run.to_owned(),
         (None, _) => return Err(LineError::Unknown("it does not name its run".into())),
     };
-    // No run has so many lines, and none has the number 0: what follows is counted from it.
+    // No run has so many lines, and none has number 0; later lines are counted from it.
     if read.n == 0 || read.n > MOST {
         return Err(LineError::Damaged("its number cannot be"));
     }
@@ -138,7 +121,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     Ok(Numbered { run: of, n: read.n, line: Line { at: read.at, event } })
 }
 
-/// What a first line calls its run; `None` where the line is none of ours, or damaged. The rest of it is not read.
+/// The run's name in a first line; `None` if the line is damaged or not ours. The rest is not read.
 pub fn run_of(first: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct OfRun {
@@ -149,7 +132,7 @@ pub fn run_of(first: &[u8]) -> Option<String> {
     Some(of.run)
 }
 
-/// The line without its newline where its sum agrees with it, and whether that is the sum of a line that names its run.
+/// The line without its newline if its sum is right, and whether the line names its run.
 fn sealed<'l>(bytes: &'l [u8], run: Option<&str>) -> Result<(&'l [u8], bool), LineError> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let Some((at, sum)) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
@@ -167,7 +150,7 @@ fn sealed<'l>(bytes: &'l [u8], run: Option<&str>) -> Result<(&'l [u8], bool), Li
     Err(LineError::Damaged("its sum does not agree with it, or it is of another run"))
 }
 
-/// Whether these bytes, of a file without a newline, are the beginning of a first line of ours that was never whole.
+/// Whether these bytes, of a file without a newline, are an incomplete first line of ours.
 pub fn is_torn_start(bytes: &[u8]) -> bool {
     let begins = |version: u32| {
         let begin = format!("{{\"v\":{version},\"n\":1,");
@@ -179,7 +162,7 @@ pub fn is_torn_start(bytes: &[u8]) -> bool {
 
 fn sum(ending: &[u8]) -> Option<u32> {
     let digits = ending.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?;
-    // Only what `encode` writes: from_str_radix would take capitals and a sign too.
+    // Only what `encode` writes: from_str_radix would accept capitals and a sign.
     let is_written = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     is_written.then(|| std::str::from_utf8(digits).ok()).flatten().and_then(|text| u32::from_str_radix(text, 16).ok())
 }
@@ -188,14 +171,13 @@ fn is_read(version: u32) -> bool {
     (OLDEST..=VERSION).contains(&version)
 }
 
-/// The version of a line that begins as [`encode`] writes it.
+/// The version of a line in the form that [`encode`] writes.
 fn version_in_front(bytes: &[u8]) -> Option<u32> {
     let rest = bytes.strip_prefix(b"{\"v\":")?;
     let end = rest.iter().position(|byte| *byte == b',')?;
     std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
-/// The version a line claims, where it is JSON at all.
 fn version(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -220,7 +202,7 @@ mod tests {
         let read = decode(&bytes(), Some("r")).unwrap();
         assert_eq!((read.run.as_str(), read.n, read.line.at.as_str()), ("r", 7, "2026-11-22T03:00:00.000Z"));
         assert!(matches!(read.line.event, Event::Note { host, .. } if host == "a"));
-        // The newline is no part of what is summed.
+        // The sum does not cover the newline.
         assert!(decode(bytes().strip_suffix(b"\n").unwrap(), Some("r")).is_ok());
     }
 
@@ -233,7 +215,6 @@ mod tests {
             format!("{text},\"sum\":\"{sum:08x}\"}}")
         };
         assert_eq!(decode(sealed(r#"{"v":6,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(6)));
-        // Journals of the versions before are read.
         for old in [3, 4] {
             let before = sealed(&format!(r#"{{"v":{old},"n":2,"run":"r","at":"x","event":"Finished""#));
             assert_eq!(decode(before.as_bytes(), None).unwrap().line.event, Event::Finished);
@@ -261,7 +242,7 @@ mod tests {
             assert!(decode(&line("r", n), Some("r")).is_ok());
             assert!(matches!(decode(&line("r", n), Some("s")), Err(LineError::Damaged(_))));
         }
-        // A first line that is lost takes the others with it: nobody knows of which run they are.
+        // Losing the first line loses the others: their run is then unknown.
         assert!(matches!(decode(&line("r", 2), None), Err(LineError::Damaged(_))));
         let mut changed = line("r", 1);
         changed[12] ^= 1;
@@ -293,7 +274,6 @@ mod tests {
     fn the_beginning_of_a_first_line_is_known() {
         let first = encode("r", 1, "2026-11-22T03:00:00.000Z", &Event::Finished).unwrap();
         assert!((1..first.len() - 1).all(|length| is_torn_start(&first[..length])));
-        // Whole, with or without its newline, and what is not ours.
         assert!(!is_torn_start(&first) && !is_torn_start(&first[..first.len() - 1]));
         assert!(!is_torn_start(b"{\"hello\":1}") && !is_torn_start(&bytes()[..40]));
     }
@@ -302,7 +282,7 @@ mod tests {
         #[test]
         fn no_change_of_a_line_goes_unseen(at in 0usize..200, with in 1u8..=255) {
             let mut bytes = bytes();
-            // The newline is the reader's: changed, it makes one line of two.
+            // The reader owns the newline: changing it merges or splits lines.
             let at = at % (bytes.len() - 1);
             bytes[at] ^= with;
             prop_assert!(decode(&bytes, Some("r")).is_err());

@@ -1,4 +1,4 @@
-//! Which links earlier lines of a journal tell, so that thousands of outcomes over equal links name a line and do not repeat it.
+//! Links in earlier lines of a journal, so that thousands of outcomes over equal links refer to a line instead of repeating it.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,19 @@ use serde::Serialize;
 
 use super::event::{LinkRecord, Outcome, Sample, Started};
 
-/// Most links whose lines are kept in mind: a link takes about 300 bytes, so these take 20 MB. Beyond them links are told again.
+/// Most links in memory: at about 300 bytes each, 20 MB. Further links are written again.
 const MOST: usize = 1 << 16;
 
-/// After how many outcomes a link is told again: what one damaged line makes unusable is little, for 2 bytes an outcome.
+/// Outcomes after which a link is written again: this limits what one damaged line makes unusable, for 2 bytes an outcome.
 const TOLD_FOR: u32 = 256;
 
-/// An outcome whose link stands in another line; it serialises as an [`Event`](super::event::Event) does.
+/// An outcome that refers to a link in another line; it serialises as an [`Event`](super::event::Event) does.
 #[derive(Serialize)]
 pub(super) enum Told<'o> {
-    /// As [`Outcome`].
     Outcome(Telling<'o>),
 }
 
-/// The fields of an [`Outcome`], without a copy of its sample, and without what goes without saying.
+/// The fields of an [`Outcome`], without copying its sample, and without defaults.
 #[derive(Serialize)]
 pub(super) struct Telling<'o> {
     case: u64,
@@ -36,7 +35,7 @@ pub(super) struct Telling<'o> {
 }
 
 impl<'o> Told<'o> {
-    /// The outcome in a line that is written at `at`, with the number of the line that tells its link, where it has one.
+    /// The outcome for a line written at `at`, with the number of the line of its link, if any.
     pub(super) fn new(outcome: &'o Outcome, at: &str, link_line: Option<u64>) -> Self {
         let Outcome { case, repeat, started_at, link: _, link_line: _, result } = outcome;
         let ago = started_at.before(at);
@@ -45,30 +44,27 @@ impl<'o> Told<'o> {
     }
 }
 
-/// Lines of this process that tell links. A later process of the run tells them again: it need not trust what it did not write.
+/// Lines of this process that hold links. A resumed run writes them again rather than trusting lines it did not write.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// The line, and how many outcomes named it.
+    /// The line, and how many outcomes referred to it.
     lines: HashMap<String, (u64, u32)>,
 }
 
 impl Links {
-    /// What tells equal links from others.
-    ///
-    /// # Errors
-    /// It cannot be written as JSON.
+    /// Equal for equal links.
     pub(super) fn key(link: &LinkRecord) -> serde_json::Result<String> {
         serde_json::to_string(link)
     }
 
-    /// The line that tells this link, for one more outcome; `None` where it is to be told, for the first time or again.
+    /// The line of this link, for one more outcome; `None` if the link must be written, for the first time or again.
     pub(super) fn line(&mut self, key: &str) -> Option<u64> {
         let (line, outcomes) = self.lines.get_mut(key).filter(|(_, outcomes)| *outcomes < TOLD_FOR)?;
         *outcomes += 1;
         Some(*line)
     }
 
-    /// Keeps in mind that this line tells it, for the outcome behind it.
+    /// Remembers the line of a link.
     pub(super) fn told(&mut self, key: String, line: u64) {
         if self.lines.len() >= MOST && !self.lines.contains_key(&key) {
             self.lines.clear();
@@ -93,7 +89,7 @@ mod tests {
             link_line,
             result: Ok(Sample::default()),
         };
-        // The last began after its line was written: the clock was set back.
+        // The last one began after its line was written: the clock was set back.
         for outcome in [
             outcome(0, "2026-11-28T03:00:01.000Z", Some(12)),
             outcome(2, "2026-11-28T03:00:02.250Z", None),

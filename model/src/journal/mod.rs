@@ -2,17 +2,17 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`event`] | the one event enum: what is journalled, and what everything that is shown derives from |
-//! | `cases` | how cases stand in a line |
-//! | [`changes`] | by how much counters changed |
-//! | `read`, [`started`] | an outcome as a line has it, and when it began |
-//! | `links` | which links earlier lines tell |
-//! | [`imported`] | what was taken from the outputs of other tools |
-//! | [`soak`] | what is recorded of a soak's traffic |
-//! | `shared` | what many values have one copy of |
+//! | [`event`] | the event enum: what is journalled, and what everything shown derives from |
+//! | `cases` | encoding of cases in a line |
+//! | [`changes`] | counter changes |
+//! | `read`, [`started`] | an outcome as a line has it, and its start |
+//! | `links` | links in earlier lines |
+//! | [`imported`] | results from the outputs of other tools |
+//! | [`soak`] | records of a soak's traffic |
+//! | `shared` | serde of shared values |
 //! | [`line`] | one line of the journal, numbered and summed |
-//! | [`unrecorded`] | what agents told and the journal does not have yet |
-//! | [`writer`] | the append-only file; keeps what was measured when the disk is full |
+//! | [`unrecorded`] | agents' reports that are not in the journal yet |
+//! | [`writer`] | the append-only file; keeps measurements when the disk is full |
 
 mod cases;
 pub mod changes;

@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 use super::event::{self, LinkRecord, Sample, Started};
 
-/// The fields of an [`event::Outcome`]; its start stands in one of two of them.
+/// The fields of an [`event::Outcome`]; its start is in one of two of them.
 #[derive(Deserialize)]
 pub(super) struct Outcome {
     case: u64,
-    /// Left out where it is 0: most plans measure once.
+    /// Omitted where 0: most plans measure once.
     #[serde(default)]
     repeat: u32,
     #[serde(default)]

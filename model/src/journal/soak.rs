@@ -1,4 +1,4 @@
-//! What is recorded of a soak's traffic.
+//! Records of a soak's traffic.
 
 use railgauge_wire::{
     failure::Failure,
@@ -8,42 +8,41 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap; the first one has
-/// no length, and tells when the soak began.
+/// A part of the soak: its traffic between two moments. Parts of one process follow each other without a gap; the first has no length and
+/// marks the start of the soak.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Soaked {
-    /// Begin, in nanoseconds since 1970 by the controller's clock.
+    /// Nanoseconds since 1970 by the controller's clock.
     pub from: Nanoseconds,
     pub until: Nanoseconds,
     pub flows: Vec<SoakedFlow>,
-    /// The state of the GPUs whose memory they used, over their measured windows; without readings over time. Empty where they used none,
-    /// and in journals of versions before.
+    /// State of the GPUs whose memory was used, over the measured windows; without readings over time. Empty where none was used, and in
+    /// older journals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<SoakedGpu>,
 }
 
-/// What was seen of a GPU in the windows of a part whose flows used its memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SoakedGpu {
     pub host: String,
     pub windows: u64,
-    /// Those of them in which it was not read.
+    /// Windows in which it was not read.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub unread: u64,
-    /// Those in which its Xids could not be seen.
+    /// Windows in which its Xids could not be read.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub without_xids: u64,
-    /// All of them as one ([`GpuSeen::joined`]).
+    /// All windows joined ([`GpuSeen::joined`]).
     #[serde(flatten)]
     pub seen: GpuSeen,
 }
 
-/// What came of one flow in a part of the soak. Its traffic is measured in windows that follow each other.
+/// One flow in a part of the soak, measured in windows that follow each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SoakedFlow {
-    /// Number of the planned case that has its ends, size and queue pairs.
+    /// Number of the planned case with its ends, size and queue pairs.
     pub case: u64,
-    /// Device of the initiator, as last opened; `None` where it never was in this part.
+    /// Device of the initiator, as last opened; `None` where it was never opened in this part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_device: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +50,7 @@ pub struct SoakedFlow {
     pub windows: u64,
     pub measured: Nanoseconds,
     pub bytes: Bytes,
-    /// Rate of the slowest window; `None` where none was measured.
+    /// Rate of the slowest window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<GigabitsPerSecond>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,15 +59,15 @@ pub struct SoakedFlow {
     pub fastest: Option<GigabitsPerSecond>,
     /// Bytes verified, and how many were wrong.
     pub checked: Checked,
-    /// Times in which nothing of it arrived, in the order of time.
+    /// Times without any arrival, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub failed: u64,
-    /// Of these the ones that failed because wrong bytes arrived.
+    /// Those that failed because wrong bytes arrived.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub corrupted: u64,
-    /// The first failure of the part; one of wrong bytes before any other, then one of an ill GPU.
+    /// The first failure of the part; wrong bytes take precedence, then an ill GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
@@ -76,17 +75,17 @@ pub struct SoakedFlow {
 /// A time in which nothing of a flow arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stall {
-    /// Begin, in nanoseconds since 1970 by the controller's clock.
+    /// Nanoseconds since 1970 by the controller's clock.
     pub from: Nanoseconds,
     pub until: Nanoseconds,
-    /// How far off the begin may be, and the end where nothing else is told of it.
+    /// Uncertainty of the start, and of the end unless `until_error` gives one.
     pub error: Nanoseconds,
-    /// How far off the end may be; `None` in records of versions that did not tell them apart.
+    /// Uncertainty of the end; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_error: Option<Nanoseconds>,
-    /// How far the whole of it may lie from there beside that: its length is known better than its place.
+    /// Additional uncertainty of its place as a whole: its length is known better than its place.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub loose: Nanoseconds,
-    /// Whether a window failed in it, or could not begin; else the flow went on by itself.
+    /// Whether a window failed in it or could not begin; otherwise the flow recovered by itself.
     pub failed: bool,
 }

@@ -1,16 +1,14 @@
-//! Where the wall time of a run went.
-
 use std::{ops::AddAssign, time::Duration};
 
 use railgauge_wire::{case::Spent, unit::Nanoseconds};
 use serde::{Deserialize, Serialize};
 
-/// Wall time of a run by stage. Many hosts do the same at once: each phase counts once, by the host or the flow that took longest
-/// in it. What stands between the parts is in `waiting`.
+/// Wall time of a run by stage. Many hosts do the same at once: each phase counts once, by the host or flow that took longest. Time between
+/// the parts is in `waiting`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stages {
-    /// Reaching the hosts, further tries and turns of `in_flight` included.
+    /// Reaching the hosts, with retries and turns of `in_flight`.
     pub connect: Nanoseconds,
     /// Looking for the agent's file on the hosts, and sending it.
     pub deploy: Nanoseconds,
@@ -20,17 +18,15 @@ pub struct Stages {
     pub planning: Nanoseconds,
     pub open: Nanoseconds,
     pub verify: Nanoseconds,
-    /// Warm-ups, and agreeing on the start of a window.
     pub warm_up: Nanoseconds,
     pub windows: Nanoseconds,
-    /// Everything else in the rounds: counters, waiting for each other and for the controller, changes of the cluster.
+    /// The rest of the rounds: counters, waiting, changes of the cluster.
     pub waiting: Nanoseconds,
-    /// Judging what suspects are to be measured again. After the run the page is made while the agents are let go; neither is in it.
+    /// Judging which suspects to measure again. The final page is made while agents are released; neither counts.
     pub judging: Nanoseconds,
 }
 
 impl Stages {
-    /// Every part by its name, in the order of a run.
     pub fn parts(&self) -> [(&'static str, Nanoseconds); 11] {
         let Self { connect, deploy, start, facts, planning, open, verify, warm_up, windows, waiting, judging } = *self;
         [
@@ -52,13 +48,13 @@ impl Stages {
         self.parts().into_iter().fold(Nanoseconds::ZERO, |sum, (_, part)| sum.saturating_add(part))
     }
 
-    /// Adds a round that took so long; of its flows the one that had the most to do spent its time like this.
+    /// Adds a round that took this long and the time of its busiest flow.
     pub fn add_round(&mut self, took: Duration, mut flow: OfFlow) {
         // The ends begin their first case before the controller hears that they have joined.
         let over = flow.accounted().saturating_sub(took.into());
         flow.open = flow.open.saturating_sub(over);
         let (OfFlow { open, spent }, accounted) = (flow, flow.accounted());
-        // What agents say of their time is bounded by the controller's.
+        // The controller's time bounds what agents report.
         if accounted > took.into() {
             self.waiting = self.waiting.saturating_add(took.into());
             return;
@@ -74,7 +70,6 @@ impl Stages {
     }
 }
 
-/// What one flow of a round did with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfFlow {
     pub open: Nanoseconds,
@@ -82,7 +77,7 @@ pub struct OfFlow {
 }
 
 impl OfFlow {
-    /// The time with a name; waiting has none.
+    /// All time except waiting.
     pub fn accounted(&self) -> Nanoseconds {
         let Spent { verify, warm_up, window, .. } = self.spent;
         [self.open, verify, warm_up, window].into_iter().fold(Nanoseconds::ZERO, Nanoseconds::saturating_add)

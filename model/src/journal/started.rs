@@ -1,12 +1,11 @@
-//! When a try began, and how the journal tells it: a million outcomes have no need of two dates each.
+//! The start of a try, and its compact form in the journal: a million outcomes do not need two dates each.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Nanoseconds of a millisecond.
 const MILLISECOND: i64 = 1_000_000;
 
-/// The `ago` of an outcome reaches back to no time of day.
+/// The `ago` of an outcome exceeds the range of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("its `ago` reaches back to no time of day")]
 pub(super) struct NoTime;
@@ -15,18 +14,17 @@ pub(super) struct NoTime;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Started(Told);
 
-/// A time of day in nanoseconds since 1970, or what stands there in place of one.
+/// A time in nanoseconds since 1970, or another form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     At(i64),
-    /// Milliseconds before the line was written that tells of it.
+    /// Milliseconds before its line was written.
     Before(u64),
-    /// Boxed twice, for the rest takes eight bytes.
+    /// Boxed twice, since the other variants take eight bytes.
     Other(Box<Box<str>>),
 }
 
 impl Started {
-    /// The time; `None` where the text is none.
     pub fn time(&self) -> Option<Timestamp> {
         match &self.0 {
             Told::At(nanoseconds) => Timestamp::from_nanosecond((*nanoseconds).into()).ok(),
@@ -42,17 +40,17 @@ impl Started {
         }
     }
 
-    /// How many whole milliseconds before `at` it was; `None` where it was later, or where that does not tell it exactly.
+    /// How many whole milliseconds before `at` it was; `None` where it was later, or where milliseconds are not exact.
     pub(super) fn before(&self, at: &str) -> Option<u64> {
         let Told::At(began) = self.0 else { return None };
         let between = nanoseconds(at)?.checked_sub(began)?;
         u64::try_from(between / MILLISECOND).ok().filter(|_| between >= 0 && between % MILLISECOND == 0)
     }
 
-    /// Makes it the time of day that a line tells which was written at `at`.
+    /// Resolves it against `at`, the time of its line.
     ///
     /// # Errors
-    /// It stands there as milliseconds before that, which is no time of day.
+    /// The result is not a valid time.
     pub(super) fn resolve(&mut self, at: &str) -> Result<(), NoTime> {
         let Told::Before(milliseconds) = self.0 else { return Ok(()) };
         let ago = i64::try_from(milliseconds).ok().and_then(|ago| ago.checked_mul(MILLISECOND));
@@ -61,7 +59,7 @@ impl Started {
         Ok(())
     }
 
-    /// What an outcome says in its `started_at` or in its `ago`.
+    /// From an outcome's `started_at` or `ago`.
     pub(super) fn of_fields<E: de::Error>(started_at: Option<Self>, ago: Option<u64>) -> Result<Self, E> {
         match (started_at, ago) {
             (Some(at), None) => Ok(at),
@@ -78,7 +76,7 @@ impl From<String> for Started {
     }
 }
 
-/// A time in nanoseconds since 1970; `None` for what is none, or is centuries away and does not fit.
+/// Nanoseconds since 1970; `None` if invalid or out of range.
 fn nanoseconds(text: &str) -> Option<i64> {
     i64::try_from(text.parse::<Timestamp>().ok()?.as_nanosecond()).ok()
 }
@@ -90,7 +88,6 @@ impl From<&str> for Started {
 }
 
 impl std::fmt::Display for Started {
-    /// RFC 3339 with milliseconds, or more digits where there are more.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.0, self.time()) {
             (Told::Other(text), _) => f.write_str(text),

@@ -1,8 +1,8 @@
-//! What agents told and the journal does not have yet.
+//! Agents' reports that are not in the journal yet.
 //!
-//! A record of a soak's watch covers up to five minutes, so that the journals of days stay small. A controller that is killed would lose
-//! them. So what is not recorded yet stands in a file beside the journal, which is replaced every few seconds and has one line for each
-//! host at most. `--resume` puts it into the journal; a run that ends by itself has recorded everything and takes the file away.
+//! A record of a soak's watch covers up to five minutes, which keeps the journals of days small. A killed controller would lose them, so
+//! unrecorded reports are in a file next to the journal, replaced every few seconds, with at most one line per host. `--resume` moves it
+//! into the journal; a run that ends by itself removes it.
 
 use std::{fs, io, path::Path};
 
@@ -12,10 +12,7 @@ use super::{
 };
 use crate::files;
 
-/// Replaces the file. `run` is what the lines of the journal call the run.
-///
-/// # Errors
-/// Errors of the file system.
+/// Replaces the file. `run` is the run's name in the lines of the journal.
 pub fn write(path: &Path, run: &str, lines: &[Line]) -> io::Result<()> {
     let mut bytes = Vec::new();
     for (line, number) in lines.iter().zip(1..) {
@@ -24,10 +21,7 @@ pub fn write(path: &Path, run: &str, lines: &[Line]) -> io::Result<()> {
     files::write(path, bytes)
 }
 
-/// Reads the lines of this run, and what is wrong with each of the others. A file that is not there has none.
-///
-/// # Errors
-/// Errors of the file system.
+/// Reads the lines of this run, and what is wrong with each of the others. A missing file has none.
 pub fn read(path: &Path, run: &str) -> io::Result<(Vec<Line>, Vec<LineError>)> {
     let bytes = match files::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
@@ -43,10 +37,6 @@ pub fn read(path: &Path, run: &str) -> io::Result<(Vec<Line>, Vec<LineError>)> {
     Ok((lines, wrong))
 }
 
-/// Takes the file away, if there is one.
-///
-/// # Errors
-/// Errors of the file system.
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -71,7 +61,6 @@ mod tests {
         write(&path, "r", &[note("one"), note("two")]).unwrap();
         let (lines, wrong) = read(&path, "r").unwrap();
         assert_eq!((lines, wrong.len()), (vec![note("one"), note("two")], 0));
-        // Those of another run in the same place are none of this one.
         assert_eq!(read(&path, "other").unwrap().1.len(), 2);
         let damaged = fs::read_to_string(&path).unwrap().replace("two", "tvo");
         fs::write(&path, damaged).unwrap();

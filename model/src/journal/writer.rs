@@ -1,10 +1,10 @@
 //! The append-only record of a run: one [`line`](super::line) per event, written before anything is shown.
 //!
-//! Opening has two steps. [`Claim`] takes the file, so that nobody else writes to it, and changes nothing in it; what it
-//! holds is then read and judged. Only [`Claim::go_on`] changes it.
+//! Opening has two steps. [`Claim`] locks the file against other writers and changes nothing; its content is then read and judged. Only
+//! [`Claim::go_on`] changes it.
 //!
-//! A reserve file is allocated beside the journal. When the disk fills up, its room is given back so that what is being
-//! measured at that moment still gets its line; then the run ends. A line is written whole or not at all.
+//! A reserve file is allocated next to the journal. When the disk is full, its space is freed so that running measurements still get their
+//! lines; then the run ends. A line is written completely or not at all.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -23,35 +23,27 @@ use super::{
 };
 use crate::files;
 
-/// Room kept for the last lines. A line with a latency distribution takes about 4 KiB, so this is enough
-/// for two thousand flows that end at once.
+/// Space kept for the last lines. A line with a latency distribution takes about 4 KiB: enough for two thousand flows that end at once.
 const RESERVE: Bytes = Bytes::from_mib(8);
 
-/// A journal that nobody else can write to as long as this lives. Nothing in it was changed.
+/// A journal locked against other writers while this lives, and unchanged so far.
 #[derive(Debug)]
 pub struct Claim {
     file: File,
 }
 
 impl Claim {
-    /// Claims the journal of a run that begins; it is made if it is not there.
-    ///
-    /// # Errors
-    /// The file cannot be made, or another process writes to it.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::locked(files::open_with(path, OpenOptions::new().create(true).read(true).append(true))?)
     }
 
-    /// Claims a journal that is there.
-    ///
-    /// # Errors
-    /// The file cannot be opened for writing, or another process writes to it.
+    /// Claims an existing journal.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::locked(files::open_with(path, OpenOptions::new().read(true).append(true))?)
     }
 
     fn locked(file: File) -> io::Result<Self> {
-        // File systems without locks (some parallel ones) answer with another error, and are used all the same.
+        // File systems without locks (some parallel ones) return another error, and are used regardless.
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             let cause = "another railgauge is writing to it: wait for that run, or end it";
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, cause));
@@ -59,10 +51,7 @@ impl Claim {
         Ok(Self { file })
     }
 
-    /// Whether it holds anything that counts: more than the beginning of a first line that a crash cut off.
-    ///
-    /// # Errors
-    /// Errors of the file system.
+    /// Whether it holds more than an incomplete first line.
     pub fn is_written(&self) -> io::Result<bool> {
         let mut from = BufReader::new(&self.file);
         from.rewind()?;
@@ -71,11 +60,7 @@ impl Claim {
         Ok(!first.is_empty() && !line::is_torn_start(&first))
     }
 
-    /// Opens the journal for appending behind `tail` and allocates its reserve. First the reserve: without room nothing is
-    /// changed.
-    ///
-    /// # Errors
-    /// There is no room for the reserve, or the journal cannot be written.
+    /// Opens the journal for appending after `tail` and allocates its reserve. The reserve comes first: without space nothing is changed.
     pub fn go_on(self, tail: Tail, reserve: &Path) -> io::Result<Journal> {
         // Written, not only sized: a sparse file would reserve nothing.
         let allocated = files::write(reserve, vec![0x55; RESERVE.as_usize()]).map_err(|error| {
@@ -108,7 +93,6 @@ impl Claim {
     }
 }
 
-/// An open journal. Until it is dropped nobody else can write to it.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -120,7 +104,6 @@ pub struct Journal {
     full: bool,
 }
 
-/// Which file a journal is, whatever it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -137,15 +120,11 @@ impl Identity {
     }
 }
 
-/// The disk is full. The line was still written, into the reserved room.
+/// The disk is full. The line was still written, into the reserved space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
 impl Journal {
-    /// Which file it is.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub fn identity(&self) -> io::Result<Identity> {
         Ok(Identity::of(&self.file.metadata()?))
     }
@@ -154,11 +133,10 @@ impl Journal {
         &self.run
     }
 
-    /// Appends one line, and before an outcome the line that tells its link, unless that stands there already. `Ok(Some(Full))` means that
-    /// the line is safe but the run should end.
+    /// Appends one line, and before an outcome the line of its link if needed. `Ok(Some(Full))`: the line is safe but the run should end.
     ///
     /// # Errors
-    /// The line could not be written even into the reserved room; the journal still ends with a whole line.
+    /// The line did not fit even into the reserved space; the journal still ends with a complete line.
     pub fn append(&mut self, line: &Line) -> io::Result<Option<Full>> {
         match &line.event {
             Event::Outcome(outcome) => {
@@ -170,7 +148,7 @@ impl Journal {
         Ok(self.full.then_some(Full))
     }
 
-    /// Number of the line that tells this link; it is written where there is none.
+    /// Number of the line of this link, which is written if missing.
     fn link_line(&mut self, at: &str, link: &LinkRecord) -> io::Result<u64> {
         let key = Links::key(link)?;
         if let Some(told) = self.links.line(&key) {
@@ -182,14 +160,14 @@ impl Journal {
         Ok(told)
     }
 
-    /// Appends one line, into the reserved room where the disk is full.
+    /// Appends one line, into the reserved space if the disk is full.
     fn put<E: Serialize>(&mut self, at: &str, event: &E) -> io::Result<()> {
         let bytes = line::encode(&self.run, self.next, at, event)?;
         if let Err(error) = self.write(&bytes) {
             if error.kind() != io::ErrorKind::StorageFull && error.kind() != io::ErrorKind::QuotaExceeded {
                 return Err(error);
             }
-            // The second time there is no reserve to give back, and the first error is the one that counts.
+            // The second time there is no reserve to free, and the first error counts.
             if self.full {
                 return Err(error);
             }
@@ -201,10 +179,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes sure that a power cut loses nothing written so far.
-    ///
-    /// # Errors
-    /// Those of the disk.
+    /// Syncs the file against power failures.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -225,7 +200,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // The reserve is ours alone; where it is gone already there is nothing to do.
+        // Only this process uses the reserve; if it is missing there is nothing to do.
         let _ = fs::remove_file(&self.reserve);
     }
 }
@@ -361,7 +336,6 @@ mod tests {
         assert_eq!(fs::symlink_metadata(at(".reserve")).unwrap().len(), RESERVE.0);
         drop(journal);
         assert_eq!(fs::read_to_string(at("victim")).unwrap(), "mine");
-        // Nor is one in the place of the journal.
         std::os::unix::fs::symlink(at("victim"), at("link.jsonl")).unwrap();
         assert!(Claim::create(&at("link.jsonl")).is_err() && Claim::open(&at("link.jsonl")).is_err());
     }
@@ -372,7 +346,6 @@ mod tests {
         let path = place.path().join("records.jsonl");
         fs::write(&path, "torn").unwrap();
         let claim = Claim::open(&path).unwrap();
-        // A directory in its place: no reserve can be made.
         let reserve = place.path().join(".reserve");
         fs::create_dir(&reserve).unwrap();
         assert!(claim.go_on(Tail::before("r".into()), &reserve).is_err());

@@ -14,7 +14,7 @@ use super::{
 pub struct Alert {
     /// Nights with a fault, among the last `of`, that make a component faulty.
     pub nights: u32,
-    /// The last so many nights on which it was measured.
+    /// Counts only nights on which it was measured.
     pub of: u32,
     /// Age at which a result other than a fault no longer counts.
     pub good_for: Duration,
@@ -27,13 +27,11 @@ impl Default for Alert {
 }
 
 impl Alert {
-    /// Whether it is as in a plan without the table.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Keys of `[alert]`.
 pub static ALERT: Section = Section {
     header: "[alert]",
     about: "When `status`, `drain`, `trend` and `runs list` report a fault, over many runs of the plan. The newest run's values count.",

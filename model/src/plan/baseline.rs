@@ -1,4 +1,4 @@
-//! `[baseline]`: results of earlier runs that a plan compares with, and the document that holds them.
+//! `[baseline]`: results of earlier runs to compare with, and the document that holds them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,6 @@ use super::{
 pub const VERSION: u32 = 1;
 const LARGEST: Bytes = Bytes::from_mib(64);
 
-/// Keys of `[baseline]`.
 pub static BASELINE: Section = Section {
     header: "[baseline]",
     about: "Results of earlier runs, written by `railgauge runs baseline`.",
@@ -31,21 +30,19 @@ pub static BASELINE: Section = Section {
     )],
 };
 
-/// Results of earlier runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// [`VERSION`] of the writer.
     pub version: u32,
     pub railgauge: String,
-    /// The runs it was learned from, in the order of time.
     pub runs: Vec<Source>,
-    /// What the ends of links were, by the names that [`Entry::ends`] use.
+    /// What the ends of links were, by the names in [`Entry::ends`].
     pub ends: BTreeMap<String, EndFacts>,
-    /// What the plans said of each test that bears on its values, by the test's name.
+    /// Settings that affect a test's values, by the test's name.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     pub entries: Vec<Entry>,
-    /// Parts of the hosts as they were known last in these runs: a value may be demanded of what took the place of another. None in baselines of versions that did not note them.
+    /// Last known parts of the hosts: an expected value may also apply to a replaced part. Empty in older baselines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<HostPart>,
 }
@@ -55,7 +52,7 @@ pub struct Baseline {
 pub struct HostPart {
     pub host: String,
     pub kind: PartKind,
-    /// Where: a PCI address without the function, or a network interface; empty where a host has one only.
+    /// A PCI address without the function, or a network interface; empty where a host has only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,7 +64,7 @@ pub struct HostPart {
     /// The GUID of the RDMA device of a card's first function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_guid: Option<String>,
-    /// The same of its second function.
+    /// The GUID of its second function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_guid: Option<String>,
 }
@@ -75,7 +72,7 @@ pub struct HostPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartKind {
-    /// The machine as a whole: a host's name was given to another one.
+    /// The whole machine: a host's name was given to another one.
     Machine,
     Board,
     Card,
@@ -84,7 +81,7 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// In words, with the name of the slot behind it.
+    /// With the name of the slot after it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Machine => "machine",
@@ -95,7 +92,7 @@ impl PartKind {
         }
     }
 
-    /// In words, with the id of the part behind it.
+    /// With the id of the part after it.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Module => "cable or optics",
@@ -108,7 +105,6 @@ impl PartKind {
 #[serde(deny_unknown_fields)]
 pub struct Source {
     pub run_id: String,
-    /// When it started, UTC.
     pub started: String,
     /// SHA-256 of its plan.
     pub plan_hash: String,
@@ -117,13 +113,13 @@ pub struct Source {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndFacts {
-    /// Facts that make it another thing if they differ: a value says nothing of other hardware.
+    /// Facts that must be equal for a comparison of values.
     pub hardware: BTreeMap<String, String>,
-    /// Facts that can be set or that wear: most ends had these.
+    /// Facts that can be set or that wear: the values of most ends.
     pub configuration: BTreeMap<String, String>,
 }
 
-/// What links have in common of which one value is expected.
+/// Links that share one expected value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
@@ -132,51 +128,45 @@ pub struct Class {
     pub size_bytes: Bytes,
     /// Ranks of a collective; 2 for a pair.
     pub ranks: u32,
-    /// Queue pairs, data type, reduction and environment where they are not the usual ones; empty otherwise.
+    /// Queue pairs, data type, reduction and environment where unusual.
     pub variant: String,
-    /// Rails of both ends; ranks of a collective have none.
+    /// Rails of both ends; unused for collectives.
     pub rails: (u32, u32),
-    /// What carried the bytes.
     pub transport: Carrier,
 }
 
-/// What was learned of one class between ends of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub class: Class,
-    /// What the ends were, the initiator first; every kind of end once for a collective.
+    /// What the ends were, initiator first; for a collective, each kind once.
     pub ends: Vec<String>,
-    /// Unit of the centre.
     pub unit: String,
     pub centre: f64,
     /// Robust standard deviation in percent of the centre: of a link in a run.
     pub spread_percent: f64,
-    /// Values it rests on: one for each link and run.
+    /// Number of values: one per link and run.
     pub n: usize,
     pub links: usize,
-    /// Different runs among them.
+    /// Number of distinct runs.
     pub runs: usize,
 }
 
-/// Why a file cannot be used as a baseline; its words go on from the name of the file.
+/// Why a file cannot be used as a baseline; the words follow the name of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     #[error("is not a baseline: {0}")]
     Form(#[from] serde_json::Error),
-    /// It was written by another railgauge, in a form that this one does not read.
+    /// Written in a format version that is not read.
     #[error("is a baseline of version {found}; this railgauge reads version {VERSION}")]
     Version { found: u32 },
-    /// An entry has a centre or a spread that is no number to compare with, or ends that the baseline does not describe.
+    /// An entry has an invalid centre or spread, or ends that the baseline does not describe.
     #[error("is not a usable baseline: the entry for {metric} of test {test} has no value or unknown ends")]
     Entry { test: String, metric: Metric },
 }
 
 impl Baseline {
-    /// Reads a document.
-    ///
-    /// # Errors
-    /// It is not a baseline, or has another version.
+    /// Reads a document of this [`VERSION`].
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -203,7 +193,7 @@ impl Baseline {
     }
 }
 
-/// Reads the baseline that a plan points to; `None` without one, or after saying what is wrong.
+/// `None` without a baseline, or after reporting a mistake.
 pub fn read(top: &Table<'_>) -> Option<Baseline> {
     top.written("baseline")?;
     let path = top.table("baseline").path("file")?;
@@ -218,7 +208,7 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
     }
 }
 
-/// The part of a baseline that the expectations of these tests and the plan's hosts use: a run's journal stores only this part.
+/// The part of a baseline that these tests and hosts use: a run's journal stores only this part.
 pub fn wanted(mut baseline: Baseline, tests: &[Test], hosts: &[Host]) -> Baseline {
     let wanted: BTreeSet<(&str, Metric)> = tests
         .iter()
@@ -232,7 +222,7 @@ pub fn wanted(mut baseline: Baseline, tests: &[Test], hosts: &[Host]) -> Baselin
     baseline.ends.retain(|end, _| used.contains(end));
     let named: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     let has_entries = !baseline.entries.is_empty();
-    // A part may have come from a host that the plan has not; that is not worth the room in every journal.
+    // Drop parts of hosts that are not in the plan: they would only use space in every journal.
     baseline.parts.retain(|part| has_entries && named.contains(part.host.as_str()));
     baseline
 }

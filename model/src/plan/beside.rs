@@ -1,49 +1,46 @@
-//! Traffic beside the flows of a test, between the same two hosts.
+//! Traffic alongside the flows of a test, between the same two hosts.
 
 use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};
 use serde::{Deserialize, Serialize};
 
 use super::model::Test;
 
-/// TCP connections between the interfaces of the NICs that a flow uses, or a command on its hosts. The flow is measured without, then
-/// beside each number of connections or beside the command, in every repeat.
+/// TCP connections between the interfaces of a flow's NICs, or a command on its hosts. In every repeat the flow is measured without, then
+/// with each number of connections or with the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// Numbers of connections in each direction, rising, each once; zero alone beside a command.
+    /// Numbers of connections per direction, ascending, unique; only zero with a command.
     pub flows: Vec<u32>,
     pub direction: Way,
-    /// How fast all connections of one direction send together; as fast as they go if `None`.
+    /// Total rate of all connections of one direction; unlimited if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<GigabitsPerSecond>,
-    /// The command, in place of connections.
+    /// Replaces connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
 }
 
-/// A command that the agents run beside a flow.
+/// A command that the agents run alongside a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// Its words; `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of the host.
+    /// Already split; `{host}`, `{name}`, `{user}` and `{port}` are replaced with values of the host.
     pub words: Vec<String>,
     pub on: On,
 }
 
-/// On which hosts of a flow a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum On {
-    /// Where its bytes leave.
+    /// The sending host.
     Source,
     Destination,
     Both,
 }
 
 impl On {
-    /// All of them, as plans write them.
     pub const WORDS: [(&'static str, Self); 3] =
         [("source", Self::Source), ("destination", Self::Destination), ("both", Self::Both)];
 
-    /// As plans write it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -52,7 +49,7 @@ impl On {
         }
     }
 
-    /// In words: `on both hosts`.
+    /// `on both hosts`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Source => "on its source",
@@ -62,23 +59,20 @@ impl On {
     }
 }
 
-/// Which way traffic goes, seen from the flow that it runs beside.
+/// Direction of traffic relative to the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// Where the bytes of the flow go.
+    /// The flow's direction.
     Same,
     Opposite,
-    /// Both, each with so many connections.
     Both,
 }
 
 impl Way {
-    /// All of them, as plans write them.
     pub const WORDS: [(&'static str, Self); 3] =
         [("same", Self::Same), ("opposite", Self::Opposite), ("both", Self::Both)];
 
-    /// As plans write it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -87,26 +81,26 @@ impl Way {
         }
     }
 
-    /// Whether connections send where the bytes of the flow go, and whether some send against them.
+    /// Whether connections send in the flow's direction, and whether some send against it.
     pub const fn ways(self) -> (bool, bool) {
         (!matches!(self, Self::Opposite), !matches!(self, Self::Same))
     }
 }
 
 impl Test {
-    /// Whether all flows of a round are timed from one planned start: they share NICs on purpose, or other traffic runs beside them.
+    /// Whether all flows of a round are timed from one planned start: they share NICs on purpose, or other traffic runs alongside.
     pub fn timed_together(&self) -> bool {
         self.at_once() || self.beside.is_some()
     }
 
-    /// What is measured again beside each flow alone: the numbers of neighbours, none first. Zero neighbours are a command.
+    /// The numbers of neighbours to measure, none first. Zero means a command.
     pub fn neighbours(&self) -> Vec<Option<u32>> {
         let beside = self.beside.iter().flat_map(|beside| beside.flows.iter().copied().map(Some));
         std::iter::once(None).chain(beside).collect()
     }
 }
 
-/// Whether a metric is a loss against the same flow alone.
+/// Whether a metric is a loss relative to the same flow alone.
 pub const fn is_loss(metric: Metric) -> bool {
     matches!(metric, Metric::VictimLoss | Metric::BesideLoss)
 }

@@ -1,7 +1,7 @@
-//! The checks of the preflight by name. This is the one list of them: the plan reader takes from it which words `waive` and
-//! `escalate` may hold, and the controller the files that do the work, `src/preflight/check/NAME.rs`.
+//! The names of the preflight's checks. The plan reader takes the words of `waive` and `escalate` from this list, and the controller the
+//! files that implement them, `src/preflight/check/NAME.rs`.
 
-/// Hands the list of checks to a macro of the caller, as `module = "name",` for each, sorted by name.
+/// Passes the list of checks to a macro of the caller, as `module = "name",` each, sorted by name.
 #[macro_export]
 macro_rules! checks {
     ($use:ident) => {
@@ -61,7 +61,6 @@ macro_rules! checks {
 
 macro_rules! names {
     ($($module:ident = $name:literal,)*) => {
-        /// Names of all checks, as `waive` and `escalate` take them.
         pub const NAMES: &[&str] = &[$($name),*];
     };
 }

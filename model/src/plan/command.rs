@@ -1,4 +1,4 @@
-//! Commands of this machine that a plan gives: split into words, with places for what it says of a host.
+//! Commands of this machine in a plan: split into words, with placeholders for values of a host.
 
 use super::{
     grammar::{nearest, words},
@@ -9,15 +9,14 @@ use super::{
 
 const KNOWN: &[&str] = &["host", "name", "user", "port"];
 
-/// What stands for one of several values of a test's `configure`.
+/// Placeholder for one of several values of a test's `configure`.
 pub const VALUE: &str = "value";
 
-/// Reads the words of the command `key`; empty after saying what is wrong.
 pub fn read(table: &Table<'_>, key: &str, example: &str) -> Vec<String> {
     read_with(table, key, example, &[])
 }
 
-/// The same of a command that has these placeholders beside those of a host.
+/// [`read`] for a command with these placeholders in addition to those of a host.
 pub fn read_with(table: &Table<'_>, key: &str, example: &str, further: &[&str]) -> Vec<String> {
     let is_text = table.raw(key).is_some_and(|raw| raw.value.is_str());
     let Some(given) = table.texts(key) else { return Vec::new() };
@@ -46,7 +45,6 @@ pub fn read_with(table: &Table<'_>, key: &str, example: &str, further: &[&str]) 
     words
 }
 
-/// `{host}, {name} and {user}`.
 fn and(all: &[String]) -> String {
     match all {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
@@ -54,7 +52,7 @@ fn and(all: &[String]) -> String {
     }
 }
 
-/// Says which places of the command `key` mean nothing for these hosts.
+/// Reports placeholders of the command `key` that have no value for these hosts.
 pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Iterator<Item = &'h Host> + Clone) {
     let Some(span) = table.written(key) else { return };
     for (place, lacking) in [
@@ -69,12 +67,11 @@ pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Ite
     }
 }
 
-/// Whether a command says something of a host, and so is another one for each.
+/// Whether a command depends on the host.
 pub fn is_of_a_host(words: &[String]) -> bool {
     places(words).any(|name| KNOWN.contains(&name))
 }
 
-/// Whether a command says `{value}`.
 pub fn has_value(words: &[String]) -> bool {
     places(words).any(|name| name == VALUE)
 }

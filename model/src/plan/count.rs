@@ -1,4 +1,4 @@
-//! A number and its noun, and capitals: the one place that knows how words are bent.
+//! Counts with nouns, verbs, and capitals.
 
 use std::time::Duration;
 
@@ -15,44 +15,39 @@ pub fn lasting(time: Duration) -> String {
     if small == 0 { format!("{big} {name}") } else { format!("{big} {name} {small} {rest}") }
 }
 
-/// A count and its noun: `1 case`, `3 cases`, `2 entries`, `2 batches`. Where the noun has several words the last is
-/// counted.
+/// `1 case`, `3 cases`, `2 entries`, `2 batches`. Only the last word of a noun is inflected.
 pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {}", plural(noun)) }
 }
 
-/// [`count`] with its verb: `1 byte is`, `3 bytes are`.
+/// `1 byte is`, `3 bytes are`.
 pub fn are(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), be(n))
 }
 
-/// `is` of one thing, `are` of any other number.
 pub fn be(n: usize) -> &'static str {
     if n == 1 { "is" } else { "are" }
 }
 
-/// `was` for one, `were` for several.
 pub fn was(n: usize) -> &'static str {
     if n == 1 { "was" } else { "were" }
 }
 
-/// [`count`] with its verb: `1 cell has`, `3 cells have`.
+/// `1 cell has`, `3 cells have`.
 pub fn have(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "has" } else { "have" })
 }
 
-/// [`count`] with its verb in the past: `1 window was`, `3 windows were`.
+/// `1 window was`, `3 windows were`.
 pub fn were(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), was(n))
 }
 
-/// A text with its first letter as a capital.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The plural of a regular noun, or of `series`.
 fn plural(noun: &str) -> String {
     let vowel = |c: char| "aeiou".contains(c);
     if noun.ends_with("series") {

@@ -1,4 +1,4 @@
-//! `[[interleave]]`: two tests measured in turn, so that drift cancels.
+//! `[[interleave]]`: two tests measured alternately, so that drift cancels.
 
 use super::{
     format::{Preset, Section, Shape, key},
@@ -7,7 +7,6 @@ use super::{
     read::Table,
 };
 
-/// Keys of `[[interleave]]`.
 pub static INTERLEAVE: Section = Section {
     header: "[[interleave]]",
     about: "Two tests that are measured in turn and compared in the report: knobs, environments, services, transports, or what \
@@ -27,7 +26,7 @@ pub static INTERLEAVE: Section = Section {
     ],
 };
 
-/// Reads the tables and sets the repeats of the tests they name. `tests` are those of the plan, in its order.
+/// Reads the tables and sets the repeats of the tests they name. `tests` are in the plan's order.
 pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
     let mut found: Vec<Interleave> = Vec::new();
     for table in top.tables("interleave") {

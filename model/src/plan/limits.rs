@@ -1,5 +1,5 @@
-//! How much a plan may make. The reader of plans holds a file against these limits, and whoever takes a plan from elsewhere,
-//! such as a journal, asks [`beyond`]: who wrote it must not choose how much time and memory others take for it.
+//! Limits of what a plan may request. The reader of plans checks them, and [`beyond`] checks plans from elsewhere, such as a journal: their
+//! author must not choose how much time and memory they take.
 
 use std::collections::HashSet;
 
@@ -12,18 +12,17 @@ use super::{
     test_table::LAST_RAIL,
 };
 
-/// Measurements of one test, and of one run with everything that hosts told: a journal of more than ten million lines helps
-/// nobody.
+/// Measurements of one test, and of one run with everything that hosts reported: a journal beyond ten million lines is useless.
 pub const MEASUREMENTS: u64 = 10_000_000;
 pub const TESTS: usize = 1000;
 pub const QPS: u64 = 1024;
-/// Connections beside a flow in each direction.
+/// Connections alongside a flow in each direction.
 pub const NEIGHBOURS: u64 = 64;
 /// Numbers of such connections in a test.
 pub const BESIDE: usize = 16;
 /// Values of a test's `configure`.
 pub const VALUES: usize = 64;
-/// Characters of such a value: it stands in every row.
+/// Characters of such a value, which is in every row.
 pub const VALUE: usize = 64;
 /// Threads at an end, and ranks of a collective on a host.
 pub const THREADS: u64 = 64;
@@ -31,7 +30,7 @@ pub const REPEATS: u64 = 1000;
 pub const ROUNDS: u64 = 65_536;
 pub const ENVIRONMENTS: usize = 1000;
 
-/// What a plan has that no reader of plans lets pass, in words; `None` for a plan as they are.
+/// What in a plan exceeds the limits of the reader, in words.
 pub fn beyond(plan: &Plan) -> Option<String> {
     let over = |found: u128, most: u128, what: &str| {
         (found > most).then(|| format!("{found} {what}, and at most {most} can be"))
@@ -74,15 +73,15 @@ pub fn beyond(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The measurements of a test, where every host has one rail: it makes that many at least.
+/// The fewest measurements of a test: those with one rail per host.
 pub fn least(plan: &Plan, test: &Test) -> u128 {
     flows(plan, test).saturating_mul(cells(test)).saturating_mul(test.repeats.into())
 }
 
-/// The cells of a test: what is measured on each of its flows.
+/// What is measured on each of its flows.
 pub fn cells(test: &Test) -> u128 {
     let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
-    // Once alone, and once beside each number of neighbours.
+    // Once alone, and once with each number of neighbours.
     let beside = test.beside.as_ref().map_or(1, |beside| beside.flows.len().saturating_add(1));
     let values = test.values().len().max(1);
     match &test.collective {
@@ -94,14 +93,14 @@ pub fn cells(test: &Test) -> u128 {
     }
 }
 
-/// The flows of a test within a host of so many parts.
+/// The flows of a test within a host of this many parts.
 pub fn within(op: Op, parts: u128) -> u128 {
     // One part alone has no other: its case says so.
     let others = if op == Op::GpuToGpu { parts.saturating_sub(1).max(1) } else { 1 };
     parts.saturating_mul(others)
 }
 
-/// The flows of a test, where every host has one rail: it has that many at least.
+/// The fewest flows of a test: those with one rail per host.
 pub fn flows(plan: &Plan, test: &Test) -> u128 {
     let hosts: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
     let n = hosts.len() as u128;
@@ -118,7 +117,7 @@ pub fn flows(plan: &Plan, test: &Test) -> u128 {
         Pattern::Random(rounds) => u128::from(*rounds).min(n.saturating_sub(1)) * (n / 2),
         Pattern::Between(left, right) => {
             let (left, right) = (of_group(left), of_group(right));
-            // A pair of two groups that overlap is kept once, and none is of a host with itself.
+            // A pair of two overlapping groups is kept once, and a host is never paired with itself.
             (left * right).saturating_sub(left.min(right)) / 2
         }
         Pattern::AtOnce(AtOnce::AllToAll | AtOnce::Incast(None) | AtOnce::Outcast(None)) => 2 * pairs,
@@ -129,7 +128,7 @@ pub fn flows(plan: &Plan, test: &Test) -> u128 {
             Rails::Only(parts) => within(test.op, parts.iter().collect::<HashSet<_>>().len() as u128),
             _ => 1,
         }),
-        // One round over the hosts, or a list that stands in the plan.
+        // One round over the hosts, or a list in the plan.
         _ => 0,
     }
 }

@@ -1,4 +1,4 @@
-//! `[localise]`: how bad parts are looked for.
+//! `[localise]`: the search for bad parts.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,7 +13,6 @@ use super::{
     test_table::LAST_RAIL,
 };
 
-/// Keys of `[localise]`.
 pub static LOCALISE: Section = Section {
     header: "[localise]",
     about: "How bad hosts, NICs, rails, groups and paths are looked for in the results.",
@@ -55,7 +54,7 @@ pub static LOCALISE: Section = Section {
     ],
 };
 
-/// Reads the table; what it does not say has its preset. `hosts`, `groups` and the rails of `tests` can be waived.
+/// Reads the table, with defaults for missing keys. `hosts`, `groups` and the rails of `tests` can be waived.
 pub fn read(top: &Table<'_>, list: &[Host], groups: &BTreeMap<String, Vec<String>>, tests: &[Test]) -> Localise {
     let table = top.table("localise");
     let preset = Localise::default();
@@ -68,7 +67,7 @@ pub fn read(top: &Table<'_>, list: &[Host], groups: &BTreeMap<String, Vec<String
     }
 }
 
-/// Rails that the pairs of these tests can have; `None` where a host has as many as it turns out to have.
+/// Rails that the pairs of these tests can have; `None` where only the hosts determine them.
 fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     for test in tests.iter().filter(|test| test.collective.is_none()) {
@@ -79,7 +78,7 @@ fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
         let members: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
         for host in hosts.iter().filter(|host| members.contains(host.name.as_str())) {
             let rails = match test.transport {
-                // Without a list there is one, whatever interface the route takes.
+                // Without a list there is one, whatever interface the route uses.
                 Transport::Tcp => host.tcp.len().max(1),
                 _ if host.devices.is_empty() => return None,
                 _ => host.devices.len(),
@@ -87,11 +86,11 @@ fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
             found.extend(0..u32::try_from(rails).unwrap_or(u32::MAX));
         }
     }
-    // Of a plan without a test that could be read nobody knows.
+    // Unknown if no test could be read.
     (!found.is_empty()).then_some(found)
 }
 
-/// What one text waives; nothing after saying why it cannot.
+/// What one text waives; empty after reporting why it cannot.
 fn waiver(
     table: &Table<'_>,
     text: &Words,
@@ -130,7 +129,7 @@ fn waiver(
     if groups.contains_key(name) {
         return vec![Waiver::Group(name.to_owned())];
     }
-    // Also hosts that the plan does not have: those that are gone, or that Slurm did not give this time.
+    // Also hosts not in the plan: removed ones, or those that Slurm did not give this time.
     hosts::list(table, text).into_iter().flatten().map(Waiver::Host).collect()
 }
 
@@ -152,7 +151,7 @@ mod tests {
 
     use crate::plan::{model::Waiver, parse};
 
-    /// A host that is gone is not in the plan any more; one that Slurm did not give is not in it this time.
+    /// A removed host is no longer in the plan; Slurm may not have given another this time.
     #[test]
     fn hosts_are_waived_whether_the_plan_has_them_or_not() {
         let waive = |part: &str| {

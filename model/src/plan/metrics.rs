@@ -4,11 +4,10 @@ use railgauge_wire::terms::{Family, Metric, Op, TestMetric};
 
 use super::model::{AtOnce, Beside};
 
-/// The metrics a test with this loop and operation produces: what an expectation may be about.
+/// The metrics of a test with this loop and operation: what expectations may use.
 ///
-/// Tests with flows `at_once` have the sums over a round beside the bandwidth of each flow, and those with a victim its loss. Tests
-/// with traffic `beside` their flows have the loss of each flow, and what that traffic moved where it is ours: what a command moves nobody
-/// knows.
+/// Tests with flows `at_once` also have the sums over a round, and those with a victim its loss. Tests with traffic `beside` their flows
+/// have the loss of each flow, and the rate of that traffic unless a command makes it.
 pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: Option<&Beside>) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
         _ if op == Op::Matmul => &[Family::Compute],
@@ -31,7 +30,7 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: 
     families.iter().copied().flat_map(of).filter(is_known).collect()
 }
 
-/// The metric shown for a test in charts and headlines.
+/// The metric in charts and headlines.
 pub const fn headline(metric: TestMetric, op: Op) -> Metric {
     match (op.is_collective(), metric) {
         (_, TestMetric::Latency) if op.within_host().is_some() => Metric::MemoryLatency,

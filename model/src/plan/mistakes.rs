@@ -1,10 +1,10 @@
-//! Mistakes: what is wrong, where it stands and how to put it right.
+//! Mistakes: what is wrong, where, and how to fix it.
 
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// A text that mistakes can point into: the plan, or a host file it names.
+/// A text that mistakes can refer to: the plan, or a host file it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     pub name: String,
@@ -21,21 +21,18 @@ impl Source {
     }
 }
 
-/// A stretch of one source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Position in [`Mistakes::sources`].
+    /// Index in [`Mistakes::sources`].
     pub source: usize,
-    /// First byte and the byte behind the last.
+    /// First byte and the byte after the last.
     pub span: Span,
 }
 
-/// A range that can be ordered.
+/// A range that implements `Ord`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
-    /// First byte.
     pub start: usize,
-    /// Byte behind the last.
     pub end: usize,
 }
 
@@ -47,47 +44,45 @@ impl From<Range<usize>> for Span {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistake {
-    /// Where; `None` if it is about the file as a whole.
+    /// `None` if it is about the whole file.
     pub place: Option<Place>,
     pub message: String,
-    /// What stands at the marker; may be empty.
+    /// Text at the marker; may be empty.
     pub label: String,
     pub help: Option<String>,
-    /// Other places that belong to it, and what stands there.
+    /// Related places, each with its text.
     pub also: Vec<(Place, String)>,
 }
 
-/// Everything found in a plan and the texts it was found in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistakes {
     /// The plan first, then host files.
     pub sources: Vec<Source>,
-    /// In the order of their places.
+    /// Sorted by place.
     pub list: Vec<Mistake>,
-    /// Whether these are remarks on a plan that is right.
+    /// Whether these are remarks on a correct plan.
     pub harmless: bool,
 }
 
-/// Mistakes that are shown in full; a file that is no plan at all has thousands.
+/// Most mistakes shown in full; a file that is not a plan at all has thousands.
 pub(super) const SHOWN: usize = 50;
 
 impl Mistakes {
-    /// The only mistake: about a file as a whole.
+    /// A single mistake, about the whole file.
     pub(super) fn whole_file(name: &str, message: String, help: &str) -> Self {
         let mistake = Mistake { place: None, message, label: String::new(), help: Some(help.into()), also: vec![] };
         let source = Source { name: name.into(), text: String::new() };
         Self { sources: vec![source], list: vec![mistake], harmless: false }
     }
 
-    /// Sorts by place and drops what was found twice.
+    /// Sorts by place and removes duplicates.
     pub(super) fn tidy(&mut self) {
         self.list.sort_by(|a, b| (&a.place, &a.message).cmp(&(&b.place, &b.message)));
         self.list.dedup_by(|a, b| (&a.place, &a.message) == (&b.place, &b.message));
     }
 
-    /// For machines: `{"version": 1, "plan", "mistakes": [{file, line, column, end_line, end_column, message, label, help, also}],
-    /// "notes": [the same]}`; one of the two lists is empty. Lines and columns count from 1 and are null for what is
-    /// about a file as a whole; the end is exclusive.
+    /// For machines: `{"version": 1, "plan", "mistakes": [{file, line, column, end_line, end_column, message, label, help, also}], "notes":
+    /// [the same]}`; one of the two lists is empty. Lines and columns count from 1 and are null for the whole file; the end is exclusive.
     pub fn json(&self) -> Value {
         let place = |place: &Option<Place>, message: &str| {
             let source = &self.sources[place.as_ref().map_or(0, |place| place.source)];

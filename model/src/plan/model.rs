@@ -1,6 +1,4 @@
-//! A resolved plan: names expanded, sizes in bytes, times in nanoseconds, defaults filled in.
-//!
-//! What is here has passed every check that needs no host.
+//! A resolved plan: names expanded, sizes in bytes, times in nanoseconds, defaults filled in. It has passed every check that needs no host.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -29,36 +27,35 @@ pub use super::flows::{AtOnce, Cut, Victim};
 pub struct Plan {
     pub name: String,
     pub description: String,
-    /// Seed of everything random: schedules, patterns, tokens' salt.
+    /// Seed of everything random: schedules, patterns, salt of tokens.
     pub seed: u64,
-    /// Whether every night measures other pairs: the turn, which the run takes from the day it starts on (days since 1970,
-    /// UTC) and records. A checked plan has turn 0; `None` is a plan whose runs all measure the same.
+    /// The turn, if every night measures other pairs: the run takes it from its start day (days since 1970, UTC) and records it. A checked
+    /// plan has turn 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watch: bool,
-    /// Time between two readings of all counters of watched ports, drivers' statistics among them; `None` for the usual times.
+    /// Time between two readings of all counters of watched ports, including drivers' statistics; `None` for the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch_every: Option<Duration>,
-    /// Time that the whole run may take; what does not fit is not run.
+    /// Time limit of the whole run; what does not fit is not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Duration>,
-    /// To what of the plan the run was limited on the command line; `None` for all of it. Hosts, groups and tests are then
-    /// those that are left.
+    /// What the command line selected; `None` for everything. Hosts, groups and tests are then those that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
     pub launch: Launch,
-    /// The pods that the hosts are; `None` where hosts were named.
+    /// The hosts' pods; `None` where hosts were named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<Pods>,
-    /// Hosts in the plan's order, every name once.
+    /// In the plan's order, unique names.
     pub hosts: Vec<Host>,
-    /// Named groups: host names in the plan's order.
+    /// In the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// In which rack and slot hosts are, by their names: `rack12/u07`. Hosts of which nothing is said are not in it.
+    /// Rack and slot by host name: `rack12/u07`. Hosts without a place are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
-    /// What is known of switches and cables; `None` where the plan names no source.
+    /// Switches and cables; `None` where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     #[serde(default)]
@@ -67,10 +64,9 @@ pub struct Plan {
     pub alert: Alert,
     #[serde(default)]
     pub preflight: Preflight,
-    /// The baseline for expectations that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// Tests in the plan's order, every name once.
+    /// In the plan's order, unique names.
     pub tests: Vec<Test>,
     /// Traffic for hours after the tests, while ports are watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +77,7 @@ pub struct Plan {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Topology {
-    /// What each source says, in the order in which they are joined.
+    /// What each source says, in the order of joining.
     pub told: Vec<Told>,
 }
 
@@ -91,18 +87,15 @@ pub struct Pods {
     pub pods: usize,
 }
 
-/// Two tests that are measured in turn, and compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interleave {
-    /// Name of the first test.
     pub a: String,
-    /// Name of the second test.
     pub b: String,
     /// How often both are measured twice, in the order A B B A or B A A B.
     pub blocks: u32,
 }
 
-/// The required configuration of the hosts, and which checks are overridden.
+/// The required configuration of the hosts, and overridden checks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Preflight {
@@ -112,11 +105,10 @@ pub struct Preflight {
     pub escalate: Vec<String>,
 }
 
-/// Values the plan wants; where it wants none, hosts are compared with each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
-    /// MTU of the interfaces behind RDMA ports, in bytes.
+    /// MTU of the interfaces of RDMA ports, in bytes.
     pub mtu: Option<u32>,
     pub link_rate_gbps: Option<GigabitsPerSecond>,
     pub rdma_ports: Option<usize>,
@@ -124,11 +116,11 @@ pub struct Wanted {
     pub pfc_priority: Option<Vec<u8>>,
     /// `dscp` or `pcp`.
     pub trust: Option<String>,
-    /// Largest PCIe read request in bytes.
+    /// In bytes.
     pub max_read_request: Option<u32>,
-    /// Firmware versions by device, board id or driver.
+    /// Versions by device, board id or driver.
     pub firmware: BTreeMap<String, String>,
-    /// Versions of kernel modules; `*` is any.
+    /// `*` is any version.
     pub modules: BTreeMap<String, String>,
     pub kernel: Option<String>,
     pub gpu_driver: Option<String>,
@@ -142,28 +134,28 @@ pub struct Localise {
     /// Smallest effect that gets a name, in percent.
     pub least_percent: f64,
     pub confirm: bool,
-    /// Time after which no further round of that begins.
+    /// Time after which no further round of the search begins.
     pub at_most: Duration,
-    /// Queue pairs over which a confirmed path is measured one at a time, so that bad source ports show; 0 for none.
+    /// Queue pairs over which a confirmed path is measured one at a time, to find bad source ports; 0 for none.
     pub ports: u32,
-    /// Parts that are known to be bad, or that nobody wants judged.
+    /// Parts that are known to be bad, or excluded from judgement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waive: Vec<Waiver>,
 }
 
-/// Parts whose being worse than their peers has no effect on the run's status.
+/// Parts that do not affect the run's status, even if worse than their peers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiver {
     All,
-    /// A host, its NICs and the paths at it.
+    /// A host, its NICs and its paths.
     Host(String),
     Group(String),
     Rail(u32),
 }
 
 impl Waiver {
-    /// Whether it is about something of these hosts, groups and rails.
+    /// Whether it covers any of these hosts, groups and rails.
     pub fn covers(&self, hosts: &[&str], groups: &[&str], rails: &[u32]) -> bool {
         match self {
             Self::All => true,
@@ -175,7 +167,7 @@ impl Waiver {
 }
 
 impl Localise {
-    /// Queue pairs of the cases that measure them one by one, where the test itself has `qps` and the plan wants `ports`.
+    /// Queue pairs of the cases that measure them one by one, where the test has `qps` and the plan wants `ports`.
     #[must_use]
     pub const fn queue_pairs(qps: u32, ports: u32) -> u32 {
         if ports > qps { ports } else { qps }
@@ -192,59 +184,54 @@ impl Default for Localise {
 pub struct Launch {
     pub via: Launcher,
     pub in_flight: usize,
-    /// Retries for a host that does not come up.
     pub retries: u32,
     /// Time limit of one attempt, from connecting to the agent's greeting.
     pub timeout: Duration,
-    /// Whether agents stay on the hosts after the run.
+    /// Whether agents' files stay on the hosts after the run.
     pub keep_agent: bool,
-    /// Directory on the hosts that holds agents; a private one under the user's cache directory if `None`.
+    /// Directory on the hosts for agents; a private one under the user's cache directory if `None`.
     pub agent_dir: Option<String>,
     pub env: BTreeMap<String, String>,
-    /// Names of further variables, whose values are those of the controller's own environment.
+    /// Names of additional variables, with values from the controller's environment.
     pub send_env: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Name in the plan, the frame and the report.
     pub name: String,
-    /// What the launcher connects to; the name unless overridden.
+    /// The launcher's target; the name unless overridden.
     pub address: String,
     pub user: Option<String>,
     pub port: Option<u16>,
-    /// RDMA devices to use, in rail order; found by the agent if empty. `mlx5_0:2` names port 2.
+    /// In rail order; the agent finds them if empty. `mlx5_0:2` names port 2.
     pub devices: Vec<String>,
-    /// Addresses or interfaces for TCP, in rail order; found by the agent if empty.
+    /// Addresses or interfaces for TCP, in rail order; the agent finds them if empty.
     pub tcp: Vec<String>,
 }
 
-/// One `[[test]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     pub name: String,
     pub op: Op,
-    /// What is measured: bandwidth, latency or a training step.
+    /// Bandwidth, latency or a training step.
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
     pub memory: Memory,
     pub gpu_path: Option<GpuPath>,
-    /// Message sizes, rising, each once.
+    /// Ascending, unique.
     pub sizes: Vec<Bytes>,
     /// Queue pairs or streams: one set of cases for each.
     pub qps: Vec<u32>,
-    /// Threads that the queue pairs of a link are divided among.
+    /// The queue pairs of a link are divided among these threads.
     #[serde(default = "one")]
     pub threads: u32,
-    /// Whether both directions run at once.
     pub bidirectional: bool,
     pub pattern: Pattern,
-    /// Share of the links between switches that the flows must load, in percent; `None` if nothing is demanded.
+    /// Minimum share of the links between switches that the flows load, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links_covered: Option<f64>,
     pub rails: Rails,
-    /// Hosts that take part, in the plan's order.
     pub hosts: Vec<String>,
     pub repeats: u32,
     pub window: Window,
@@ -254,40 +241,39 @@ pub struct Test {
     /// Time over the window after which a case is given up and the silent host is named.
     pub deadline: Duration,
     pub knobs: Knobs,
-    /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. The nearest ones, or those with
-    /// the same numbers, if empty.
+    /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. If empty, the nearest ones, or those with the same
+    /// numbers.
     #[serde(default)]
     pub gpus: Vec<u32>,
-    /// How far the GPU of each end must be from its NIC; the nearest one is taken if `None`.
+    /// Demanded distance between the GPU of each end and its NIC; the nearest GPU if `None`.
     #[serde(default)]
     pub gpu_distance: Option<Distance>,
-    /// What makes the test a collective; `None` for pairs.
+    /// `None` for pairs.
     #[serde(default)]
     pub collective: Option<Collective>,
-    /// What changes the cluster for the test; `None` measures it as it is.
+    /// Commands that change the cluster for the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configure: Option<Configure>,
-    /// Traffic of the same two hosts beside which each flow is measured again; `None` measures flows without it.
+    /// Traffic between the same two hosts with which each flow is measured again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
     pub expect: Vec<Expectation>,
 }
 
-/// Commands of this machine that change the cluster for a test, and take that back. Already split into words; those that
-/// say `{host}`, `{name}`, `{user}` or `{port}` are run for every host of the test.
+/// Commands of this machine that change the cluster for a test, and undo that. Already split into words; those with `{host}`, `{name}`,
+/// `{user}` or `{port}` run for every host of the test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configure {
     pub apply: Vec<String>,
     pub undo: Vec<String>,
     pub timeout: Duration,
-    /// What stands for `{value}` in them, one after the other: the test is measured at each, and the first is what the others are held
-    /// against. Empty where the commands make one change.
+    /// Successive values of `{value}`: the test is measured at each, and the others are compared with the first. Empty where the commands
+    /// make one change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
 
 impl Test {
-    /// The values of its `configure`, in the plan's order; empty where it has none.
     pub fn values(&self) -> &[String] {
         self.configure.as_ref().map_or(&[], |configure| &configure.values)
     }
@@ -303,17 +289,17 @@ pub struct Collective {
     pub ranks_per_host: u32,
     /// Types of elements: one set of cases for each.
     pub datatypes: Vec<Datatype>,
-    /// Reductions: one set of cases for each; empty for operations that only move data.
+    /// One set of cases for each; empty for operations that only move data.
     pub reductions: Vec<Reduction>,
-    /// Algorithms over host memory: one set of cases for each; `None` leaves it to the agents, or to the library.
+    /// Algorithms over host memory: one set of cases for each; `None` leaves the choice to the agents or the library.
     pub algorithms: Vec<Option<Algorithm>>,
-    /// Whether the result takes the place of the input.
+    /// Whether the result replaces the input.
     pub in_place: bool,
     /// Whether a CUDA graph launches the operations.
     pub graph: bool,
-    /// Environments of the ranks' processes: one set of cases for each; one empty environment at least.
+    /// Environments of the ranks' processes: one set of cases for each; at least one, possibly empty.
     pub env: Vec<BTreeMap<String, String>>,
-    /// NCCL to open instead of the one the loader finds.
+    /// NCCL to open instead of the one that the loader finds.
     pub library: Option<String>,
     /// Demanded carrier of the bytes.
     pub carried_by: Option<Carrier>,
@@ -329,9 +315,8 @@ pub enum Grouping {
     /// Each named group of the plan, as far as it takes part.
     Each,
     Pairs,
-    /// The first half and the second half.
     Halves,
-    /// Every so many hosts, in the plan's order.
+    /// Every n-th host, in the plan's order.
     Every(u32),
 }
 
@@ -352,22 +337,21 @@ pub enum Pattern {
     ManyToOne(String),
     /// Every host of one group with every host of the other.
     Between(String, String),
-    /// These pairs: source and destination.
+    /// Source and destination.
     Pairs(Vec<(String, String)>),
-    /// Flows that run at the same time whatever they share.
+    /// Simultaneous flows, whatever they share.
     AtOnce(AtOnce),
-    /// Pairs that are chosen by where their ends are in the plan's topology.
+    /// Pairs chosen by their places in the plan's topology.
     Fabric(OnFabric),
     Within,
 }
 
-/// Patterns that need to know the switches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFabric {
-    /// NIC ports below one leaf switch with each other: this many rounds, all pairs if `None`.
+    /// NIC ports below one leaf switch: this many rounds, all pairs if `None`.
     SameLeaf(Option<u32>),
-    /// NIC ports below different leaf switches: this many rounds, as many as let every two leaves meet if `None`.
+    /// NIC ports below different leaf switches: this many rounds; if `None`, as many as let every two leaves meet.
     CrossLeaf(Option<u32>),
     /// The fewest rounds found in which every switch link is loaded to this many percent of its rate.
     CoverLinks(f64),
@@ -394,36 +378,36 @@ pub struct Expectation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
     pub sizes: Option<(Bytes, Bytes)>,
-    /// Rails it is about; all if empty.
+    /// All if empty.
     pub rails: Vec<u32>,
     pub group: Option<String>,
-    /// Line of the plan it was written on, counted from 1.
+    /// Line in the plan, from 1.
     pub line: usize,
 }
 
-/// A limit in the plan's own spelling, so that what is told of it needs no conversion in the reader's head.
+/// A limit in the plan's own spelling, so that messages about it need no conversion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Written {
-    /// The number as it is written: `1`, `0.50`.
+    /// As written: `1`, `0.50`.
     pub number: String,
-    /// The unit as it is written: `s`, `Gbit/s`.
+    /// As written: `s`, `Gbit/s`.
     pub unit: String,
-    /// What one of this unit is in the metric's own.
+    /// Factor to the metric's own unit.
     pub factor: f64,
 }
 
-/// The demanded limit, in the metric's own unit or in percent.
+/// In the metric's own unit or in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// Not lower than this (metrics for which higher is better).
+    /// For metrics where higher is better.
     AtLeast(f64),
-    /// Not higher than this (metrics for which lower is better).
+    /// For metrics where lower is better.
     AtMost(f64),
-    /// Not lower than this percentage of the computed ceiling.
+    /// Minimum percentage of the computed ceiling.
     PercentOfCeiling(f64),
-    /// Not worse than the robust centre of all peers by more than this percentage.
+    /// At most this percentage worse than the robust centre of all peers.
     WithinPercentOfPeers(f64),
-    /// Not worse than the plan's baseline by more than this percentage.
+    /// At most this percentage worse than the plan's baseline.
     WithinPercentOfBaseline(f64),
 }

@@ -121,12 +121,12 @@ pub static PLAN: Section = Section {
     ],
 };
 
-/// Reads a whole plan. What cannot be read is written down in the book, and the plan is then of no use.
+/// Reads a whole plan and records mistakes in the book; with mistakes the plan must not be used.
 ///
-/// With a choice, the plan must have been read whole before without a mistake: what is wrong only because hosts or tests are
-/// missing is then no mistake, but leaves out what needs them.
+/// With a selection, the whole plan must have been read without mistakes before: references to unselected hosts or tests are then dropped
+/// silently.
 pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: Option<&Chosen<'_>>) -> Plan {
-    // The document's own span is the whole file: what is missing is marked at its beginning.
+    // The document's own span is the whole file; missing keys are marked at its start.
     let top = Table::new(book, &PLAN, 0..0, Some(document.get_ref()));
     let name = top.text("name");
     if let Some(name) = &name
@@ -138,7 +138,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     let launch_table = top.table("launch");
     let launch = launch::read(&launch_table, top.raw("launch").is_some());
     let mut hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
-    // Of all hosts, also of those that do not take part: no host becomes a switch because it is left out.
+    // Of all hosts, also excluded ones: an excluded host must not become a switch.
     hosts.topology = topology::read(&top, &hosts.everyone()).or_else(|| hosts::of_slurm(&top, &launch, &hosts));
     topology::groups(&mut hosts);
     if let Some(chosen) = chosen {
@@ -159,7 +159,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         };
         match chosen {
             None => both(),
-            // Tests that are not there are not interleaved, and rails that are not there not waived.
+            // Missing tests are not interleaved, and missing rails not waived.
             Some(_) => book.attempt(both).unwrap_or_else(|(made, _)| made),
         }
     };
@@ -211,7 +211,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     }
 }
 
-/// What a document says of pods in place of names, and where they are; nothing where it does not, or is wrong.
+/// The pods a document asks for, and where they are; `None` if it asks for none or is invalid.
 pub fn pods<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Option<(Kubectl, Pods)> {
     let top = Table::new(book, &PLAN, 0..0, Some(document.get_ref()));
     let launch = launch::read(&top.table("launch"), top.raw("launch").is_some());

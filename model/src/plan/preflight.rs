@@ -1,4 +1,4 @@
-//! `[preflight]`: what the plan wants of the hosts' configuration, and which checks it overrules.
+//! `[preflight]`: the required configuration of the hosts, and overridden checks.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,6 @@ use super::{
 };
 use crate::border::text::is_printable;
 
-/// Keys of `[preflight]`.
 pub static PREFLIGHT: Section = Section {
     header: "[preflight]",
     about: "The required configuration of the hosts, checked before anything is measured. Each value is a verdict of \
@@ -86,7 +85,6 @@ pub static PREFLIGHT: Section = Section {
     ],
 };
 
-/// What holds without a wanted value.
 const OTHERS: Preset = Preset::Words("what most hosts have");
 
 pub fn read(top: &Table<'_>) -> Preflight {
@@ -129,7 +127,6 @@ pub fn read(top: &Table<'_>) -> Preflight {
     }
 }
 
-/// Names and versions.
 fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {
     let raw = table.raw(name);
     let entries = raw.iter().filter_map(|raw| raw.value.as_table()).flatten();

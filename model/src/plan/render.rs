@@ -5,7 +5,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use super::mistakes::{Mistake, Mistakes, Place, SHOWN, Source};
 
 impl Mistakes {
-    /// All mistakes for people, each with file, line, column, marker and help, and a last line that counts them.
+    /// All mistakes with file, line, column, marker and help, and a last line that counts them.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
@@ -31,7 +31,7 @@ impl Mistakes {
         match &mistake.place {
             None => group = group.element(Origin::path(self.sources[0].name.as_str())),
             Some(place) => {
-                // One snippet for each source, the mistake's own first.
+                // One snippet per source, the mistake's own first.
                 let mut places = vec![(place, mistake.label.as_str(), AnnotationKind::Primary)];
                 places.extend(mistake.also.iter().map(|(at, text)| (at, text.as_str(), AnnotationKind::Context)));
                 let mut order = vec![place.source];
@@ -50,13 +50,13 @@ impl Mistakes {
     }
 }
 
-/// Text that is shown for one mistake: a plan on a single line of a megabyte helps nobody.
+/// Most bytes shown for one mistake: a plan may be a single line of a megabyte.
 const SHOWN_BYTES: usize = 20_000;
 
-/// A place, what stands there, and whether it is the mistake's own.
+/// A place, its label, and whether it is the mistake's own.
 type Marker<'a> = (&'a Place, &'a str, AnnotationKind);
 
-/// Adds the lines of these places: together, or one by one if they are far apart, or only named if they are too long.
+/// Adds the lines of these places: together, or separately if they are far apart, or only by name if they are too long.
 fn show<'a>(group: Group<'a>, source: &'a Source, places: &[Marker<'a>]) -> Group<'a> {
     if let Some(snippet) = snippet(source, places) {
         return group.element(snippet);
@@ -68,7 +68,7 @@ fn show<'a>(group: Group<'a>, source: &'a Source, places: &[Marker<'a>]) -> Grou
     group.element(Origin::path(source.name.as_str()).line(line).char_column(column))
 }
 
-/// The lines from the first marker to the last: the rest of a large file is not even looked at.
+/// Only the lines from the first marker to the last; the rest of a large file is not examined.
 fn snippet<'a>(source: &'a Source, places: &[Marker<'a>]) -> Option<Snippet<'a, Annotation<'a>>> {
     let text = source.text.as_str();
     let first = places.iter().map(|(at, ..)| at.span.start).min()?.min(text.len());

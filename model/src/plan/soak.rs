@@ -16,32 +16,29 @@ use super::{
     read::{At, Table},
 };
 
-/// Traffic for hours after the tests, while ports are watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
     pub lasts: Duration,
-    /// Name of the test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
+    /// The test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
     pub test: String,
-    /// How fast each flow sends; as fast as it goes if `None`.
+    /// Rate of each flow; unlimited if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
     pub window: Duration,
-    /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
+    /// Longer outages of a port or stalls of a flow fail the run.
     pub longest_outage: Duration,
-    /// Longest time that a port may run at less than its best rate or with fewer lanes; longer ones fail the run. `None` in
-    /// journals of versions that did not judge it.
+    /// Longer times at less than a port's best rate or with fewer lanes fail the run. `None` in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_degraded: Option<Degraded>,
-    /// Most rises of a counter in a second, by the counter's name, or the last part of it: `symbol_error`.
+    /// Most rises per second, by the counter's name or the last part of it: `symbol_error`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, f64>,
 }
 
-/// For how long a port may be slower than it can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degraded {
     pub longest: Duration,
-    /// Whether the plan says so itself: then a port whose rate nobody knows is no pass.
+    /// Whether the plan says so itself: then a port of unknown rate does not pass.
     pub written: bool,
 }
 
@@ -49,11 +46,10 @@ pub struct Degraded {
 #[serde(rename_all = "kebab-case")]
 pub enum RateLimit {
     Rate(GigabitsPerSecond),
-    /// So many percent of the smaller rate of both ports.
+    /// Percent of the smaller rate of both ports.
     Percent(f64),
 }
 
-/// Keys of `[soak]`.
 pub static SOAK: Section = Section {
     header: "[soak]",
     about: "Traffic for hours after the tests, while the ports it passes are watched: links that come and go, errors that rise, flows \
@@ -103,7 +99,7 @@ pub static SOAK: Section = Section {
     ],
 };
 
-/// Reads the table; `None` where there is none, or where its test was not chosen.
+/// `None` without the table, or where its test was not selected.
 pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     top.written("soak")?;
     let table = top.table("soak");
@@ -113,13 +109,13 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
     let longest = table.time("longest_degraded").map(|at| at.value.into()).unwrap_or_default();
-    // The preset is a value, too: only what the plan itself says is a demand on ports that tell neither.
+    // The default is a value, too: only the plan's own limit applies to ports of unknown rate.
     let longest_degraded = Some(Degraded { longest, written: table.written("longest_degraded").is_some() });
     let limits = limits(&table);
     Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, longest_degraded, limits })
 }
 
-/// Why the flows of a test cannot carry the traffic; `None` if they can.
+/// Why the flows of a test cannot carry the traffic.
 fn unfit(test: &Test) -> Option<&'static str> {
     [
         (test.collective.is_some(), "is a collective"),
@@ -156,7 +152,7 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
     Some(name.value)
 }
 
-/// How fast flows send. A responder that sends, too, is not held back by what the initiator is told.
+/// How fast flows send. The initiator's limit does not limit a responder that also sends.
 fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
     let share = table.percent("share");
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));

@@ -1,8 +1,7 @@
-//! Some hosts and tests of a plan, chosen on the command line: `--hosts`, `--test`, `--repeats`.
+//! Some hosts and tests of a plan, selected on the command line: `--hosts`, `--test`, `--repeats`.
 //!
-//! A plan is read whole, and then a second time without the hosts that were not chosen, as if they were excluded. A test that
-//! is wrong only then, such as an incast to a host that is not there, is left out and said. What was chosen stands in the
-//! plan, so that nobody takes such a run for one of the whole plan.
+//! A plan is read whole, and then again with the unselected hosts excluded. A test that is wrong only then, such as an incast to an
+//! excluded host, is omitted and reported. The plan records the selection, so that such a run is not mistaken for one of the whole plan.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -17,49 +16,47 @@ use super::{
     read::Book,
 };
 
-/// What of a plan is wanted, as it was written on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
     /// Hostlists and names of groups; all hosts if empty.
     pub hosts: Vec<String>,
     /// Names of tests; all tests if empty.
     pub tests: Vec<String>,
-    /// How often every test is measured, whatever the plan says; tests that are interleaved keep their blocks.
+    /// Overrides the repeats of every test; interleaved tests keep their blocks.
     pub repeats: Option<u32>,
 }
 
-/// To what of its plan a run was limited.
+/// What part of its plan a run was limited to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subset {
-    /// The chosen hosts, in the plan's order; `None` for all.
+    /// In the plan's order; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     pub of_hosts: usize,
-    /// The chosen tests, in the plan's order, with those that were left out; `None` for all.
+    /// In the plan's order, including omitted ones; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<String>>,
     pub of_tests: usize,
-    /// How often every test was measured; `None` as the plan says.
+    /// `None` as the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
-    /// Tests, and parts of tests, that need hosts which were not chosen.
+    /// Tests, and parts of tests, that need unselected hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
-/// A test, or a part of one, that cannot be run without the hosts that were not chosen.
+/// A test, or a part of one, that cannot run without the unselected hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub test: String,
-    /// What is missing; of a part, which one it is.
+    /// What is missing; for a part, also which part.
     pub why: String,
-    /// Whether all of the test is left out, and not only a part of it.
+    /// Whether the whole test is omitted.
     pub whole: bool,
 }
 
 #[derive(Debug)]
 pub struct Chosen<'a> {
-    /// Hosts that take part, in the plan's order.
     pub(super) hosts: Vec<String>,
     pub(super) repeats: Option<u32>,
     tests: BTreeSet<&'a str>,
@@ -78,12 +75,11 @@ impl Selection {
 pub enum SelectionError {
     #[error("--hosts {text}: {message}; {help}")]
     Hostlist { text: String, message: String, help: String },
-    /// The plan has no such host or group, or no such test.
+    /// The plan has no such host, group or test.
     #[error("{option} {name}: the plan has no such {what}{hint}")]
     Unknown {
         option: &'static str,
         name: String,
-        /// `host or group`, `test`.
         what: &'static str,
         hint: String,
     },
@@ -113,7 +109,7 @@ impl Chosen<'_> {
 }
 
 impl Subset {
-    /// Which part of the plan it is, in words: `4 of 32 hosts (gpu[01-04]), 1 of 3 tests (bw), 2 repeats`.
+    /// `4 of 32 hosts (gpu[01-04]), 1 of 3 tests (bw), 2 repeats`.
     pub fn words(&self) -> String {
         let hosts = self.hosts.as_ref().map(|hosts| {
             let names = hostlist::fold(hosts.iter().map(String::as_str));
@@ -127,7 +123,7 @@ impl Subset {
         [hosts, tests, repeats].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// The same as a sentence, which stands wherever a verdict does: of the rest of the plan it says nothing.
+    /// The same as a sentence for every verdict: the verdict does not cover the rest of the plan.
     pub fn sentence(&self) -> String {
         format!("Only a part of the plan was run: {}.", self.words())
     }
@@ -141,7 +137,7 @@ impl Subset {
 }
 
 impl Loaded {
-    /// Only what was chosen of the plan.
+    /// Keeps only the selected part of the plan.
     ///
     /// # Errors
     /// A name is not in the plan, or nothing is left to measure.
@@ -162,7 +158,7 @@ impl Loaded {
         book.allocation = self.allocation.as_ref();
         let (document, _) = DeTable::parse_recoverable(&self.source);
         let plan = plan_table::read(&book, &document, Some(&chosen));
-        // The whole plan was right, and what is wrong without the hosts was left out.
+        // The whole plan was correct, and what is wrong without the hosts was omitted.
         if let Ok(notes) = book.close() {
             self.notes = notes;
         }
@@ -179,7 +175,7 @@ impl Loaded {
     }
 }
 
-/// Hosts that hostlists and names of groups stand for, in the plan's order.
+/// Hosts of these hostlists and groups, in the plan's order.
 fn hosts(plan: &Plan, texts: &[String]) -> Result<Vec<String>, SelectionError> {
     let mut wanted: BTreeSet<String> = BTreeSet::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! `[topology]`: what is known of switches and cables.
+//! `[topology]`: switches and cables.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -30,16 +30,15 @@ use crate::{
 /// Largest file that describes a fabric: the forwarding tables of some 500 switches to 16,000 ports.
 const LARGEST: Bytes = Bytes::from_mib(512);
 
-/// Most remarks on one source that are noted.
+/// Most remarks on one source.
 const REMARKS: usize = 10;
 
-/// The source that the plan itself is.
+/// The name of the plan as a source.
 const OWN: &str = "the plan";
 
-/// The one key that names no source.
+/// The one key that does not name a source.
 const RATE: &str = "link_rate";
 
-/// Keys of `[topology]`.
 pub static TOPOLOGY: Section = Section {
     header: "[topology]",
     about: "What is known of the switches and cables. Sources are joined; what one of them leaves open another may say.",
@@ -100,8 +99,7 @@ pub static TOPOLOGY: Section = Section {
 
 type Reader = fn(&str) -> Result<Told, Unread>;
 
-/// Reads the table; `None` where there is none. What is wrong in a file is said with its line.
-/// `hosts` are all that the plan names, also those that take no part.
+/// `None` without the table. Mistakes in a file are reported with its line. `hosts` are all that the plan names, also excluded ones.
 pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     top.written("topology")?;
     let table = top.table("topology");
@@ -144,7 +142,7 @@ const READERS: &[(&str, Reader)] = &[
     ("nvlink", nvlink::read),
 ];
 
-/// Whether a file is YAML by its ending, as Slurm tells topology.yaml from topology.conf.
+/// Whether a file is YAML by its suffix, as in Slurm (topology.yaml or topology.conf).
 fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"))
 }
@@ -181,7 +179,7 @@ fn written_by(source: &str) -> &'static str {
     }
 }
 
-/// Notes what a source says that is not used, or that contradicts itself.
+/// Notes what in a source is unused or contradictory.
 fn noted(table: &Table<'_>, path: &At<PathBuf>, mut remarks: impl Iterator<Item = String>) {
     let note = |text: String| {
         table
@@ -195,7 +193,7 @@ fn noted(table: &Table<'_>, path: &At<PathBuf>, mut remarks: impl Iterator<Item 
     }
 }
 
-/// Gives cables a rate that have none.
+/// Sets the rate of cables without one.
 fn give_rates(told: &mut Told, rate: f64) {
     for cable in &mut told.cables {
         let coarse =
@@ -206,7 +204,7 @@ fn give_rates(told: &mut Told, rate: f64) {
     }
 }
 
-/// One source of all files `HOST.json` of a directory that are hosts of the plan.
+/// One source from all files `HOST.json` in a directory whose hosts are in the plan.
 fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) -> Option<Told> {
     let mut all = Told { source: format!("lldp ({})", path_text(&directory.value)), ..Told::default() };
     if !directory.value.is_dir() {
@@ -338,19 +336,19 @@ fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     names.into_iter().map(plug).collect()
 }
 
-/// Adds groups by the topology: leaf switches, or NVLink domains where no leaf became one. What the plan calls a group stays.
+/// Adds groups by the topology: leaf switches, or NVLink domains if no leaf became one. Groups of the plan take precedence.
 pub fn groups(hosts: &mut Hosts) {
     if !leaves(hosts) {
         domains(hosts);
     }
 }
 
-/// Adds a group for each NVLink domain (a block of Slurm's) that has some of the hosts, and not all.
+/// Adds a group for each NVLink domain (a block in Slurm) with some but not all of the hosts.
 fn domains(hosts: &mut Hosts) {
     let Some(topology) = &hosts.topology else { return };
     let mut members: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     for (name, nodes) in topology.told.iter().flat_map(|told| &told.domains) {
-        // One host has one first label in all its names: thousands of nodes are not compared with thousands of hosts.
+        // All names of a host share the first label, so thousands of nodes need not be compared with thousands of hosts.
         let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
         let mut by_label: HashMap<String, Vec<&String>> = HashMap::new();
         nodes.iter().for_each(|node| by_label.entry(label(node)).or_default().push(node));
@@ -364,7 +362,7 @@ fn domains(hosts: &mut Hosts) {
     }
 }
 
-/// Adds a group that tells hosts apart. Whether it is there now.
+/// Adds a group of some but not all hosts. Returns whether it exists now.
 fn add(hosts: &mut Hosts, name: String, members: Vec<String>) -> bool {
     let tells = !members.is_empty() && members.len() < hosts.list.len();
     let is_new = tells && !hosts.position.contains_key(&name) && !hosts.groups.contains_key(&name);
@@ -374,8 +372,7 @@ fn add(hosts: &mut Hosts, name: String, members: Vec<String>) -> bool {
     is_new
 }
 
-/// Adds a group for each leaf switch that has some of the hosts below it, and not all, where every host is below one.
-/// Whether there is such a group now.
+/// Adds a group for each leaf switch with some but not all of the hosts, if every host is below a leaf. Returns whether there is one now.
 fn leaves(hosts: &mut Hosts) -> bool {
     let Some(topology) = &hosts.topology else { return false };
     let fabric = Fabric::join(&topology.told);
@@ -423,7 +420,6 @@ mod tests {
         for words in ["line 2: switch leaf1 is there already", "line 3: switch leaf2 has no line of its own"] {
             assert!(notes.contains(words), "{words}: {notes}");
         }
-        // Not more than somebody reads.
         let many: String = (0..60).map(|number| format!("Include {number}\n")).collect();
         let (_, notes) = with_notes("slurm", "topology.conf", &format!("SwitchName=a Nodes=n1\n{many}"), "").unwrap();
         assert!(notes.contains("50 more remarks") && notes.matches("is not used").count() == 10, "{notes}");
@@ -449,11 +445,11 @@ mod tests {
         let plan = read("topology.conf", blocks, "").unwrap();
         let both = |one: &str, other: &str| [one.to_owned(), other.to_owned()];
         assert_eq!(groups(&plan), [("b1", &both("n1", "n2")[..]), ("b2", &both("n3", "n4")[..])]);
-        // A group of the plan keeps its name, and one domain of all tells nothing apart.
+        // A group of the plan keeps its name, and one domain of all hosts makes no group.
         let plan = read("topology.conf", blocks, ", groups = { b1 = \"n4\" }").unwrap();
         assert_eq!(plan.groups["b1"], ["n4"]);
         assert!(read("topology.conf", "BlockName=b1 Nodes=n[1-4]\n", "").unwrap().groups.is_empty());
-        // Leaves come before domains.
+        // Leaves take precedence over domains.
         let tree = format!("{blocks}SwitchName=leaf1 Nodes=n[1-3]\nSwitchName=leaf2 Nodes=n4\n");
         let plan = read("topology.conf", &tree, "").unwrap();
         assert_eq!(plan.groups.keys().collect::<Vec<_>>(), ["leaf1", "leaf2"]);

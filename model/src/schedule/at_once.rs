@@ -1,5 +1,3 @@
-//! Rounds whose flows run at the same time and share NICs on purpose.
-
 use super::{draw, pattern::Pair};
 
 /// Every other host to one, or to each in turn.
@@ -17,8 +15,8 @@ fn stars(hosts: &[u32], one: Option<u32>) -> impl Iterator<Item = (u32, Vec<u32>
     centres.into_iter().map(|one| (one, hosts.iter().copied().filter(|host| *host != one).collect()))
 }
 
-/// Every host to every other. The flows are in the order of their distance in the list: where not all of them can start
-/// in the same instant, the first ones are spread over all hosts.
+/// Every host to every other, in the order of their distance in the list: where not all flows can start at once, the first ones are spread
+/// over all hosts.
 pub(super) fn all_to_all(hosts: &[u32]) -> Vec<Pair> {
     let n = hosts.len();
     (1..n).flat_map(|distance| (0..n).map(move |place| (hosts[place], hosts[(place + distance) % n]))).collect()
@@ -30,19 +28,19 @@ pub(super) fn ring(hosts: &[u32]) -> Vec<Pair> {
     hosts.iter().copied().zip(next).collect()
 }
 
-/// Each host to another, so that every host sends and receives once: a ring in drawn order, which has no fixed point.
+/// Random permutations without fixed points: rings in random order.
 pub(super) fn permutations(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
     drawn(hosts, rounds, seed).map(|order| ring(&order)).collect()
 }
 
-/// Halves in drawn order, each host of one with its opposite in both directions.
+/// Random halves, each host of one with its opposite in both directions.
 pub(super) fn halves(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
     let half = hosts.len() / 2;
     drawn(hosts, rounds, seed).map(|order| across(&order[..half], &order[half..])).collect()
 }
 
-/// A flow alone, then beside all other hosts sending to one that is none of its ends: two rounds for each draw. What is not
-/// given is drawn: ends and target are the first hosts of a drawn order that are left.
+/// A flow alone, then with all other hosts sending to one host that is not one of its ends: two rounds per draw. Missing ends and targets
+/// are the first free hosts of a random order.
 pub(super) fn victims(hosts: &[u32], (flow, to): (Option<Pair>, Option<u32>), draws: u32, seed: u64) -> Vec<Vec<Pair>> {
     let rounds = drawn(hosts, draws, seed).filter_map(|order| {
         let free = |taken: &[Option<u32>]| {
@@ -65,7 +63,7 @@ pub(super) fn across(left: &[u32], right: &[u32]) -> Vec<Pair> {
     left.iter().zip(right).filter(|(a, b)| a != b).flat_map(|(&a, &b)| [(a, b), (b, a)]).collect()
 }
 
-/// The hosts in an order of their own for each round.
+/// The hosts in a random order for each round.
 fn drawn(hosts: &[u32], rounds: u32, seed: u64) -> impl Iterator<Item = Vec<u32>> {
     (0..rounds).map(move |round| {
         let order = draw::distinct(hosts.len(), hosts.len(), seed.wrapping_add(u64::from(round)));

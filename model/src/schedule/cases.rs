@@ -1,11 +1,11 @@
-//! The numbering of cases. Nothing is stored: a case's number follows from its place.
+//! The numbering of cases. Numbers are computed from places, not stored.
 
 use super::{Cell, Flow, Round, Schedule};
 
 /// One case by its place in a [`Schedule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CaseIndex {
-    /// Number of the case in the run, counted from 0 in the order of execution; repeats share it.
+    /// From 0 in the order of execution; repeats share it.
     pub id: u64,
     /// Index into [`Schedule::rounds`].
     pub round: usize,
@@ -16,8 +16,7 @@ pub struct CaseIndex {
 }
 
 impl Schedule {
-    /// All cases in order of execution: rounds in their order; in a round the cells in theirs; in a cell the flows,
-    /// which run at the same time.
+    /// All cases in order of execution: by round, then cell, then flow; flows run at the same time.
     pub fn cases(&self) -> impl Iterator<Item = CaseIndex> + '_ {
         let places = (0..self.rounds.len()).flat_map(|round| self.places(round));
         (0..).zip(places).map(|(id, (round, cell, flow))| CaseIndex { id, round, cell, flow })
@@ -27,7 +26,7 @@ impl Schedule {
         (0..self.rounds.len()).map(|round| self.count(round)).sum()
     }
 
-    /// What a case is: its round, its flow and its cell; `None` if it is not of this schedule.
+    /// The round, flow and cell of a case; `None` if it is not of this schedule.
     pub fn resolve(&self, case: CaseIndex) -> Option<(&Round, &Flow, &Cell)> {
         let round = self.rounds.get(case.round)?;
         Some((round, round.flows.get(case.flow)?, self.cells.get(round.test)?.get(case.cell)?))

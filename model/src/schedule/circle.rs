@@ -1,9 +1,8 @@
 //! The circle method: the rounds of a tournament in which every player meets every other once.
 //!
-//! Player 0 keeps its place, the others move one place on after every round; the player at place `p` meets the one at
-//! place `m - 1 - p`. With an odd number of players a bye takes the last place and its pair is left out.
+//! Player 0 keeps its place, the others move by one place after every round; the player at place `p` meets the one at place `m - 1 - p`.
+//! With an odd number of players the last place is a bye, whose pair is omitted.
 
-/// Rounds of a tournament of `players`.
 pub(super) fn rounds(players: usize) -> usize {
     if players < 2 { 0 } else { places(players) - 1 }
 }
@@ -17,7 +16,7 @@ pub(super) fn round(players: usize, round: usize) -> impl Iterator<Item = (usize
         .filter(move |&(a, b)| a < players && b < players)
 }
 
-/// Places at the table: the players, and a bye if their number is odd.
+/// The players, and a bye if their number is odd.
 fn places(players: usize) -> usize {
     players + players % 2
 }

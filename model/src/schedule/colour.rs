@@ -1,6 +1,6 @@
-//! Pairs in a given order, spread over rounds: each goes into the first round in which both hosts are still free.
+//! Spreads pairs over rounds in order: each goes into the first round in which both hosts are free.
 
-/// The rounds of `pairs`. Needs fewer rounds than the two hosts of the busiest pair have pairs together.
+/// The rounds of `pairs`: fewer than the two hosts of the busiest pair have pairs together.
 pub(super) fn first_fit(pairs: impl Iterator<Item = (u32, u32)>, hosts: usize) -> Vec<Vec<(u32, u32)>> {
     let mut calendars = vec![Calendar::default(); hosts];
     let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();

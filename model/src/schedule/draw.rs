@@ -1,14 +1,13 @@
 //! The seeded choice of rounds.
 //!
-//! ChaCha's output is fixed by its definition, and the shuffle is written out here: a schedule does not change when a
-//! library does.
+//! ChaCha's output is fixed by its definition, and the shuffle is implemented here: a schedule does not change with a library.
 
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };
 
-/// `wanted` different numbers below `count`, in random order: the first places of a Fisher-Yates shuffle.
+/// `wanted` different numbers below `count`, in random order: a partial Fisher-Yates shuffle.
 pub(super) fn distinct(count: usize, wanted: usize, seed: u64) -> Vec<usize> {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -23,7 +22,7 @@ pub(super) fn distinct(count: usize, wanted: usize, seed: u64) -> Vec<usize> {
     numbers
 }
 
-/// A number below `bound`, each as likely as any other: values beyond the last whole multiple are drawn again.
+/// A uniform number below `bound`: values beyond the last whole multiple are rejected.
 fn below(rng: &mut ChaCha8Rng, bound: u64) -> u64 {
     let last = u64::MAX - u64::MAX % bound;
     loop {

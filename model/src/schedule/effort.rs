@@ -1,4 +1,4 @@
-//! What a test costs before anything is known of its hosts: time, and bytes over each of its links.
+//! Estimates of a test's time and of the bytes over each of its links, before anything is known of its hosts.
 
 use std::{fmt, iter::Sum, ops::AddAssign, time::Duration};
 
@@ -11,36 +11,35 @@ use railgauge_wire::{
 use super::{Cell, Schedule};
 use crate::plan::{Plan, count::lasting, model::Test};
 
-/// Time taken for one case in addition to warm-up, window and messages: joining, talking to the agents. The bar that `bench/overhead` holds
-/// between local agents.
+/// Time of one case in addition to warm-up, window and messages: joining, talking to the agents. `bench/overhead` verifies this limit with
+/// local agents.
 pub const OVERHEAD: Duration = Duration::from_millis(20);
 
-/// Time from the moment in which flows at once are told to begin to the planned end of their warm-ups: what it may take
-/// until the last agent has heard it.
+/// Time from the start command of simultaneous flows to the planned end of their warm-ups: the most until the last agent receives it.
 pub const LEAD: Duration = Duration::from_millis(250);
 
-/// How long traffic beside a flow is measured before the flow's window begins: its own begins with the next message of every
-/// connection, which takes a while where many share a slow link.
+/// How long traffic alongside a flow is measured before the flow's window begins: its own begins with the next message of every connection,
+/// which takes a while where many share a slow link.
 pub const BEFORE: Duration = Duration::from_millis(500);
 
-/// How long it goes on behind the planned end: windows end with the last completion, which may come late on a busy link.
+/// How long it continues after the planned end: windows end with the last completion, which may be late on a busy link.
 pub const AFTER: Duration = Duration::from_secs(2);
 
-/// Messages of each queue pair that pass a link in addition to warm-up and window: what is in flight when each of them ends, two where links of
-/// 200 Mb/s were measured (1.7 to 2.1), and one in each verify pass.
+/// Messages of each queue pair over a link in addition to warm-up and window: those in flight at the end of each, two where links of 200
+/// Mb/s were measured (1.7 to 2.1), and one in each verify pass.
 const IN_FLIGHT: u64 = 4;
 const VERIFIED: u64 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
-    /// With every window as short as it may be.
+    /// With the shortest windows.
     pub at_least: Duration,
-    /// With every window as long as it may be; `None` if a window is a number of iterations.
+    /// With the longest windows; `None` if a window is a number of iterations.
     pub at_most: Option<Duration>,
 }
 
 impl Time {
-    /// The time of one measurement of `test`, of messages that take no time.
+    /// One measurement of `test`, with messages that take no time.
     pub fn of_case(test: &Test) -> Self {
         // Neighbours run longer than the flow on both sides.
         let beside = if test.beside.is_some() { BEFORE + AFTER } else { Duration::ZERO };
@@ -55,7 +54,6 @@ impl Time {
         Self { at_least: with(shortest), at_most: longest.map(with) }
     }
 
-    /// With every window as long as it may be.
     pub fn longest(self) -> Duration {
         self.at_most.unwrap_or(self.at_least)
     }
@@ -74,11 +72,11 @@ impl Time {
     }
 }
 
-/// What measurements take, one after another: every estimate of time is made of it.
+/// Cost of measurements in sequence; every estimate of time consists of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     time: Time,
-    /// Bytes that pass a link in addition to warm-ups and windows. What passes within hosts and between the ranks of a group is unknown.
+    /// Bytes over a link in addition to warm-ups and windows. Those within hosts and between the ranks of a group are unknown.
     bytes: f64,
 }
 
@@ -115,18 +113,18 @@ impl Sum for Cost {
     }
 }
 
-/// Seconds that a byte of a message takes.
+/// Seconds per byte of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PerByte(f64);
 
 impl PerByte {
-    /// Of links with this rate, or with the one that the plan demands; `None` where neither is known.
+    /// For links with this rate, or the one that the plan demands; `None` where both are unknown.
     pub fn of(plan: &Plan, rate: Option<GigabitsPerSecond>) -> Option<Self> {
         Some(Self(8e-9 / rate.or(plan.preflight.wanted.link_rate_gbps)?.0))
     }
 }
 
-/// The pace of links as rounds show it that are over: what they took beyond their plan, by the bytes of their messages.
+/// The pace of links measured in finished rounds: time beyond their plan, by the bytes of their messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
     seconds: f64,
@@ -134,7 +132,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Notes how long something took. Of windows whose length is not fixed nothing is learnt.
+    /// Records a duration. Windows of unknown length are ignored.
     pub fn add(&mut self, planned: Cost, took: Duration) {
         if planned.time.at_most == Some(planned.time.at_least) && planned.bytes > 0.0 {
             self.seconds += took.as_secs_f64() - planned.time.at_least.as_secs_f64();
@@ -142,7 +140,6 @@ impl Seen {
         }
     }
 
-    /// The pace; `None` where nothing was seen.
     pub fn pace(self) -> Option<PerByte> {
         (self.bytes > 0.0).then(|| PerByte((self.seconds / self.bytes).max(0.0)))
     }
@@ -168,7 +165,7 @@ impl Sum for Time {
 }
 
 impl Schedule {
-    /// The time of each test, by its position in the plan: all of its rounds and repeats, on links of this rate.
+    /// The time of each test, by its index in the plan: all of its rounds and repeats, on links of this rate.
     pub fn times(&self, plan: &Plan, rate: Option<GigabitsPerSecond>) -> Vec<Time> {
         let pace = PerByte::of(plan, rate).unwrap_or_default();
         let of_test = |(index, (test, cells)): (usize, (&Test, &Vec<Cell>))| {
@@ -180,18 +177,18 @@ impl Schedule {
 }
 
 impl Plan {
-    /// How long its tests take, in words; the least of it where it is not known how long links take for large messages.
+    /// How long its tests take, in words; the minimum where it is unknown how long links take for large messages.
     pub fn takes(&self, time: Time, rate: Option<GigabitsPerSecond>) -> String {
         format!("{} {time}", if PerByte::of(self, rate).is_some() { "about" } else { "at least" })
     }
 
-    /// As much of a time of tests as the plan has for them after another one of the run.
+    /// The part of a time of tests that the plan allows after this much of the run.
     pub fn within(&self, time: Time, spent: Duration) -> Time {
         let most = self.until_suspects().map_or(Duration::MAX, |until| until.saturating_sub(spent));
         Time { at_least: time.at_least.min(most), at_most: time.at_most.map(|time| time.min(most)) }
     }
 
-    /// What may follow the tests and is known only then, as the end of a sentence on their time.
+    /// What may follow the tests, as the end of a sentence on their time.
     pub fn then_suspects(&self) -> String {
         let most =
             self.until_soak().zip(self.until_suspects()).map_or(self.localise.at_most, |(end, tests)| end - tests);
@@ -201,14 +198,14 @@ impl Plan {
         }
     }
 
-    /// When the soak must begin at the latest, counted from the beginning of the run; without a soak, when the run must end.
+    /// Latest start of the soak since the start of the run; without a soak, the latest end of the run.
     pub fn until_soak(&self) -> Option<Duration> {
         let soak = self.soak.as_ref().map_or(Duration::ZERO, |soak| soak.lasts);
         self.at_most.map(|at_most| at_most.saturating_sub(soak))
     }
 
-    /// When the tests must end at the latest, counted from the beginning of the run: a quarter of the time is kept to measure suspects
-    /// again, less where `[localise]` gives less.
+    /// Latest end of the tests since the start of the run: a quarter of the time is kept to measure suspects again, less where `[localise]`
+    /// gives less.
     pub fn until_suspects(&self) -> Option<Duration> {
         let again = if self.localise.confirm { self.localise.at_most } else { Duration::ZERO };
         self.until_soak().map(|until| until - again.min(until / 4))
@@ -228,12 +225,12 @@ impl AddAssign for Time {
     }
 }
 
-/// Payload that passes a link, both directions together. Headers and repeated packets are not in it.
+/// Payload over a link, both directions together, without headers and retransmissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Volume {
-    /// Bytes whose number the plan fixes: windows of a number of iterations, and the verify passes.
+    /// Bytes that the plan fixes: windows of a number of iterations, and the verify passes.
     pub counted: u128,
-    /// Nanoseconds in which a direction of the link carries what it can, both directions added up.
+    /// Nanoseconds at full rate, both directions added.
     pub flowing: u128,
 }
 
@@ -251,14 +248,14 @@ impl Volume {
                 Window::Iterations(count) => u128::from(count),
                 _ => 0,
             };
-            // A ping-pong sends every message back; it never fills both directions at once.
+            // A ping-pong returns every message; it never fills both directions at once.
             let back = if ping_pong(cell) { 2 } else { directions };
             let verify = if test.verify { 2 } else { 0 };
-            // What runs beside it fills what the flow leaves of its direction, and where the plan wants that all of the other one.
+            // Traffic alongside fills the rest of the flow's direction, and of the other one where the plan wants that.
             let against = test.beside.as_ref().is_some_and(|beside| beside.direction.ways().1);
             let (longer, directions) = match cell.neighbours {
                 Some(1..) => ((BEFORE + AFTER).as_nanos(), if against { 2 } else { directions }),
-                // What a command moves nobody knows.
+                // A command's traffic is unknown.
                 Some(0) | None => (0, directions),
             };
             Self {
@@ -281,7 +278,7 @@ impl Volume {
         self.flowing == 0
     }
 
-    /// An upper bound in bytes for links of this rate in each direction; `None` if it takes a rate and there is none.
+    /// An upper bound in bytes for links of this rate in each direction; `None` if a needed rate is missing.
     pub fn at_most(self, rate: Option<GigabitsPerSecond>) -> Option<u128> {
         if self.is_exact() {
             return Some(self.counted);

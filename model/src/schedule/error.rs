@@ -1,5 +1,3 @@
-//! Why a plan cannot be scheduled.
-
 use railgauge_wire::terms::Op;
 use thiserror::Error;
 
@@ -9,7 +7,6 @@ pub enum ScheduleError {
     /// A host name that is not in the plan, or not among the test's hosts.
     #[error("test `{test}`: its pattern names host `{host}`, which is not among the test's hosts; add it to `hosts`")]
     UnknownHost { test: String, host: String },
-    /// A group name that is not in the plan.
     #[error("test `{test}`: its pattern names group `{group}`, which the plan does not define")]
     UnknownGroup { test: String, group: String },
     #[error("test `{test}`: host `{host}` is paired with itself; one NIC cannot be both ends of a link")]
@@ -25,10 +22,9 @@ pub enum ScheduleError {
         test: String,
         amount: u128,
         most: u64,
-        /// The host with the most ports and how many it has, in words; empty where ports do not matter.
+        /// The host with the most ports and their number, in words; empty where ports do not matter.
         widest: String,
     },
-    /// A collective operation without a group.
     #[error("test `{test}`: `{op}` joins a group of ranks, and the test has pairs")]
     Collective { test: String, op: Op },
 }

@@ -7,8 +7,8 @@ use railgauge_wire::group::CollectiveOptions;
 use super::{Cell, Flow, ScheduleError, circle, pattern::Directory};
 use crate::plan::model::{Collective, Grouping, Test};
 
-/// Rounds of groups: in a round no host is in two groups. Rank r of a group is the r-th of its flow's members: ranks
-/// of one host stand together, hosts in the plan's order, and a port's rail is the rank's number on its host.
+/// Rounds of groups: in a round a host is in at most one group. Rank r of a group is the r-th member of its flow: ranks of one host are
+/// adjacent, hosts in the plan's order, and a port's rail is the rank's number on its host.
 pub(super) fn rounds(
     test: &Test,
     collective: &Collective,
@@ -39,7 +39,7 @@ pub(super) fn rounds(
     Ok(rounds)
 }
 
-/// The cells of a collective: an environment's cells stand together, so that its processes stay up while they pass.
+/// The cells of a collective: an environment's cells are adjacent, so that its processes stay up between them.
 pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
     let reductions: Vec<_> = match collective.reductions.as_slice() {
         [] => vec![None],
@@ -83,7 +83,7 @@ fn sorted(a: u32, b: u32) -> Vec<u32> {
     vec![a.min(b), a.max(b)]
 }
 
-/// Groups spread over rounds, each into the first in which none of its hosts is busy.
+/// Spreads groups over rounds, each into the first in which all of its hosts are free.
 fn disjoint(groups: Vec<Vec<u32>>) -> Vec<Vec<Vec<u32>>> {
     let mut rounds: Vec<Vec<Vec<u32>>> = Vec::new();
     for group in groups.into_iter().filter(|group| !group.is_empty()) {

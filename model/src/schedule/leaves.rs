@@ -7,21 +7,21 @@ use super::{circle, draw};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub host: u32,
-    /// Number of the leaf switch that it is plugged into; `None` where nobody knows.
+    /// Number of its leaf switch; `None` where unknown.
     pub leaf: Option<u32>,
 }
 
-/// Rounds, and who is in none of them.
+/// Rounds, and the ends in none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paired {
-    /// Pairs of ends by their positions, sender first. In a round no end is in two pairs.
+    /// Pairs of ends by index, sender first. In a round an end is in at most one pair.
     pub rounds: Vec<Vec<(u32, u32)>>,
     pub unplaced: Vec<u32>,
     pub alone: Vec<u32>,
     pub leaves_apart: usize,
 }
 
-/// The ends below each leaf, in the order in which the leaves first appear; and those without.
+/// The ends below each leaf, leaves by first appearance; and ends without a leaf.
 fn by_leaf(places: &[Place]) -> (Vec<Vec<u32>>, Vec<u32>) {
     let (mut leaves, mut unplaced): (Vec<(u32, Vec<u32>)>, Vec<u32>) = Default::default();
     let mut known = HashMap::new();
@@ -39,8 +39,8 @@ fn by_leaf(places: &[Place]) -> (Vec<Vec<u32>>, Vec<u32>) {
     (leaves.into_iter().map(|(_, ends)| ends).collect(), unplaced)
 }
 
-/// Every end with the others below its leaf: a tournament by the circle method at every leaf, all at the same time; this many of its
-/// rounds drawn by the seed, or all of them. Ends of one host are not paired. The ends change roles in every other round.
+/// Every end with the others below its leaf: a tournament by the circle method at every leaf, all at the same time; this many random
+/// rounds, or all of them. Ends of one host are not paired. Roles alternate between rounds.
 pub fn same_leaf(places: &[Place], rounds: Option<u32>, seed: u64) -> Paired {
     let (leaves, unplaced) = by_leaf(places);
     let mut paired = Paired { unplaced, ..Paired::default() };
@@ -62,10 +62,10 @@ pub fn same_leaf(places: &[Place], rounds: Option<u32>, seed: u64) -> Paired {
     paired.finish(places)
 }
 
-/// Every end with partners below other leaves: as many rounds as it takes until all pairs of leaves that `connected` joins have met and
-/// every end has had a partner, or this many rounds. A leaf meets as many others in a round as it has ends; what ends are then left
-/// meet further ones. Which ends of two leaves meet is drawn by the seed and changes from round to round, and so do the roles. No two
-/// ends meet again before all have met that can: a round has fewer pairs rather than one for the second time.
+/// Every end with partners below other leaves: this many rounds, or as many as it takes until all pairs of leaves in `connected` have met
+/// and every end has had a partner. A leaf meets as many others in a round as it has ends; remaining ends meet further ones. The seed
+/// chooses which ends of two leaves meet; ends and roles change from round to round. No two ends meet again before all possible ones have
+/// met: a round has fewer pairs rather than repeated ones.
 pub fn cross_leaf(places: &[Place], rounds: Option<u32>, seed: u64, connected: impl Fn(u32, u32) -> bool) -> Paired {
     let (leaves, unplaced) = by_leaf(places);
     let mut table = Table::new(places, &leaves, seed);
@@ -123,18 +123,18 @@ struct Meeting {
     closed: bool,
 }
 
-/// The ends of each leaf, those first that have had the fewest partners.
+/// The ends of each leaf, those with the fewest partners first.
 struct Table<'p> {
     places: &'p [Place],
-    /// By leaf: ends in a drawn order.
+    /// By leaf: ends in random order.
     ends: Vec<Vec<u32>>,
-    /// Partners that each end has had, and whether it has one in this round.
+    /// Number of partners of each end, and whether it has one in this round.
     partners: Vec<u32>,
     taken: Vec<bool>,
-    /// How often two ends have met, the smaller first; and how often every two have that can.
+    /// How often two ends have met, smaller end first; and how often all possible pairs have.
     times: HashMap<(u32, u32), u32>,
     met: u32,
-    /// Ends of each leaf, and of all, that have no partner in this round.
+    /// Ends of each leaf, and of all, without a partner in this round.
     free: Vec<usize>,
     left: usize,
 }
@@ -150,7 +150,7 @@ impl<'p> Table<'p> {
         Self { places, ends, partners, taken, times: HashMap::new(), met: 0, free: Vec::new(), left: 0 }
     }
 
-    /// Whether an end without a partner so far can have one.
+    /// Whether an end without any partner so far can get one.
     fn has_idle(&self, meetings: &[Meeting]) -> bool {
         let idle = |leaf: usize| self.ends[leaf].iter().any(|end| self.partners[*end as usize] == 0);
         let fits = |(a, b): (usize, usize)| {
@@ -164,7 +164,7 @@ impl<'p> Table<'p> {
         })
     }
 
-    /// The next round: first leaves that have not met, then all others in turn, as long as two of them have an end left.
+    /// The next round: first leaves that have not met, then all others in turn, as long as two of them have a free end.
     fn round(&mut self, meetings: &mut [Meeting], number: usize) -> Vec<(u32, u32)> {
         self.taken.fill(false);
         self.free = self.ends.iter().map(Vec::len).collect();
@@ -200,8 +200,8 @@ impl<'p> Table<'p> {
         }
     }
 
-    /// Two free ends of different hosts that have not met more often than all others, those with the fewest partners. Of ends with as many
-    /// partners one goes round the other leaf from round to round, so that all of them find one in every round.
+    /// Two free ends of different hosts that have not met more often than all others, those with the fewest partners. Ties rotate over the
+    /// other leaf from round to round, so that all ends find a partner in every round.
     fn pair(&self, (a, b): (usize, usize), number: usize) -> Option<(u32, u32)> {
         if self.free[a] == 0 || self.free[b] == 0 {
             return None;

@@ -1,5 +1,5 @@
-//! A plan and the number of rails of every host, turned into rounds in which no NIC is used twice, unless a pattern is
-//! about NICs that are shared. Pure and seeded.
+//! Turns a plan and the number of rails of every host into rounds in which no NIC is used twice, unless the pattern shares NICs on purpose.
+//! Pure and seeded.
 //!
 //! ```text
 //! Test ─ pattern ─▶ rounds of host pairs ─ rails ─▶ rounds of flows ─ cases ─▶ numbered cases, one at a time
@@ -15,12 +15,10 @@
 //! | [`cover`] | rounds that load every link between switches, port by port |
 //! | [`leaves`] | rounds of pairs below one leaf switch, and below different ones |
 //! | `at_once` | rounds whose flows share NICs on purpose |
-//! | `on_fabric` | pairs that are chosen by where their ends are in the fabric |
-//! | [`leaves`] | rounds of ports below one leaf switch, and below different ones |
-//! | [`cover`] | rounds that load the links between switches |
+//! | `on_fabric` | pairs chosen by the places of their ends in the fabric |
 //! | `node` | flows within hosts |
 //! | `group` | groups of hosts and their ranks, for collectives |
-//! | `rails` | how many rails a host has, and which rails of a pair talk |
+//! | `rails` | the rails of hosts, and which rails of a pair communicate |
 //! | `turns` | the order in which a repeat measures the values of a test |
 //! | `cases` | the numbering of cases |
 //! | `effort` | the time and the bytes a test costs |
@@ -62,19 +60,19 @@ use crate::plan::{
 
 /// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
 ///
-/// A host that may turn out to be unusable is scheduled like any other: what cannot be measured on it becomes a
-/// failed case that names it. The same holds for a rail that the plan asks for by number and a host does not have.
+/// Unusable hosts, and rails that a host does not have, are scheduled like any other: their measurements become failed cases that name the
+/// host.
 ///
 /// # Errors
-/// When a test names a host or group that the plan does not have, pairs a host with itself, leaves nobody to pair, makes
-/// more measurements than a run may have, or is a collective. A checked plan has none of the first three.
+/// A test names an unknown host or group, pairs a host with itself, leaves no pairs, makes more measurements than a run may have, or is a
+/// collective. A checked plan has none of the first three.
 pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, ScheduleError> {
     let names: Vec<Arc<str>> = plan.hosts.iter().map(|host| Arc::from(host.name.as_str())).collect();
     let directory = pattern::Directory::new(plan);
     let mut schedule = Schedule::default();
     let mut amount = 0_u128;
     for (index, test) in plan.tests.iter().enumerate() {
-        // Nothing is made of a test before it is known to be bounded: first by the plan alone, then with the rails of its hosts.
+        // The size of a test is bounded before anything is made: first by the plan alone, then with the rails of its hosts.
         let bounded = |amount: u128| {
             let widest =
                 inventory.widest(test).filter(|(_, rails)| *rails > 1 && !matches!(test.rails, Rails::Only(_)));
@@ -119,7 +117,7 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
             let members: Vec<Arc<str>> =
                 directory.members(test).into_iter().filter_map(|host| names.get(host as usize).cloned()).collect();
             let seed = pattern::Draw::of(plan).seed(1);
-            // What the hosts are is known when they are up, and the other tests are measured all the same.
+            // What the hosts are is known only when they are up, and the other tests are measured regardless.
             let rounds = match on_fabric::rounds(test, pattern, inventory, &members, seed, &mut notes) {
                 Err(ScheduleError::NoPairs { test, why }) => {
                     notes.push(format!("test `{test}` has no pairs, and nothing of it is measured: {why}"));

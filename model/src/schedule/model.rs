@@ -1,5 +1,3 @@
-//! What a schedule is made of.
-
 use std::sync::Arc;
 
 use railgauge_wire::{
@@ -12,18 +10,17 @@ use thin_vec::ThinVec;
 
 use crate::plan::model::Test;
 
-/// One end of a case: a host and which of its rails.
+/// One end of a case: a host and one of its rails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {
-    /// Host name in the plan. Shared, because a host stands in thousands of cases.
+    /// Shared: a host is in thousands of cases.
     #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
     pub host: Arc<str>,
-    /// Rail, counted from 0.
+    /// From 0.
     pub rail: u32,
 }
 
 impl Port {
-    /// The port of rail `rail` of `host`.
     pub fn new(host: impl Into<Arc<str>>, rail: u32) -> Self {
         Self { host: host.into(), rail }
     }
@@ -40,10 +37,10 @@ fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::
 /// Ends that share a link through all their cases: queue pairs, or a group's communicator, stay up between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Flow {
-    /// Where the bytes of a write come from; the initiator.
+    /// The source of a write; the initiator.
     pub from: Port,
     pub to: Port,
-    /// All ranks of a collective, by rank: `from` is the first and `to` the last of them. Empty for a pair.
+    /// All ranks of a collective, by rank: `from` is the first and `to` the last. Empty for a pair.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub members: ThinVec<Port>,
 }
@@ -53,8 +50,8 @@ impl Flow {
         Self { from, to, members: ThinVec::new() }
     }
 
-    /// A group: ranks of one host stand together, hosts in the given order, and a port's rail is the rank's number on its
-    /// host. `None` for one rank alone, which is no group: nothing would be exchanged.
+    /// A group: ranks of one host are adjacent, hosts in the given order, and a port's rail is the rank's number on its host. `None` for a
+    /// single rank, which would exchange nothing.
     pub fn group(hosts: &[Arc<str>], ranks_per_host: u32) -> Option<Self> {
         let ports = |host: &Arc<str>| {
             let host = Arc::clone(host);
@@ -70,7 +67,7 @@ impl Flow {
         u32::try_from(self.members.len().max(2)).unwrap_or(u32::MAX)
     }
 
-    /// Every host that takes part, once, in the order of the ranks.
+    /// Unique, in the order of the ranks.
     pub fn hosts(&self) -> Vec<&Arc<str>> {
         let mut hosts: Vec<&Arc<str>> = Vec::new();
         for port in [&self.from].into_iter().chain(&self.members).chain([&self.to]) {
@@ -81,7 +78,7 @@ impl Flow {
         hosts
     }
 
-    /// Whether two hosts take part, neither more nor less.
+    /// Whether exactly two hosts take part.
     pub fn is_of_two_hosts(&self) -> bool {
         match self.members.is_empty() {
             true => self.from.host != self.to.host,
@@ -106,24 +103,24 @@ impl Flow {
     }
 }
 
-/// What is measured once on a flow: the cells of a test's matrix that are not the pair.
+/// A point of a test's matrix: what is measured once on a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     pub op: Op,
-    /// What is measured: bandwidth, latency or a training step.
+    /// Bandwidth, latency or a training step.
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
     pub memory: Memory,
     pub size: Bytes,
     pub qps: u32,
-    /// Number of the only queue pair or stream of these that is used; all of them if `None`.
+    /// Index of the only queue pair or stream in use; all of them if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
-    /// Connections of each direction that run beside it between its two hosts, zero where a command does; `None` where it runs without.
+    /// Simultaneous connections per direction between its two hosts, zero for a command; `None` without other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<u32>,
-    /// Value of the test's `configure` that the cluster has meanwhile; `None` where the test has no values.
+    /// Value of the test's `configure` in effect; `None` where the test has no values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Box<str>>,
     /// How a collective works on its data; `None` for pairs.
@@ -132,46 +129,46 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Whether the cluster is as the first value of the test makes it, or the test has no values: only such cells say something of links
-    /// and hosts by themselves.
+    /// Whether the cluster is as the first value of the test makes it, or the test has no values: only such cells judge links and hosts by
+    /// themselves.
     pub fn is_reference(&self, test: &Test) -> bool {
         self.applied.as_deref() == test.values().first().map(String::as_str)
     }
 }
 
-/// Flows that run at the same time: no two share a [`Port`], unless the pattern of the test says so.
+/// Simultaneous flows: no two share a [`Port`], unless the pattern of the test says so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     pub test: usize,
-    /// Number of the round in its test, counted from 0.
+    /// Number in its test, from 0.
     pub number: u32,
     pub flows: Vec<Flow>,
 }
 
-/// Something a reader of the results should know about a test's schedule.
+/// A remark on a test's schedule for readers of the results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub test: usize,
     pub text: String,
 }
 
-/// Everything a run will do, in order. Every flow of a round runs every cell of its test, in the cells' order, and
-/// the whole list of a test's rounds is run `repeats` times.
+/// Everything a run will do, in order. Every flow of a round runs every cell of its test, in order, and the whole list of a test's rounds
+/// is run `repeats` times.
 ///
-/// Cases are not stored: [`Schedule::cases`] counts them out.
+/// Cases are not stored: [`Schedule::cases`] counts them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Cells of each test, by the test's position in the plan.
+    /// By the test's index in the plan.
     pub cells: Vec<Vec<Cell>>,
-    /// All rounds, tests in the plan's order.
+    /// Tests in the plan's order.
     pub rounds: Vec<Round>,
     #[serde(default)]
     pub notes: Vec<Note>,
 }
 
-/// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up
-/// while the sizes pass. Atomics have one size. What runs beside other traffic follows right behind the same cell alone. All of these
-/// for the first value of the test's `configure`, then for the next.
+/// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up between sizes.
+/// Atomics have one size. A cell with other traffic directly follows the same cell alone. All of these for the first value of the test's
+/// `configure`, then for the next.
 pub(super) fn cells(test: &Test) -> Vec<Cell> {
     let of_one_value = at_one_value(test);
     if test.values().is_empty() {

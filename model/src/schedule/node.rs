@@ -10,10 +10,10 @@ use crate::plan::{
     model::{Rails, Test},
 };
 
-/// More parts than any host has: how many there are another process may have told.
+/// More parts than any host has; the number may come from another process.
 const MOST: u32 = 256;
 
-/// How many flows [`rounds`] makes of a host with so many parts.
+/// How many flows [`rounds`] makes of a host with this many parts.
 pub(super) fn flows(test: &Test, parts: u32) -> u128 {
     let parts = match &test.rails {
         Rails::Only(only) => only.iter().collect::<BTreeSet<_>>().len() as u128,
@@ -22,9 +22,9 @@ pub(super) fn flows(test: &Test, parts: u32) -> u128 {
     limits::within(test.op, parts)
 }
 
-/// Rounds of flows within hosts; `parts` says how many parts a host has. Every part is in one round with all others of its host
-/// (`rails = "aligned"`, or a list), or in one without any of them (`"each"`). Two parts of a host meet in every order. Hosts run at the
-/// same time, unless all are one machine.
+/// Rounds of flows within hosts; `parts` returns how many parts a host has. Every part is in one round with all others of its host (`rails
+/// = "aligned"`, or a list), or in one without any of them (`"each"`). Two parts of a host meet in every order. Hosts run at the same time,
+/// unless all are one machine.
 pub(super) fn rounds(
     test: &Test,
     hosts: &[Arc<str>],
@@ -39,7 +39,7 @@ pub(super) fn rounds(
         let flow =
             |(from, to): (u32, u32)| Flow::pair(Port::new(Arc::clone(host), from), Port::new(Arc::clone(host), to));
         let at_once: Vec<Vec<(u32, u32)>> = match test.op {
-            // One part alone has no other: the case says so where it is tried.
+            // A single part has no other: the case reports it when tried.
             Op::GpuToGpu => (1..parts.len().max(2)).map(|shift| shifted(&parts, shift)).collect(),
             _ => vec![parts.iter().map(|&part| (part, part)).collect()],
         };
@@ -57,7 +57,7 @@ pub(super) fn rounds(
     (0..most).map(|round| each.iter().filter_map(|host| host.get(round)).flatten().cloned().collect()).collect()
 }
 
-/// Every part to the one that stands so many places behind it.
+/// Every part to the one this many places later.
 fn shifted(parts: &[u32], shift: usize) -> Vec<(u32, u32)> {
     let behind = parts.iter().cycle().skip(shift);
     parts.iter().copied().zip(behind.copied()).collect()

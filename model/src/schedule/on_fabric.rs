@@ -1,4 +1,4 @@
-//! Pairs of NIC ports that are chosen by where they are in the fabric.
+//! Pairs of NIC ports chosen by their places in the fabric.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
 };
 
 const NAMED: usize = 5;
-/// Probability with which flows are said to take all of several equal paths.
+/// Wanted probability that flows take all of several equal paths.
 const SURE: f64 = 0.9;
 
-/// Ends of a test: the port, the number of its host among the test's hosts, and its place in the fabric.
+/// The port, the index of its host among the test's hosts, and its place in the fabric.
 type End = (Port, u32, Option<u32>);
 
 /// The rounds of a test with such a pattern. In a round no NIC port is used twice.
@@ -109,8 +109,7 @@ fn covered(
     Ok(found.rounds)
 }
 
-/// Directions of links that flows pass and that count as loaded for no demand, whatever they carry: `links_covered` is known not to be
-/// met before anything runs.
+/// Directions of links that flows pass but that count as loaded for no demand: it is known beforehand that `links_covered` cannot be met.
 fn uncounted(fabric: &Fabric, switches: &Switches) -> Vec<String> {
     let links = || switches.hops.iter().map(|hop| fabric.hop(*hop).0);
     let places = links().filter(|link| link.is_place()).count();
@@ -151,7 +150,7 @@ fn uncovered(percent: f64, switches: &Switches, found: &Cover) -> String {
     }
 }
 
-/// The rails of the test's hosts, as far as it asks for them.
+/// The rails of the test's hosts that it uses.
 fn ends(test: &Test, inventory: &Inventory, hosts: &[Arc<str>]) -> Vec<End> {
     let of_host = |(number, host): (u32, &Arc<str>)| {
         let places = inventory.places(host, test.transport);
@@ -177,7 +176,7 @@ fn paired(found: Paired, ends: &[End], note: &mut impl FnMut(String)) -> Vec<Vec
     found.rounds
 }
 
-/// Whether two leaves have a way to each other, asked for any NIC port of each.
+/// Whether two leaves have a way to each other, from any NIC port of each.
 fn connected<'f>(fabric: &'f Fabric, ends: &[End], places: &[Place]) -> impl Fn(u32, u32) -> bool + 'f {
     let mut one: HashMap<u32, u32> = HashMap::new();
     for ((.., place), at) in ends.iter().zip(places) {

@@ -1,4 +1,4 @@
-//! Who talks to whom, as rounds of host pairs. A host is its position in the plan.
+//! Patterns as rounds of host pairs. A host is its index in the plan.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,9 +21,8 @@ impl Draw {
         Self { seed: plan.seed, turn: plan.rotate }
     }
 
-    /// `wanted` different rounds of `count`. With a turn the seed puts all rounds into an order, and each turn takes the
-    /// next ones of it: neighbouring turns have no round in common where there are twice as many, and all rounds have had
-    /// their turn after as few turns as possible.
+    /// `wanted` different rounds of `count`. With a turn, the seed orders all rounds, and each turn takes the next ones: neighbouring turns
+    /// share no round where there are twice as many, and all rounds are used after as few turns as possible.
     fn rounds(self, count: usize, wanted: usize) -> Vec<usize> {
         let Some(turn) = self.turn else { return draw::distinct(count, wanted, self.seed) };
         let order = draw::distinct(count, count, self.seed);
@@ -32,7 +31,7 @@ impl Draw {
         order.iter().cycle().skip(start).take(wanted).copied().collect()
     }
 
-    /// The seed of this many draws, none of which another turn makes.
+    /// The seed of this many draws, different for every turn.
     pub(super) fn seed(self, draws: u32) -> u64 {
         self.seed.wrapping_add(self.turn.unwrap_or_default().wrapping_mul(u64::from(draws)))
     }
@@ -44,20 +43,18 @@ pub(super) struct Directory<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// The directory of `plan`.
     pub(super) fn new(plan: &'a Plan) -> Self {
         Self { plan, hosts: (0..).zip(&plan.hosts).map(|(index, host)| (host.name.as_str(), index)).collect() }
     }
 
-    /// The hosts that take part in `test`, in its order, each once. Names that the plan does not have are left out here and
-    /// reported by [`rounds`].
+    /// The hosts that take part in `test`, in its order, unique. [`rounds`] reports unknown names.
     pub(super) fn members(&self, test: &Test) -> Vec<u32> {
         let mut seen = HashSet::new();
         let hosts = test.hosts.iter().filter_map(|name| self.hosts.get(name.as_str()).copied());
         hosts.filter(|host| seen.insert(*host)).collect()
     }
 
-    /// The named groups of the plan, each with those of its hosts that are among `members`.
+    /// The named groups of the plan, limited to `members`.
     pub(super) fn groups(&self, members: &[u32]) -> Vec<Vec<u32>> {
         let of = |names: &Vec<String>| {
             let hosts = names.iter().filter_map(|name| self.hosts.get(name.as_str()).copied());
@@ -77,8 +74,8 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// The rounds of `test`, every wanted pair in exactly one of them. In a round no host is used twice, unless the pattern
-/// is one of those that run at once.
+/// The rounds of `test`, every wanted pair in exactly one of them. In a round no host is used twice, unless the pattern is one of
+/// simultaneous flows.
 pub(super) fn rounds(
     test: &Test,
     directory: &Directory<'_>,
@@ -161,9 +158,9 @@ pub(super) fn rounds(
             }
             colour::first_fit(wanted.into_iter(), all)
         }
-        // Chosen port by port, not host by host: see `on_fabric`.
+        // Chosen by port, not by host: see `on_fabric`.
         Pattern::Fabric(_) => Vec::new(),
-        // Chosen part by part of a host: see `node`.
+        // Chosen by part of a host: see `node`.
         Pattern::Within => Vec::new(),
         Pattern::AtOnce(AtOnce::Incast(one)) => at_once::incast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::Outcast(one)) => at_once::outcast(&hosts, named(one)?),
@@ -208,8 +205,7 @@ pub(super) fn rounds(
     if rounds.iter().all(Vec::is_empty) { none("its pattern is empty".to_owned()) } else { Ok(rounds) }
 }
 
-/// The chosen rounds of the tournament of `hosts`. In every other round of this list the ends change roles, so that
-/// no host is always the initiator.
+/// The chosen rounds of the tournament of `hosts`. Roles alternate between rounds, so that no host is always the initiator.
 fn tournament(hosts: &[u32], chosen: impl Iterator<Item = usize>) -> Vec<Vec<Pair>> {
     let turn = |position: usize, (a, b): Pair| if position.is_multiple_of(2) { (a, b) } else { (b, a) };
     chosen
@@ -221,11 +217,10 @@ fn tournament(hosts: &[u32], chosen: impl Iterator<Item = usize>) -> Vec<Vec<Pai
         .collect()
 }
 
-/// Every host of `left` with every host of `right`, in the order of a round robin: host i of the left meets host
-/// i + k of the right in round k. A pair that two overlapping groups have in both directions is kept once.
+/// Every host of `left` with every host of `right`, in the order of a round robin: host i of the left meets host i + k of the right in
+/// round k. A pair that two overlapping groups have in both directions is kept once.
 ///
-/// For groups without a common host first fit puts this order into exactly these rounds: the smaller group is busy in
-/// every one of them, so nothing finds a place earlier.
+/// For disjoint groups first fit produces exactly these rounds: the smaller group is busy in every one of them, so nothing fits earlier.
 fn between(left: &[u32], right: &[u32]) -> Vec<Pair> {
     let rounds = left.len().max(right.len());
     let shared = right.iter().any(|host| left.contains(host));

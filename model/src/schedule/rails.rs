@@ -1,4 +1,4 @@
-//! How many rails a host has, and which rails of a pair talk.
+//! The rails of hosts, and which rails of a pair communicate.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -19,28 +19,28 @@ use crate::{
     topology::{Fabric, attach::nic_of},
 };
 
-/// How many rails every host has on every fabric, as far as it is known.
+/// Known numbers of rails of every host on every fabric.
 ///
-/// A host of unknown count is taken to have as many rails as its peer in each pair, and one if neither is known: a
-/// host that is down does not hide the cases that should have been measured on it.
+/// A host of unknown number is assumed to have as many rails as its peer in each pair, and one if neither is known: the cases of a host
+/// that is down must not disappear.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inventory {
     known: HashMap<Transport, HashMap<String, u32>>,
-    /// The host whose own word gave the others that list nothing their number of rails.
+    /// The host whose devices determined the number of rails of hosts that list none.
     told: HashMap<Transport, String>,
     /// Distances of the GPUs from the RDMA device of each rail.
     distances: HashMap<String, Vec<BTreeSet<Distance>>>,
-    /// What the plan's sources make of the switches.
+    /// Joined from the plan's sources.
     fabric: Option<Arc<Fabric>>,
     places: HashMap<Transport, HashMap<String, Vec<Option<u32>>>>,
 }
 
 impl Inventory {
-    /// What the plan itself says: a host that lists its devices (or its TCP addresses) has that many rails.
+    /// From the plan alone: a host that lists its devices (or its TCP addresses) has that many rails.
     pub fn of_plan(plan: &Plan) -> Self {
         let mut inventory = Self::default();
         for Host { name, devices, tcp, .. } in &plan.hosts {
-            // What loops through a NIC passes the same ports as what goes over the network.
+            // Loopback through a NIC uses the same ports as network traffic.
             for (transport, list) in [(Transport::Verbs, devices), (Transport::Nic, devices), (Transport::Tcp, tcp)] {
                 if let Ok(count @ 1..) = u32::try_from(list.len()) {
                     inventory.set(name, transport, count);
@@ -51,9 +51,9 @@ impl Inventory {
         inventory
     }
 
-    /// What a run knows: a host that lists its devices has those and no others; every other host should have as many
-    /// as the best of them offers, whatever it offers itself, so that a missing NIC is a failed case and not a gap.
-    /// `found` is the number of usable devices of a host, `None` if it did not answer.
+    /// From the facts of a run: a host that lists its devices has exactly those; every other host should have as many as the best of them
+    /// offers, so that a missing NIC is a failed case and not a gap. `found` is the number of usable devices of a host, `None` if it did
+    /// not answer.
     pub fn of_run(plan: &Plan, found: impl Fn(&Host, Transport) -> Option<u32>) -> Self {
         let mut inventory = Self::of_plan(plan);
         for &transport in Transport::ALL {
@@ -69,19 +69,18 @@ impl Inventory {
         inventory
     }
 
-    /// Says that `host` has `rails` rails on `fabric`. None at all still counts as one: the case on that rail then
-    /// fails by name instead of vanishing.
+    /// Sets the number of rails of `host`. 0 counts as one: the case on that rail then fails by name instead of vanishing.
     pub fn set(&mut self, host: &str, transport: Transport, rails: u32) {
         self.known.entry(transport).or_default().insert(host.to_owned(), rails.max(1));
     }
 
-    /// The rails of `host` on `fabric`, if known.
+    /// The rails of `host`, if known.
     pub fn get(&self, host: &str, transport: Transport) -> Option<u32> {
         self.known.get(&transport)?.get(host).copied()
     }
 
-    /// Joins the plan's topology, and places rails as far as names alone tell: the devices that the plan lists, else all NIC ports
-    /// that the sources know of a host, in their order.
+    /// Joins the plan's topology, and places rails as far as names alone allow: the devices that the plan lists, else all NIC ports of a
+    /// host in the order of the sources.
     fn join(&mut self, plan: &Plan) {
         let Some(topology) = &plan.topology else { return };
         let fabric = Arc::new(Fabric::join(&topology.told));
@@ -98,12 +97,12 @@ impl Inventory {
         self.fabric = Some(fabric);
     }
 
-    /// What the plan's sources make of the switches.
+    /// Joined from the plan's sources.
     pub const fn fabric(&self) -> Option<&Arc<Fabric>> {
         self.fabric.as_ref()
     }
 
-    /// Says which NIC ports of the fabric the rails of `host` are, as far as they are known.
+    /// Sets which NIC ports of the fabric the rails of `host` are, as far as known.
     pub fn place(&mut self, host: &str, transport: Transport, places: Vec<Option<u32>>) {
         self.places.entry(transport).or_default().insert(host.to_owned(), places);
     }
@@ -113,18 +112,18 @@ impl Inventory {
         self.places.get(&transport).and_then(|hosts| hosts.get(host)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Says how far the GPUs of `host` are from the RDMA device of each of its rails.
+    /// Sets how far the GPUs of `host` are from the RDMA device of each of its rails.
     pub fn set_distances(&mut self, host: &str, rails: Vec<BTreeSet<Distance>>) {
         self.distances.insert(host.to_owned(), rails);
     }
 
-    /// Whether a port has a GPU at this distance, as far as it is known: a host of which nothing is known is not left out.
+    /// Whether a port has a GPU at this distance; true for a host whose distances are unknown.
     fn has_gpu(&self, port: &Port, distance: Distance) -> bool {
         let of_host = self.distances.get(&*port.host);
         of_host.is_none_or(|rails| rails.get(port.rail as usize).is_none_or(|known| known.contains(&distance)))
     }
 
-    /// Leaves out the flows of which an end has no GPU at this distance, and rounds without flows.
+    /// Drops flows with an end without a GPU at this distance, and empty rounds.
     pub(super) fn at_distance(&self, rounds: Vec<Vec<Flow>>, distance: Option<Distance>) -> Vec<Vec<Flow>> {
         let Some(distance) = distance else { return rounds };
         let fits = |flow: &Flow| self.has_gpu(&flow.from, distance) && self.has_gpu(&flow.to, distance);
@@ -132,7 +131,7 @@ impl Inventory {
         rounds.filter(|round| !round.is_empty()).collect()
     }
 
-    /// The host of a test with the most rails and how many it has: by its own word, where others go by it.
+    /// The host of a test with the most rails and their number.
     pub(super) fn widest<'a>(&'a self, test: &'a Test) -> Option<(&'a str, u32)> {
         let hosts = test.hosts.iter().filter_map(|host| Some((&**host, self.get(host, test.transport)?)));
         let widest = hosts.rev().max_by_key(|(_, rails)| *rails)?;
@@ -140,7 +139,6 @@ impl Inventory {
         Some(told.filter(|(_, rails)| *rails == Some(widest.1)).map_or(widest, |(host, _)| (host, widest.1)))
     }
 
-    /// The counts of all hosts of `plan`, by position.
     pub(super) fn counts(&self, plan: &Plan, transport: Transport) -> Vec<Option<u32>> {
         plan.hosts.iter().map(|host| self.get(&host.name, transport)).collect()
     }
@@ -212,15 +210,15 @@ pub(super) fn spread(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>],
     rounds
 }
 
-/// One turn of crossed rails: rail i with rail (i + turn) mod n, n the larger number of rails. Over n turns every
-/// rail meets every rail of the peer once; a pair that has had its turns is idle.
+/// One turn of crossed rails: rail i with rail (i + turn) mod n, n the larger number of rails. Over n turns every rail meets every rail of
+/// the peer once; a pair that has had its turns is idle.
 fn crossed((from, to): (u32, u32), turn: u32) -> impl Iterator<Item = (u32, u32)> {
     let all = from.max(to);
     let rails = if turn < all { 0..from } else { 0..0 };
     rails.map(move |rail| (rail, (rail + turn) % all)).filter(move |&(_, peer)| peer < to)
 }
 
-/// Says which hosts have other numbers of rails than the rest, and what that means for the test.
+/// Notes hosts with other numbers of rails than the rest, and the consequence for the test.
 pub(super) fn note_differences(
     test: &Test,
     directory: &Directory<'_>,

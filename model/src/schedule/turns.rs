@@ -1,10 +1,7 @@
-//! In which order a repeat measures the values of a test.
-
 use super::draw;
 
-/// The places of `count` values in the order in which repeat number `repeat` measures them. Each two repeats have an order that the seed
-/// draws, once forwards and once backwards: what drifts evenly is in no difference of two values, taken over both, and no value always
-/// comes first.
+/// The order in which repeat number `repeat` measures `count` values. Each two repeats share a random order, once forwards and once
+/// backwards: over both, linear drift cancels in differences of two values, and no value is always first.
 pub fn turns(count: usize, repeat: u32, seed: u64) -> Vec<usize> {
     let mut order = draw::distinct(count, count, seed.wrapping_add(u64::from(repeat / 2)));
     if repeat % 2 == 1 {

@@ -1,4 +1,4 @@
-//! Which place in the fabric a host's rail has.
+//! Maps a host's rail to its place in the fabric.
 
 use std::net::Ipv6Addr;
 
@@ -6,11 +6,11 @@ use railgauge_wire::facts::{HostFacts, RdmaPort};
 
 use super::Fabric;
 
-/// The NIC port of the fabric that a device of a host is: `mlx5_3`, `mlx5_3:2`, or for TCP an interface or address. `None` where no
-/// source knows it, or where several could be meant.
+/// The NIC port of the fabric for a device of a host: `mlx5_3`, `mlx5_3:2`, or for TCP an interface or address. `None` where no source
+/// knows it, or where several match.
 ///
-/// It is told by the GUID of its port, by the host's name (as the plan has it, its address, its own) with the RDMA device or its
-/// network interface, or by the host alone.
+/// It is found by the GUID of its port, by the host's name (in the plan, its address, its own) with the RDMA device or its network
+/// interface, or by the host alone.
 pub fn nic_of(fabric: &Fabric, names: &[&str], device: Option<&str>, facts: Option<&HostFacts>) -> Option<u32> {
     let mut names = names.to_vec();
     names.extend(facts.map(|facts| facts.hostname.as_str()).filter(|own| !own.is_empty()));
@@ -36,7 +36,7 @@ pub fn nic_of(fabric: &Fabric, names: &[&str], device: Option<&str>, facts: Opti
     let is_exact =
         |found: &[u32]| found.iter().any(|nic| fabric.nics[*nic as usize].device.is_some()) || !guids.is_empty();
     match interface {
-        // Sources name one device by its RDMA name, by its interface, or do not know devices.
+        // Sources name a device by its RDMA name, by its interface, or not at all.
         Some(interface) if !is_exact(&found) => only(&fabric.nics_of(&names, Some(interface), 1, &[])),
         _ => only(&found),
     }

@@ -1,7 +1,7 @@
-//! What is miscabled, told from where the ports of hosts and switches are plugged in, before any traffic.
+//! Finds miscabling from where the ports of hosts and switches are plugged in, before any traffic.
 //!
-//! Nothing here knows how a cluster should be cabled: a host is compared with its fellows. Where they do not agree, nothing is found,
-//! and [`Cabling::unjudged`] says so.
+//! The right cabling is unknown: a host is compared with its peers. Where they do not agree, nothing is found, and [`Cabling::unjudged`]
+//! says so.
 
 mod boards;
 mod finding;
@@ -16,25 +16,24 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use finding::Finding;
 pub use plugged::plugged;
 
-/// A port of a host's NIC, and what it is plugged into.
+/// A port of a host's NIC and its switch port.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attached {
     pub host: String,
-    /// The port as a plan names it: `mlx5_3`.
+    /// As a plan names it: `mlx5_3`.
     pub device: String,
-    /// The host's rail it belongs to. Ports of one rail may be plugged into several leaves (dual ToR).
+    /// Ports of one rail may be plugged into several leaves (dual ToR).
     pub rail: u32,
-    /// The board it is on: a system image GUID, or the PCI address of the board.
+    /// A system image GUID, or the PCI address of the board.
     pub board: Option<String>,
-    /// The switch's port; `None` for a port of which no source knows a cable.
+    /// The switch's port; `None` if no source knows a cable of the port.
     pub at: Option<At>,
-    /// How the link runs.
     pub run: Run,
-    /// Whether its host says that the link is up; `None` where it does not say.
+    /// Whether its host reports the link as up; `None` where unknown.
     pub is_up: Option<bool>,
 }
 
-/// A switch, and a port of it if that is known.
+/// A switch, and a port of it if known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct At {
     pub key: String,
@@ -51,10 +50,10 @@ impl std::fmt::Display for At {
     }
 }
 
-/// How a link runs, as far as it is known.
+/// How a link runs, as far as known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
-    /// Gbit/s.
+    /// In Gbit/s.
     pub rate_gbps: Option<f64>,
     pub width: Option<u32>,
     /// Speed of a lane: `HDR`.
@@ -64,22 +63,18 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trunk {
     pub ends: [At; 2],
-    /// How the link runs.
     pub run: Run,
 }
 
-/// What was found, and what could not be judged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cabling {
     pub findings: Vec<Finding>,
-    /// What was not judged, and of whom.
     pub unjudged: Vec<Unjudged>,
 }
 
-/// What was not judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unjudged {
-    /// The hosts that it is about, by name; none where it is about links between switches alone.
+    /// By name; empty for links between switches only.
     pub hosts: Vec<String>,
     /// What and why, in words that do not name the hosts.
     pub why: String,
@@ -94,7 +89,7 @@ impl Unjudged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Agree {
     pub agree: usize,
-    /// Hosts or links that were compared, the judged one among them.
+    /// Hosts or links that were compared, including the judged one.
     pub of: usize,
 }
 
@@ -105,14 +100,14 @@ impl std::fmt::Display for Agree {
 }
 
 impl Agree {
-    /// Whether that is enough to call the rest wrong: two others at least, and two thirds, so that one fault among three is found and
-    /// two designs side by side are not called faults.
+    /// Whether that is enough to call the rest wrong: at least two others, and two thirds, so that one fault among three is found and two
+    /// designs in one cluster are not called faults.
     fn is_rule(self) -> bool {
         self.agree >= 2 && 3 * self.agree >= 2 * self.of
     }
 }
 
-/// Judges the cables. Ports that no source knows belong into `ports` too.
+/// Judges the cables. `ports` must include those unknown to all sources.
 pub fn judge(ports: &[Attached], trunks: &[Trunk]) -> Cabling {
     let mut cabling = Cabling::default();
     let hosts = rails::hosts(ports);
@@ -124,7 +119,7 @@ pub fn judge(ports: &[Attached], trunks: &[Trunk]) -> Cabling {
     cabling
 }
 
-/// Ports of switches at which two hosts are said to be plugged in: a host was exchanged, or a source is out of date.
+/// Finds switch ports with two hosts: a host was exchanged, or a source is out of date.
 fn claimed(ports: &[Attached], cabling: &mut Cabling) {
     let mut claims: BTreeMap<(&str, &str), Vec<&Attached>> = BTreeMap::new();
     for one in ports {
@@ -141,7 +136,7 @@ fn claimed(ports: &[Attached], cabling: &mut Cabling) {
     }
 }
 
-/// The value that most have, and how many do; the least of several.
+/// The most frequent value and its count; the least of several.
 fn most<T: Ord>(values: impl Iterator<Item = T>) -> Option<(T, Agree)> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for value in values {

@@ -1,4 +1,4 @@
-//! What all sources say, joined: a graph of NIC ports, switches and links.
+//! Joins all sources into a graph of NIC ports, switches and links.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -12,22 +12,22 @@ use super::{
     told::{Nic, Switch, SwitchKey, Told},
 };
 
-/// Hosts, switches and links as far as they are known. Nodes and links are told by their positions.
+/// Known hosts, switches and links. Nodes and links are identified by index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fabric {
     pub switches: Vec<Place>,
-    /// Ports of NICs that a cable was told of.
+    /// Ports of NICs with a known cable.
     pub nics: Vec<Nic>,
     pub links: Vec<Link>,
-    /// Cables that were left out because an earlier source has another one in the same port.
+    /// Cables that were dropped because an earlier source has another one in the same port.
     pub remarks: Vec<String>,
     /// The links at each switch, and the link of each NIC port.
     at_switch: Vec<Vec<u32>>,
     at_nic: Vec<u32>,
     by_host: HashMap<String, Vec<u32>>,
-    /// For each switch how many links every switch is away from it, once that was asked for.
+    /// Lazily computed distances between switches in links.
     distances: Vec<OnceLock<Vec<u8>>>,
-    /// The hop that leaves a switch by a port, for ports that are numbers, as those of forwarding tables are.
+    /// The hop that leaves a switch by a port, for numeric ports as in forwarding tables.
     by_port: HashMap<(u32, u32), Hop>,
     by_guid: HashMap<String, Vec<u32>>,
 }
@@ -35,29 +35,28 @@ pub struct Fabric {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Place {
     pub key: SwitchKey,
-    /// Its name, or the key where nobody told one.
+    /// Its name, or the key if unnamed.
     pub name: String,
     /// 1 for a switch with hosts, 2 for those above; `None` where no host is below.
     pub level: Option<u32>,
     routes: BTreeMap<u32, u32>,
 }
 
-/// A cable, or a place in a tree that may stand for several cables.
+/// A cable, or a place in a tree for possibly several cables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
     pub ends: [End; 2],
-    /// Rate in Gbit/s, if known.
+    /// In Gbit/s.
     pub rate_gbps: Option<f64>,
-    /// Lanes, if known.
     pub width: Option<u32>,
-    /// Speed of a lane, if known: `HDR`.
+    /// Speed of a lane: `HDR`.
     pub speed: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct End {
     pub node: Node,
-    /// Port of a switch; `None` for NICs and where it is not known.
+    /// Port of a switch; `None` for NICs and where unknown.
     pub port: Option<String>,
 }
 
@@ -69,13 +68,13 @@ pub enum Node {
     Nic(u32),
 }
 
-/// A link in one direction: twice its position, and one more from its second end to its first.
+/// A link in one direction: twice its index, plus one from its second end to its first.
 pub type Hop = u32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     Known(Vec<Hop>),
-    /// One of these shortest ones; which is chosen by a hash of addresses and ports, or by tables that nobody read.
+    /// One of these shortest ones, chosen by a hash of addresses and ports, or by unread tables.
     OneOf(Vec<Vec<Hop>>),
     Unknown(String),
 }
@@ -90,15 +89,14 @@ impl Link {
         self.ends.iter().all(|end| matches!(end.node, Node::Switch(_)))
     }
 
-    /// Whether it stands between two switches and no port is known at either: it may stand for several cables.
+    /// Whether it is between two switches with both ports unknown: it may represent several cables.
     pub fn is_place(&self) -> bool {
         self.is_between_switches() && self.ends.iter().all(|end| end.port.is_none())
     }
 }
 
 impl Fabric {
-    /// Joins sources. What two of them say in different detail is taken from the one that knows more: ports rather than
-    /// switches, NICs rather than hosts.
+    /// Joins sources. Where two differ in detail, the more detailed counts: ports rather than switches, NICs rather than hosts.
     pub fn join(told: &[Told]) -> Self {
         let mut fabric = Self::default();
         let keys = fabric.add_switches(told);
@@ -120,7 +118,6 @@ impl Fabric {
         fabric
     }
 
-    /// Whether the forwarding table of a switch is known.
     pub fn has_table(&self, switch: u32) -> bool {
         self.switches.get(switch as usize).is_some_and(|place| !place.routes.is_empty())
     }
@@ -129,8 +126,8 @@ impl Fabric {
         self.switches.iter().any(|place| !place.routes.is_empty())
     }
 
-    /// Two sources mean one switch by the same key, or by the same name where each has one switch of that name: switches that nobody
-    /// named all have the name that they were made with.
+    /// Switches of two sources are the same if they have the same key, or the same name where each source has one switch of that name:
+    /// unnamed switches all have their default name.
     fn add_switches<'t>(&mut self, told: &'t [Told]) -> HashMap<&'t str, u32> {
         let (mut keys, mut names): (HashMap<&str, u32>, HashMap<&str, u32>) = Default::default();
         for told in told {
@@ -237,14 +234,14 @@ impl Fabric {
         })
     }
 
-    /// A hop's link, and the node that it leaves and the one that it enters.
+    /// A hop's link, its start and its end.
     pub fn hop(&self, hop: Hop) -> (&Link, &End, &End) {
         let link = &self.links[(hop / 2) as usize];
         let [first, second] = &link.ends;
         if hop.is_multiple_of(2) { (link, first, second) } else { (link, second, first) }
     }
 
-    /// An end of a link, as a technician finds it: `leaf12 port 7`, `gpu031 mlx5_3`.
+    /// An end of a link for technicians: `leaf12 port 7`, `gpu031 mlx5_3`.
     pub fn end_name(&self, end: &End) -> String {
         let port = end.port.as_ref().map(|port| format!(" port {port}")).unwrap_or_default();
         match end.node {
@@ -261,7 +258,7 @@ impl Fabric {
         }
     }
 
-    /// A hop, as a technician finds it: `leaf12 port 7 to spine1 port 3`, `gpu031 mlx5_3 to leaf12 port 7`.
+    /// A hop for technicians: `leaf12 port 7 to spine1 port 3`, `gpu031 mlx5_3 to leaf12 port 7`.
     pub fn hop_name(&self, hop: Hop) -> String {
         let (_, from, to) = self.hop(hop);
         format!("{} to {}", self.end_name(from), self.end_name(to))
@@ -271,7 +268,7 @@ impl Fabric {
         0..2 * position(self.links.len())
     }
 
-    /// The NIC ports that a source may have meant by this one: by its GUID, else by host and device, else by host.
+    /// The NIC ports that match: by GUID, else by host and device, else by host.
     pub fn nics_of(&self, host: &[&str], device: Option<&str>, port: u32, guids: &[String]) -> Vec<u32> {
         let by_guid: Vec<u32> = guids.iter().filter_map(|guid| self.by_guid.get(guid)).flatten().copied().collect();
         if !by_guid.is_empty() {
@@ -300,7 +297,7 @@ impl Fabric {
         known.into_iter().filter(is_one).collect()
     }
 
-    /// The leaf switches of a host by these names, each once.
+    /// The leaf switches of a host by these names, unique.
     pub fn leaves_of(&self, names: &[&str]) -> Vec<u32> {
         let places = self.of_host(names);
         let leaves: BTreeSet<u32> = places.iter().filter_map(|nic| self.leaf(*nic)).map(|(_, switch)| switch).collect();
@@ -346,7 +343,7 @@ impl Fabric {
         lost(at, "lead in a circle for")
     }
 
-    /// How many links every switch is away from this one; [`FAR`] where no path is known, and behind as many links.
+    /// How many links every switch is away from this one; [`FAR`] where no path is known, and beyond as many links.
     fn distances(&self, from: u32) -> &[u8] {
         self.distances[from as usize].get_or_init(|| {
             let mut away = vec![FAR; self.switches.len()];
@@ -398,7 +395,7 @@ impl Fabric {
     }
 }
 
-/// Positions count at most as many cables as a source may name.
+/// Never overflows: sources are limited to fewer cables.
 fn position(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

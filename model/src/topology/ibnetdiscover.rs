@@ -1,4 +1,4 @@
-//! What `ibnetdiscover` prints: switches, adapters and cables of an InfiniBand subnet; and the routes that `dump_fts` prints of it.
+//! Reads the output of `ibnetdiscover` (switches, adapters and cables of an InfiniBand subnet) and the routes printed by `dump_fts`.
 
 mod routes;
 mod speed;
@@ -31,21 +31,21 @@ enum Kind {
     Router,
 }
 
-/// What a line says of a port: its far end, and how the link runs.
+/// A port's line: its far end, and how the link runs.
 #[derive(Default)]
 struct Said {
     far: End,
-    /// GUIDs and LIDs of the near and of the far port, as far as the line has them.
+    /// GUIDs and LIDs of the near and of the far port, if present.
     guids: [Option<u64>; 2],
     lids: [Option<u32>; 2],
     width: Option<u32>,
     speed: Option<String>,
 }
 
-/// Reads the normal output of ibnetdiscover; with `-g` (chassis) or `-f` (full) too.
+/// Reads the normal output of ibnetdiscover, also with `-g` (chassis) or `-f` (full).
 ///
 /// # Errors
-/// A line is none of its lines, a port stands before any node, or there is no switch.
+/// A line is unknown, a port comes before any node, or there is no switch.
 pub fn read(text: &str) -> Result<Told, Unread> {
     let (mut nodes, mut ports): (BTreeMap<u64, Node>, BTreeMap<End, Said>) = Default::default();
     let mut told = Told { source: "ibnetdiscover".into(), ..Told::default() };
@@ -83,7 +83,6 @@ fn unknown(line: &str) -> String {
     format!("`{}` is no line of ibnetdiscover", printable(&start))
 }
 
-/// How switches of an InfiniBand subnet are told apart.
 fn key(guid: u64) -> String {
     format!("{guid:016x}")
 }
@@ -129,13 +128,13 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
 }
 
-/// The text between the first quotation mark and the last, and what follows: names may have marks of their own.
+/// The text between the first quotation mark and the last, and what follows: names may contain marks.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once('"')?;
     rest.rsplit_once('"')
 }
 
-/// The number behind a word, the last one if there are several.
+/// The number after the last occurrence of a word.
 fn after_word(text: &str, word: &str) -> Option<u32> {
     let mut words = text.split_whitespace();
     let mut found = None;
@@ -147,8 +146,8 @@ fn after_word(text: &str, word: &str) -> Option<u32> {
     found
 }
 
-/// A port's line: `[1][ext 5] "H-…"[1](guid) # "gpu1 mlx5_0" lid 8 4xHDR` of a switch, and
-/// `[1](guid) "S-…"[8] # lid 76 lmc 0 "leaf8" lid 9 4xHDR` of an adapter.
+/// A port's line: `[1][ext 5] "H-…"[1](guid) # "gpu1 mlx5_0" lid 8 4xHDR` of a switch, and `[1](guid) "S-…"[8] # lid 76 lmc 0 "leaf8" lid 9
+/// 4xHDR` of an adapter.
 fn port(line: &str) -> Option<(u32, Said)> {
     let (near, rest) = line.split_once('"')?;
     let (ident, rest) = rest.split_once('"')?;
@@ -213,14 +212,14 @@ fn named(nodes: &BTreeMap<u64, Node>, guid: u64) -> String {
     nodes.get(&guid).map(|node| node.name.clone()).filter(|name| !name.is_empty()).unwrap_or_else(|| key(guid))
 }
 
-/// Routers, and the adapters inside switches that reduce for SHARP: neither is a host's.
+/// Routers, and the adapters inside switches that reduce for SHARP, are not hosts.
 fn is_beside_hosts(nodes: &BTreeMap<u64, Node>, guid: u64) -> bool {
     nodes.get(&guid).is_some_and(|node| {
         node.kind == Kind::Router || node.kind == Kind::Adapter && node.name.contains("Aggregation Node")
     })
 }
 
-/// One end of a cable; `which` of the two a line describes first: 0 the near one.
+/// One end of a cable; `which` is 0 for the end that a line describes first.
 fn plug(nodes: &BTreeMap<u64, Node>, end: End, said: &Said, back: Option<&Said>, which: usize) -> Plug {
     let (guid, port) = end;
     let of = |node: &Node| node.kind == Kind::Switch;
@@ -235,8 +234,8 @@ fn plug(nodes: &BTreeMap<u64, Node>, end: End, said: &Said, back: Option<&Said>,
     Plug { device: Device::Nic(nic), port: None }
 }
 
-/// Host and device in a node description: `gpu031 mlx5_3` (rdma-ndd's `%h %d`), `gpu031 HCA-1`, `gpu031`. A maker's words, such as
-/// `MT4123 ConnectX6 Mellanox Technologies`, name no host.
+/// Host and device in a node description: `gpu031 mlx5_3` (rdma-ndd's `%h %d`), `gpu031 HCA-1`, `gpu031`. Vendor descriptions, such as
+/// `MT4123 ConnectX6 Mellanox Technologies`, contain no host.
 fn names(description: &str) -> (Option<String>, Option<String>) {
     let words: Vec<&str> = description.split_whitespace().collect();
     match words.as_slice() {

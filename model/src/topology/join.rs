@@ -1,4 +1,4 @@
-//! Of what several sources say of one cable, what counts.
+//! Resolves what several sources say of one cable.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,8 +21,8 @@ pub(super) struct Joined {
     pub speed: Option<String>,
 }
 
-/// Every cable once. What several sources say of one is put together. A port has one cable: where an earlier source has another one in
-/// it, the later cable is left out and told in `remarks`. What knows no ports, or hosts only, gives way to what does.
+/// Every cable once, merged from all sources. A port has one cable: where an earlier source has another one in it, the later cable is
+/// dropped with a remark. Cables without ports, or with hosts only, yield to more detailed ones.
 pub(super) fn cables(told: &[Told], keys: &HashMap<&str, u32>, remarks: &mut Vec<String>) -> Vec<Joined> {
     let mut all: Vec<Joined> = Vec::new();
     let mut place: HashMap<Vec<Half>, usize> = HashMap::new();
@@ -101,7 +101,7 @@ fn of_host(cable: &Joined) -> Option<(String, u32)> {
     nic(a).zip(switch(b)).or_else(|| nic(b).zip(switch(a)))
 }
 
-/// Leaves out what somebody knows in more detail, and tells it where that is at another switch.
+/// Drops cables known in more detail, with a remark where that is at another switch.
 fn finest(all: Vec<Joined>, keys: &HashMap<&str, u32>, remarks: &mut Vec<String>) -> Vec<Joined> {
     let between = |cable: &Joined| match &cable.ends {
         [(At::Switch(one), _), (At::Switch(other), _)] => Some((*one.min(other), *one.max(other))),

@@ -1,4 +1,4 @@
-//! What a host hears of the switches next to it: the output of lldpcli, or what its agent read there.
+//! What a host receives from the switches next to it: the output of lldpcli, or what its agent read there.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,10 @@ use super::{
 };
 use crate::border::{self, text::printable};
 
-/// The source that the hosts themselves are.
+/// The name of the hosts as a source.
 pub const HEARD: &str = "lldp (heard by the hosts)";
 
-/// Reads the output of one host: that of `lldpcli -f json show neighbors`, or of `-f json0`.
-///
-/// # Errors
-/// It is not JSON, or not what lldpcli prints.
+/// Reads the output of one host: `lldpcli -f json show neighbors`, or `-f json0`.
 pub fn read(text: &str, host: &str) -> Result<Told, Unread> {
     let value: Value = border::read(text.as_bytes()).map_err(|refusal| not_json(&refusal))?;
     let heard = neighbours::read(&value).map_err(|why| Unread::Whole(why.to_string()))?;
@@ -34,7 +31,7 @@ pub fn read(text: &str, host: &str) -> Result<Told, Unread> {
     Ok(told)
 }
 
-/// What the agents of these hosts read; `None` where no host hears a switch.
+/// What the agents of these hosts read; `None` where no host receives anything from a switch.
 pub fn heard<'f>(facts: impl Iterator<Item = (&'f str, &'f HostFacts)>) -> Option<Told> {
     let mut told = Told { source: HEARD.into(), ..Told::default() };
     let mut remarks = Remarks::default();

@@ -1,14 +1,14 @@
-//! How hosts, switches and cables hang together, as far as anybody told.
+//! How hosts, switches and cables are connected, as far as known.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`told`] | what one source says |
+//! | [`told`] | the content of one source |
 //! | [`unread`] | why a source cannot be used |
 //! | [`slurm`], [`yaml`], [`ibnetdiscover`], [`lldp`], [`topograph`], [`nvlink`] | the sources, from text to [`told::Told`] |
-//! | `join` | of what several say, what counts |
-//! | [`cabling`] | what is miscabled, before any traffic |
+//! | `join` | precedence of sources |
+//! | [`cabling`] | miscabling, found before any traffic |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
-//! | [`attach`] | which place in it a host's rail has |
+//! | [`attach`] | the place of a host's rail |
 
 pub mod attach;
 pub mod cabling;
@@ -31,7 +31,7 @@ pub fn same_host(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other) || short(one) == short(other) && (one.contains('.') != other.contains('.'))
 }
 
-/// A host's name without its domain, in lower case.
+/// Without the domain, in lower case.
 fn short(name: &str) -> String {
     name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }

@@ -1,4 +1,4 @@
-//! NVLink domains as `railgauge discover` writes them: which hosts have GPUs that reach each other by NVLink, by what NVML says on them.
+//! NVLink domains as `railgauge discover` writes them: hosts whose GPUs reach each other by NVLink, according to NVML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::border::{self, text::printable};
 
-/// The file: hosts of each domain by its name, `UUID.CLIQUE`.
+/// Hosts of each domain by its name, `UUID.CLIQUE`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// Hosts by domain. A host with GPUs in several domains is in all of them.
+    /// A host with GPUs in several domains is in all of them.
     pub domains: BTreeMap<String, BTreeSet<String>>,
 }
 

@@ -1,5 +1,5 @@
-//! Slurm's `topology.conf`: a tree of switches with the nodes below them, or blocks of nodes (topology.conf(5)); and what
-//! `scontrol show topology` prints, which has the same names.
+//! Slurm's `topology.conf`: a tree of switches with the nodes below them, or blocks of nodes (topology.conf(5)); and the output of
+//! `scontrol show topology`, which has the same names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::border::{hostlist::expand, text::printable};
 
-/// Reads the file. Blocks are taken for NVLink domains: that is what the block plugin was made for.
+/// Reads the file. Blocks are treated as NVLink domains, the purpose of the block plugin.
 ///
 /// # Errors
-/// A line is no list of `Key=Value`, a list of hosts or switches cannot be read, or the file describes no switch and no block.
+/// A line is not a list of `Key=Value`, a list of hosts or switches cannot be read, or the file has no switch and no block.
 pub fn read(text: &str) -> Result<Told, Unread> {
     collect(lines(text).into_iter().map(|(number, line)| Record::read(number, &line)))
 }
@@ -50,7 +50,7 @@ fn switch(
     let name = printable(name);
     let end = |device| Plug { device, port: None };
     let here = || end(Device::Switch(name.clone()));
-    // scontrol lists all nodes below a switch, at whatever level; those of a higher one are below its lower ones.
+    // scontrol lists all nodes below a switch, at every level; those of a higher one are below its lower ones.
     let is_higher = record.value("Level").is_some_and(|level| level != "0");
     let hosts = if is_higher { Vec::new() } else { record.list("Nodes")? };
     let switches = record.list("Switches")?;
@@ -90,8 +90,8 @@ fn other(told: &mut Told, remarks: &mut Remarks, record: &Record) -> Result<(), 
     Ok(())
 }
 
-/// Reads what slurmctld says of the cluster it runs: the output of `scontrol --oneliner show topology` (Slurm 22.05 to 25.05).
-/// `None` where it says nothing, as without a topology plugin.
+/// Reads what slurmctld reports of its cluster: the output of `scontrol --oneliner show topology` (Slurm 22.05 to 25.05). `None` if it is
+/// empty, as without a topology plugin.
 ///
 /// # Errors
 /// As [`read`].
@@ -102,13 +102,13 @@ pub fn running(text: &str) -> Result<Option<Told>, Unread> {
     read(text).map(|told| Some(Told { source: "scontrol show topology".into(), ..told }))
 }
 
-/// Of a tree, the part above some hosts: they, and the switches between them and the root. `None` where they are below no switch.
+/// The part of a tree above some hosts: they, and the switches between them and the root. `None` where they are below no switch.
 pub fn above(told: &Told, is_wanted: impl Fn(&str) -> bool) -> Option<Told> {
     let is_kept = |device: &Device| match device {
         Device::Nic(nic) => nic.host.as_deref().is_some_and(&is_wanted),
         Device::Switch(_) => false,
     };
-    // What is above each device; `a` is the lower end of every cable that is read here.
+    // What is above each device; `a` is the lower end of every cable read here.
     let mut higher: BTreeMap<&Device, Vec<&Cable>> = BTreeMap::new();
     for cable in &told.cables {
         higher.entry(&cable.a.device).or_default().push(cable);
@@ -131,15 +131,14 @@ pub fn above(told: &Told, is_wanted: impl Fn(&str) -> bool) -> Option<Told> {
     (!part.cables.is_empty()).then_some(part)
 }
 
-/// A cable of which only the ends are known.
+/// A cable with only its ends known.
 fn bare(a: Plug, b: Plug) -> Cable {
     Cable { a, b, rate_gbps: None, width: None, speed: None }
 }
 
 pub(super) struct Record {
-    /// Counted from 1.
+    /// From 1.
     pub line: usize,
-    /// In their order.
     pub pairs: Vec<(String, String)>,
 }
 
@@ -147,7 +146,7 @@ impl Record {
     fn read(line: usize, text: &str) -> Result<Self, Unread> {
         let mut pairs = Vec::new();
         for word in words(text) {
-            // `Include FILE` has no `=`, and is no topology.
+            // `Include FILE` has no `=`, and is not a topology.
             let Some((key, value)) = word.split_once('=') else {
                 if pairs.is_empty() && word.eq_ignore_ascii_case("include") {
                     pairs.push(("Include".into(), String::new()));
@@ -164,7 +163,7 @@ impl Record {
         self.pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
     }
 
-    /// The names a hostlist stands for; an absent key is an empty list.
+    /// The names in a hostlist; a missing key is an empty list.
     fn list(&self, key: &str) -> Result<Vec<String>, Unread> {
         let text = self.value(key).unwrap_or_default();
         if text.is_empty() {
@@ -174,7 +173,7 @@ impl Record {
     }
 }
 
-/// Words between blanks; quotes are left out, and blanks inside them stay.
+/// Words between blanks; quotes are removed, and blanks inside them stay.
 fn words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut inside) = (Vec::new(), String::new(), false);
     for c in text.chars() {
@@ -189,7 +188,7 @@ fn words(text: &str) -> Vec<String> {
     all
 }
 
-/// Lines that say something, with the number of their first one: comments are gone, continued lines are one.
+/// Lines with content and the number of their first line: comments are removed, continued lines are joined.
 fn lines(text: &str) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut continues = false;
@@ -211,7 +210,7 @@ fn lines(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-/// Where a comment begins: a `#` that no backslash precedes.
+/// Start of a comment: a `#` without a backslash before it.
 fn comment(line: &str) -> Option<usize> {
     line.match_indices('#').map(|(at, _)| at).find(|at| !line[..*at].ends_with('\\'))
 }
@@ -241,7 +240,7 @@ mod tests {
         assert_eq!((told.switches.len(), told.cables.len(), told.remarks.len()), (3, 7, 0));
     }
 
-    /// As Slurm 22.05 prints it, of a real one.
+    /// Real output of Slurm 22.05.
     const RUNNING: &str = "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n1,n2\nSwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n3,n4\n\
         SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf1,leaf2\n";
 
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn blocks_of_blocks_are_no_domains() {
-        // As Slurm 25.05 prints the block plugin's.
+        // Output of the block plugin in Slurm 25.05.
         let text = "BlockName=b0 BlockIndex=0 Nodes=n1,n2 BlockSize=2\nBlockName=b1 BlockIndex=1 Nodes=n3,n4 BlockSize=2\n\
             AggregatedBlock=b[0-1] BlockIndex=2 Nodes=n1,n2,n3,n4 BlockSize=4\n";
         let told = running(text).unwrap().unwrap();
@@ -271,7 +270,7 @@ mod tests {
         assert_eq!(pairs(&part), ["leaf2 spine", "n3 leaf2"]);
         assert_eq!(part.switches.keys().collect::<Vec<_>>(), ["leaf2", "spine"]);
         assert_eq!(above(&told, |host| host == "n5"), None);
-        // Switches above each other are no endless way.
+        // A cycle of switches must not loop forever.
         let round = read("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Switches=a\n").unwrap();
         assert_eq!(above(&round, |_| true).unwrap().cables.len(), 3);
     }

@@ -1,23 +1,22 @@
-//! What one source says of the fabric, before it is joined with what others say.
+//! The content of one source, before it is joined with others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// What a switch is told apart by: a GUID (16 lower-case hexadecimal digits), a chassis id, or a name.
+/// Identity of a switch: a GUID (16 lower-case hexadecimal digits), a chassis id, or a name.
 pub type SwitchKey = String;
 
-/// All that one source says.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Told {
-    /// The source in words, as a page names it: `ibnetdiscover (fabric.txt)`.
+    /// The source in words: `ibnetdiscover (fabric.txt)`.
     pub source: String,
     pub switches: BTreeMap<SwitchKey, Switch>,
     pub cables: Vec<Cable>,
-    /// Nodes that are in one NVLink domain: the domain's name, and its hosts.
+    /// Hosts of each NVLink domain by its name.
     pub domains: BTreeMap<String, BTreeSet<String>>,
-    /// What stands in the source and could not be used: line and why.
+    /// Lines that could not be used, and why.
     pub remarks: Vec<String>,
 }
 
@@ -26,21 +25,21 @@ pub struct Told {
 pub struct Switch {
     pub name: String,
     pub lid: Option<u32>,
-    /// Output port by destination LID, from its linear forwarding table; empty where nobody read it. Not kept in the journal, where
-    /// it would be most of it: a run records the routes of its flows.
+    /// Output port by destination LID, from its linear forwarding table; empty where unread. Not kept in the journal, where it would be
+    /// most of it: a run records the routes of its flows.
     #[serde(skip)]
     pub routes: BTreeMap<u32, u32>,
 }
 
-/// What a cable, or a place in a tree, connects.
+/// A cable, or a place in a tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
     pub a: Plug,
     pub b: Plug,
-    /// Rate as it runs, in Gbit/s; `None` where the source does not say.
+    /// Current rate in Gbit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_gbps: Option<f64>,
-    /// Lanes as it runs, such as 4 of `4xHDR`.
+    /// Current lanes, such as 4 of `4xHDR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
     /// Speed of a lane as the source names it: `HDR`.
@@ -51,8 +50,7 @@ pub struct Cable {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Plug {
     pub device: Device,
-    /// Port of a switch: `7`, `Ethernet12`; `None` for NICs, and where the source knows no ports (then the cable may stand for
-    /// several).
+    /// Port of a switch: `7`, `Ethernet12`; `None` for NICs, and where the source knows no ports (then there may be several cables).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
 }
@@ -64,17 +62,16 @@ pub enum Device {
     Nic(Nic),
 }
 
-/// A port of a host's NIC, by whatever the source tells it by.
+/// A port of a host's NIC, as the source identifies it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Nic {
-    /// The host's name as the source has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// RDMA device or network interface: `mlx5_3`, `ens8f0np0`; `None` where the source knows hosts only.
+    /// RDMA device or network interface: `mlx5_3`, `ens8f0np0`; `None` where the source knows only hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Port of the NIC, counted from 1.
+    /// From 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
     /// GUID of the port, 16 lower-case hexadecimal digits.

@@ -1,5 +1,5 @@
-//! What NVIDIA topograph writes with its `graph` engine: for every instance its switches, closest first, and its NVLink domain. (With
-//! its `slurm` engine it writes a topology.conf.)
+//! Output of NVIDIA topograph with its `graph` engine: for every instance its switches, closest first, and its NVLink domain. (With its
+//! `slurm` engine it writes a topology.conf.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use super::{
 };
 use crate::border::{self, text::printable};
 
-/// Labels that name the accelerator domain: of topograph 1.0, and of its releases before.
+/// Labels of the accelerator domain: of topograph 1.0, and of earlier releases.
 const DOMAINS: &[&str] = &["accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator"];
-/// Labels that name the host where `id` is a cloud's name for it.
+/// Labels of the host name where `id` is a cloud's name for it.
 const HOSTNAMES: &[&str] = &["kubernetes.io/hostname", "hostname"];
 const MOST_LAYERS: usize = 16;
 
@@ -34,7 +34,7 @@ struct Instance {
 /// Reads the document.
 ///
 /// # Errors
-/// It is not JSON with a list `instances`, or tells of too much.
+/// It is not JSON with a list `instances`, or is too large.
 pub fn read(text: &str) -> Result<Told, Unread> {
     let document: Document = border::read(text.as_bytes()).map_err(|refusal| match refusal {
         border::Refusal::Shape(error) if error.line() > 0 => Unread::line(error.line(), printable(&error.to_string())),
@@ -70,7 +70,7 @@ pub fn read(text: &str) -> Result<Told, Unread> {
         for layer in layers {
             told.switches.entry(layer.clone()).or_insert_with(|| Switch { name: layer.clone(), ..Switch::default() });
             let above = Device::Switch(layer);
-            // Tiers without a switch of their own carry the name of the one below.
+            // Tiers without a switch of their own have the name of the one below.
             if below != above && known.insert((below.clone(), above.clone())) {
                 let end = |device| Plug { device, port: None };
                 let cable = Cable { a: end(below), b: end(above.clone()), rate_gbps: None, width: None, speed: None };
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// In the shape of topograph's docs/engines/graph.md (1.0).
+    /// In the form of topograph's docs/engines/graph.md (1.0).
     const DOCUMENT: &str = r#"{"instances": [
         {"id": "gpu1", "network_layers": ["leaf-a", "spine"], "labels": {"accelerator.topograph.run/domain": "nvl-1"}},
         {"id": "gpu2", "network_layers": ["leaf-a", "spine"], "labels": {"accelerator.topograph.run/domain": "nvl-1"}},

@@ -1,11 +1,9 @@
-//! Why a source cannot be used.
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// A line that the format does not have.
     #[error("line {line}: {why}")]
     Line {
-        /// Counted from 1.
+        /// From 1.
         line: usize,
         why: String,
     },
@@ -19,13 +17,13 @@ impl Unread {
     }
 }
 
-/// Cables that one source may tell of: three levels of switches with 64 ports join 65,536 hosts by 196,608.
+/// Most cables of one source: three levels of switches with 64 ports join 65,536 hosts by 196,608.
 pub const MOST_CABLES: usize = 1 << 20;
 
-/// Remarks that are kept of one source; the last says how many more there were.
+/// Most remarks on one source; the last gives the number of further ones.
 const MOST_REMARKS: usize = 100;
 
-/// Remarks on one source, not more than anybody reads.
+/// A bounded list of remarks on one source.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     kept: Vec<String>,

@@ -11,13 +11,13 @@ use crate::border::text::printable;
 
 /// Levels of lists and mappings. The format has six.
 const DEEPEST: usize = 16;
-/// Values in the file: so many switches as a source may have cables have three each, and their names.
+/// Values in the file: three for each of as many switches as a source may have cables, and their names.
 const MOST_VALUES: usize = 1 << 22;
 
-/// Reads the topology that counts for the cluster: the one with `cluster_default`, else the first. A remark names the others.
+/// Reads the effective topology of the cluster: the one with `cluster_default`, else the first. A remark names the others.
 ///
 /// # Errors
-/// The text is no YAML, uses aliases, is no list of topologies, or the one that counts has no switch and no block.
+/// The text is not YAML, uses aliases, is not a list of topologies, or the effective one has no switch and no block.
 pub fn read(text: &str) -> Result<Told, Unread> {
     let root = document(text)?;
     let all = root.list("a list of topologies")?;
@@ -59,13 +59,13 @@ pub fn read(text: &str) -> Result<Told, Unread> {
     let mut told = collect(records.into_iter().map(Ok))?;
     let others = named.iter().enumerate().filter(|(at, _)| *at != chosen);
     let others = others.map(|(_, (one, name))| format!("line {}: topology {} is not used", one.line, printable(name)));
-    // As many as there are remarks of one source at most.
+    // The limit of remarks of one source.
     remarks.extend(others.take(100));
     told.remarks.splice(0..0, remarks);
     Ok(told)
 }
 
-/// The entries of a list, each as the record that a line of topology.conf is.
+/// The entries of a list, each as a record of a line of topology.conf.
 fn entries(value: &Node, list: &str, names: &[(&str, &str)], records: &mut Vec<Record>) -> Result<(), Unread> {
     for entry in value.need(list)?.1.list(list)? {
         let mut pairs = Vec::new();
@@ -81,14 +81,14 @@ fn entries(value: &Node, list: &str, names: &[(&str, &str)], records: &mut Vec<R
     Ok(())
 }
 
-/// A value, and the line it begins in.
+/// A value and its first line.
 struct Node {
     line: usize,
     value: Value,
 }
 
 enum Value {
-    /// A scalar, and whether it is one without quotes.
+    /// A scalar, and whether it is unquoted.
     Text(String, bool),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
@@ -216,7 +216,7 @@ mod tests {
         let told = read(&other).unwrap();
         assert_eq!((told.switches.len(), told.domains.len(), told.remarks.len()), (0, 2, 1));
         assert_eq!(told.domains["b2"].iter().collect::<Vec<_>>(), ["n3", "n4"]);
-        // Where none is the default, the first counts.
+        // Without a default the first counts.
         assert_eq!(read(&BOTH.replace("true", "false")).unwrap().switches.len(), 3);
     }
 

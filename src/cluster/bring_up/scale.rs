@@ -1,5 +1,5 @@
-//! A thousand hosts: real conversations with simulated agents in this process. The clock stands still while work is left, so
-//! that times are those of the waits alone, on however busy a machine.
+//! A thousand hosts: real conversations with simulated agents in this process. The clock is paused while work is left, so that times
+//! consist of waits only, however busy the machine is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,11 +17,10 @@ use tokio::{
 use super::*;
 
 const HOSTS: usize = 1024;
-/// Tries at once.
 const IN_FLIGHT: usize = 128;
 const WAY: Duration = Duration::from_millis(500);
 
-/// Answers like an agent; a `deaf` one answers the greeting only.
+/// Answers like an agent; a `deaf` one answers only the greeting.
 async fn simulated(mut pipe: DuplexStream, deaf: bool) -> std::io::Result<()> {
     pipe.write_all(frame::MAGIC).await?;
     loop {
@@ -98,7 +97,7 @@ async fn a_thousand_hosts_come_up_and_meet() {
     for _ in 0..11 {
         assert_eq!(barrier(&agents, Duration::from_secs(10)).await, HOSTS);
     }
-    // So many at once and no more, and the second tries of those that refused among them.
+    // This many at once and no more, including the second tries of those that refused.
     let turns = WAY * HOSTS.div_ceil(IN_FLIGHT) as u32;
     assert!((turns..turns + 2 * pause(1, 1.0) + 2 * WAY).contains(&raised), "{raised:?}");
 }
@@ -111,6 +110,6 @@ async fn silent_hosts_hold_a_round_up_no_longer_than_its_limit() {
     let answered = barrier(&agents, limit).await;
     let took = asked.elapsed();
     assert_eq!(answered, agents.iter().filter(|agent| !agent.host().ends_with('3')).count());
-    // They are waited for together.
+    // All are awaited together.
     assert!((limit..2 * limit).contains(&took), "{took:?}");
 }

@@ -1,5 +1,5 @@
-//! Any command that runs what follows it somewhere: `ip netns exec {host}`, `kubectl exec -i {host} --`,
-//! `docker exec -i {host}`, `srun -u … -w {host}`. No shell takes part: the template's words, then the process's words.
+//! Any command that runs what follows it somewhere: `ip netns exec {host}`, `kubectl exec -i {host} --`, `docker exec -i {host}`, `srun -u
+//! … -w {host}`. No shell takes part: the template's words, then the process's words.
 
 use std::{collections::BTreeMap, future::ready};
 
@@ -36,7 +36,7 @@ impl Connection for Filled {
         Box::pin(ready(child(&words, &BTreeMap::new(), remedy::LAUNCH_COMMAND_PROGRAM)))
     }
 
-    /// A network namespace or a container with mounts does.
+    /// True for a network namespace or a container with mounts.
     fn may_share_files(&self) -> bool {
         true
     }

@@ -1,5 +1,3 @@
-//! Containers that docker runs.
-
 use railgauge_model::plan::model::Launch;
 
 use super::{Launcher, engine::Engine};

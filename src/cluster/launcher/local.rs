@@ -1,4 +1,4 @@
-//! Agents as child processes on this machine: the embedded default. Nothing is deployed.
+//! Agents as child processes on this machine. Nothing is deployed.
 
 use std::{collections::BTreeMap, future::ready};
 

@@ -46,9 +46,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// The bridges that traffic between a NIC and the GPUs nearest to it passes: those that are not above both. Where no GPU shares
-/// a bridge with it, the way leads through both root ports; where the bridges above the GPUs are not known, any of the NIC's may
-/// be on it.
+/// The bridges on the way between a NIC and the GPUs nearest to it: those not above both. Where no GPU shares a bridge with it, the way
+/// leads through both root ports; where the bridges above the GPUs are unknown, any of the NIC's may be on it.
 fn between<'a>(port: &Port<'a>) -> Vec<&'a Bridge> {
     let own = &port.device.function.bridges;
     let shared = |gpu: &Gpu| own.iter().zip(&gpu.function.bridges).take_while(|(a, b)| a.pci == b.pci).count();

@@ -1,5 +1,3 @@
-//! Ports behind a bond.
-
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::Bond, remedy};
 

@@ -1,4 +1,4 @@
-//! Cables in a wrong port, told from the plan's topology before any traffic.
+//! Cables in a wrong port, found from the plan's topology before any traffic.
 
 use std::{
     borrow::Cow,
@@ -32,7 +32,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// What it means that cables were not judged.
+/// The consequence of unjudged cables.
 const UNJUDGED_MEANS: &str = "whether these cables are as they should be is not known";
 /// Most notes on what could not be judged.
 const UNJUDGED: usize = 5;
@@ -58,19 +58,19 @@ fn unknown(plan: &Plan, host: &str, facts: &HostFacts) -> Option<String> {
     (!cabled).then(|| "the topology of the plan has no cable of it".into())
 }
 
-/// Whether the plan says what LLDP tells: that may be of another time, and is then not mixed with what the hosts hear now.
+/// Whether the plan has LLDP sources: they may be outdated, and are then not mixed with what the hosts receive now.
 fn names_lldp(plan: &Plan) -> bool {
     plan.topology.iter().flat_map(|topology| &topology.told).any(|told| told.source.starts_with("lldp ("))
 }
 
-/// Whether a host hears a switch at one of its RDMA ports.
+/// Whether a host receives LLDP of a switch at one of its RDMA ports.
 fn hears(facts: &HostFacts) -> bool {
     let heard = facts.neighbours.iter().flatten().filter(|neighbour| neighbour.is_switch);
     let ports = || facts.rdma.iter().flat_map(|device| &device.ports);
     heard.into_iter().any(|heard| ports().any(|port| port.netdev.as_ref() == Some(&heard.interface)))
 }
 
-/// What the plan tells, and behind it what the hosts hear.
+/// The plan's sources, then the hosts' LLDP.
 fn sources<'p>(scene: &Scene<'p>) -> Cow<'p, [Told]> {
     let planned = scene.plan.topology.as_ref().map_or(&[][..], |topology| &topology.told);
     match lldp::heard(scene.hosts()).filter(|_| !names_lldp(scene.plan)) {
@@ -96,12 +96,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         })
         .collect();
     let has_ports = places.iter().flatten().any(|(at, _)| at.port.is_some());
-    // What hosts hear at other interfaces than these is nobody's claim about them.
+    // LLDP at other interfaces does not concern the plan's ports.
     if scene.plan.topology.is_some() && has_ports && !ports.is_empty() && ports.iter().all(|port| port.at.is_none()) {
         let what = "not judged: the topology has cables, and none at a NIC of these hosts";
         return vec![Found::fabric(Severity::Notice, what, remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS)];
     }
-    // Sources that know hosts only say nothing of single cables.
     if !ports.iter().any(|port| port.at.as_ref().is_some_and(|at| at.port.is_some())) && !names_ports(&sources) {
         return Vec::new();
     }
@@ -111,8 +110,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// A notice at each host that was not judged: who demands that nothing is found is not told that all was looked at. What is between
-/// switches may be of concern to any host.
+/// A notice at each host that was not judged: a plan that requires no findings must see that not everything was checked. Links between
+/// switches may concern any host.
 fn not_judged(scene: &Scene<'_>, unjudged: &[Unjudged]) -> Vec<Found> {
     // One reason at several hosts is one.
     let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -151,12 +150,11 @@ fn attached(scene: &Scene<'_>, (fabric, places): Places<'_>, port: Port<'_>, rai
     // Ports of one board are functions of one PCI device.
     let board = port.device.pci.as_ref().map(|pci| pci.split('.').next().unwrap_or(pci).to_owned());
     let (at, run) = nic.and_then(|nic| places.get(nic as usize)?.clone()).unzip();
-    // A port of Ethernet is active where its carrier is there: then a cable is.
+    // A port of Ethernet is active if it has a carrier, hence a cable.
     let is_up = port.port.state.as_deref().map(|state| state == "ACTIVE");
     Attached { host: port.host.to_owned(), device: port.name(), rail, board, at, run: run.unwrap_or_default(), is_up }
 }
 
-/// A finding at each host that it is about.
 fn told(finding: &Finding) -> Vec<Found> {
     let (meaning, remedy) = match finding {
         Finding::Swapped { .. } | Finding::WrongLeaf { .. } => (RULE.meaning, remedy::CABLES),

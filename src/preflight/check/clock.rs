@@ -14,8 +14,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Off by more than this: logs of hosts cannot be put side by side. A hardware clock is set to whole
-/// seconds, so hosts that were never synchronised differ by one or two without anything being broken.
+/// Beyond this, logs of hosts cannot be compared. A hardware clock is set to whole seconds, so hosts that were never synchronised differ by
+/// one or two without a fault.
 const LIMIT: Nanoseconds = Nanoseconds::from_secs(2);
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
@@ -23,7 +23,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let remedy = remedy::SYNC_CLOCK;
     off.map(|(host, offset)| {
         let what = format!("its clock differs from the controller's by {:+.1} s", offset.seconds());
-        // To the digit that the sentence has, so that equal sentences are one finding.
+        // Rounded as in the sentence, so that equal sentences are one finding.
         let seconds = (offset.seconds() * 10.0).round() / 10.0;
         Found::host(Severity::Warning, host, what, remedy)
             .observed(Observation::seen("clock_offset", seconds).unit("s"))

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Half of the processors are as many as there are cores: fewer are a restriction that somebody wanted, or did not see.
+/// Half of the processors are as many as there are cores: fewer are a deliberate or an overlooked restriction.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let in_slurm = matches!(scene.plan.launch.via, Launcher::Slurm(_));
     let remedy = if in_slurm { remedy::SLURM_PROCESSORS } else { remedy::CPU_MASK };

@@ -1,5 +1,3 @@
-//! Hosts with fewer RDMA ports than the others.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};

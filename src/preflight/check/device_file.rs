@@ -1,4 +1,4 @@
-//! RDMA devices that the agent cannot open: a container has the files that it was given.
+//! RDMA devices that the agent cannot open: a container has only the files that it was given.
 
 use railgauge_wire::{
     facts::DeviceFile,
@@ -32,7 +32,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     refused.collect()
 }
 
-/// Who gives the file to the agent; outside a container it is the machine.
+/// What gives the file to the agent; outside a container it is the machine.
 const fn who_gives(around: Around, machine: Entry) -> Entry {
     match around {
         Around::Pod => remedy::POD_DEVICES,

@@ -30,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         for class in forced.map_or_else(|| classes.clone(), |class| [class].into()) {
             let code = class >> 2;
             let what = match dcb.dscp.get(&code) {
-                // A driver that shows no map at all has one of its own.
+                // A driver that shows no map has one of its own.
                 None if dcb.dscp.is_empty() => continue,
                 Some(priority) if dcb.pfc.contains(priority) => continue,
                 Some(priority) => format!("which has priority {priority}"),

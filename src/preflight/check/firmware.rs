@@ -1,4 +1,4 @@
-//! Firmware that is not that of the others.
+//! Firmware that differs from that of the others.
 
 use railgauge_wire::remedy;
 

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// RoCE needs a GID of the same version at both ends; one that is only link-local does not leave the segment.
+/// RoCE needs a GID of the same version at both ends; a link-local one does not leave the segment.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in scene.ports().filter(Port::is_roce) {

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Hosts are compared device by device: rails may be separate networks.
+/// Hosts are compared by device: rails may be separate networks.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut rails: BTreeMap<String, Vec<Port<'_>>> = BTreeMap::new();
     for port in scene.ports().filter(|port| port.is_roce() && meets_others(port)) {
@@ -41,8 +41,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     continue;
                 }
                 let what = format!("GID {index} is {}, {}", shown(&entry), usual.words(shown));
-                // A pod's table holds the GIDs of its own interfaces, in the order in which they came: indices differ between
-                // pods, and nobody can make them equal.
+                // A pod's table holds the GIDs of its own interfaces in the order of their creation: indices differ between pods, and
+                // cannot be made equal.
                 let (severity, remedy) = match scene.around(port.facts) {
                     Around::Pod | Around::Container if !names_index => (Severity::Notice, remedy::POD_GID_TABLE.into()),
                     Around::Pod | Around::Container => (Severity::Warning, remedy::POD_GID_TABLE.into()),
@@ -57,13 +57,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether there is a GID to meet others by; if not, the check of GIDs says so.
+/// Whether there is a GID to reach others; if not, the check of GIDs reports it.
 fn meets_others(port: &Port<'_>) -> bool {
     let routable = |gid: &Gid| !gid.gid.starts_with("fe80") && gid.kind.as_deref().is_none_or(|kind| kind == "RoCE v2");
     port.port.gids.iter().any(routable)
 }
 
-/// What stands at each index: type and network.
+/// Type and network by index.
 type Table = BTreeMap<u32, String>;
 
 fn table(port: &Port<'_>) -> Table {
@@ -82,7 +82,7 @@ fn table(port: &Port<'_>) -> Table {
     port.port.gids.iter().map(|gid| (gid.index, words(gid))).collect()
 }
 
-/// Whether an address lies in a network such as `10.77.0.0/24`.
+/// Whether an address is in a network such as `10.77.0.0/24`.
 fn holds(network: &str, ip: Ipv4Addr) -> bool {
     let parts = network
         .split_once('/')

@@ -1,5 +1,3 @@
-//! Processors that save power.
-
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;

@@ -1,5 +1,3 @@
-//! GPUs that somebody uses, or that are split.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};

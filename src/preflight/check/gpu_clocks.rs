@@ -21,7 +21,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         .gpus()
         .filter_map(|(host, gpu)| Some((host, gpu, gpu.throttled.as_deref().filter(|reasons| !reasons.is_empty())?)));
     let one = |(host, gpu, reasons): (&str, &Gpu, &[String])| {
-        // A power cap under load is how a GPU works; everything else is heat, power supply or a neighbour.
         let severity =
             if reasons.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
         let what = format!("its clocks are throttled: {}", reasons.join(", "));

@@ -1,5 +1,3 @@
-//! Hosts with fewer GPUs than the others.
-
 use railgauge_wire::{facts::GPUS, remedy};
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};

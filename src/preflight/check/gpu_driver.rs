@@ -1,4 +1,4 @@
-//! GPU drivers that are not those of the others.
+//! GPU drivers that differ from those of the others.
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, unread};
 use railgauge_wire::{
@@ -29,7 +29,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER);
                 found.push(other.observed(Observation::with_usual("gpu_driver", version, &usual)));
             }
-            // Nobody can read the driver of what is not there.
             None if usual.wanted && facts.gpus.is_empty() && !facts.unreadable.contains_key(GPUS) => {
                 let what = format!("no GPU, {}", usual.words(Clone::clone));
                 let none = Found::host(usual.severity(Severity::Warning), host, what, remedy::WANTED_VALUE);

@@ -48,7 +48,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     if scene.has(|test| test.op == Op::Matmul) {
         found.extend(scene.hosts().filter_map(|(host, facts)| {
-            // Beside no CUDA and no HIP nobody looked for them.
+            // Not searched for without CUDA and HIP.
             let (name, install) = match facts.has_amd_gpus() {
                 true => (HIPBLASLT, remedy::INSTALL_HIPBLASLT),
                 false => (CUBLASLT, remedy::INSTALL_CUBLASLT),

@@ -1,4 +1,4 @@
-//! GPU memory that errs.
+//! Errors of GPU memory.
 
 use railgauge_wire::remedy;
 

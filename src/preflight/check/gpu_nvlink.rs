@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Held against the other GPUs: how many links are wired is the board's choice, not the GPU's.
+/// Compared with the other GPUs: the board determines how many links are wired, not the GPU.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let Some(usual) = Usual::of(None, scene.gpus().filter_map(|(_, gpu)| gpu.nvlinks)) else { return Vec::new() };
     let short = scene.gpus().filter_map(|(host, gpu)| {

@@ -1,4 +1,4 @@
-//! GPUs on fewer PCIe lanes than they could have.
+//! GPUs on fewer PCIe lanes than possible.
 
 use railgauge_wire::remedy;
 

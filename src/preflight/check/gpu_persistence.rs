@@ -1,5 +1,3 @@
-//! GPUs whose driver sleeps between jobs.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};

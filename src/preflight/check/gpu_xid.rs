@@ -1,4 +1,4 @@
-//! GPUs that the driver complained about.
+//! GPUs with errors reported by the driver.
 
 use railgauge_wire::{gpu_state::is_of_program, remedy};
 

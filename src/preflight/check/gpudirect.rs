@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 /// First kernel that registers dma-bufs for RDMA.
 const DMABUF: (u32, u32) = (5, 12);
 
-/// Two ways lead there: a dma-buf, which needs the open driver and a kernel that registers it, and nvidia_peermem.
+/// There are two ways: a dma-buf, which needs the open driver and a kernel that registers it, and nvidia_peermem.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     if !scene.may_use_gpudirect() {
         return Vec::new();
@@ -28,7 +28,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let hosts = scene.hosts().filter(|(_, facts)| !facts.gpus.is_empty() && !facts.rdma.is_empty());
     for (host, facts) in hosts {
         if facts.has_amd_gpus() {
-            // What RCCL does is its own: links of this program reach the memory of AMD's GPUs through the host alone.
+            // RCCL has its own ways: links of this program reach the memory of AMD's GPUs only through the host.
             let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
             let by_nic = |over: Transport| {
                 scene.has(|test| test.memory == Memory::Cuda && test.transport == over && !staged(test))

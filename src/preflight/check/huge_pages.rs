@@ -1,4 +1,4 @@
-//! Huge pages that the plan asks for and nobody reserved.
+//! Huge pages that the plan asks for but that are not reserved.
 
 use railgauge_wire::remedy;
 

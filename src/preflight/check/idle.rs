@@ -17,9 +17,9 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Share of a host that something else may take without a word.
+/// Share of a host that other programs may use without a finding.
 const BUSY: f64 = 0.5;
-/// Share of a port's rate that something else may take without a word: file systems and monitoring are below.
+/// Share of a port's rate that other programs may use without a finding: file systems and monitoring are below.
 const CARRIED: f64 = 0.05;
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
@@ -48,7 +48,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether it can be told how busy a link is. Nobody knows the rate of a device that is software.
+/// Whether the load of a link is measurable. The rate of a software device is unknown.
 fn carries_known(port: &Port<'_>) -> bool {
     port.device.software || (traffic(port).is_some() && port.port.rate_gbps.is_some())
 }

@@ -57,7 +57,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let what = format!("{driver} has queue pairs that are joined by rdma_cm only: {}", unjoined.join(", "));
             found.push(say(Severity::Failure, what, remedy::TCP_ON_IWARP));
         }
-        // Without a folder the module may still be built into the kernel: a warning, then.
+        // Without a folder the module may still be built into the kernel, hence a warning.
         if !port.facts.modules.contains_key("rdma_ucm") {
             let meaning = "iWARP connections are made by rdma_cm, which needs this module";
             found.push(

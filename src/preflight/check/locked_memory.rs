@@ -22,10 +22,9 @@ pub(super) const RULE: Rule = Rule {
 
 const QUEUES: Bytes = Bytes::from_mib(1);
 
-/// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice
-/// where the latency of writes is wanted and relaxed ordering is asked for: the byte that is polled needs a key that keeps the
-/// order. A NIC that writes to itself has both ends of its queue pair on one host, and all NICs of a host do so at once unless the plan has
-/// them do it one after the other.
+/// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice for latency of
+/// writes with relaxed ordering: the polled byte needs a key that keeps the order. A NIC that writes to itself has both ends of its queue
+/// pair on one host, and all NICs of a host do so at once unless the plan has them take turns.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let of_test = |test: &Test, facts: &HostFacts| {
         let size = test.sizes.iter().max().copied().unwrap_or_default();
@@ -44,7 +43,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let short = scene.hosts().filter_map(|(host, facts)| {
         let needed = verbs().map(|test| of_test(test, facts)).max()?.saturating_add(QUEUES);
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
-        // In KiB as the sentence has them, so that equal sentences are one finding.
+        // In KiB as in the sentences, so that equal sentences are one finding.
         let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
         let observed = Observation::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
@@ -53,8 +52,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     short.collect()
 }
 
-/// Who sets the limit: a step of Slurm has that of slurmd, or of the shell its job was submitted from, a container that of its
-/// engine or runtime (8 MiB of containerd's unit on many distributions).
+/// What sets the limit: for a step of Slurm slurmd, or the shell its job was submitted from, for a container its engine or runtime (8 MiB
+/// of containerd's unit on many distributions).
 fn who_raises(around: Around, facts: &HostFacts) -> Entry {
     match (around, facts.ipc_lock) {
         (Around::Slurm, _) => remedy::SLURM_LOCKED_MEMORY,

@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// What fast NICs are set to by their makers' tuning guides, in bytes.
+/// From vendors' tuning guides for fast NICs, in bytes.
 const BEST: u32 = 4096;
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {

@@ -1,4 +1,4 @@
-//! The checks, one file each. Which there are is said once, by [`railgauge_model::checks`]: plans name them.
+//! The checks, one file each, as listed in [`railgauge_model::checks`].
 
 pub(super) use iommu::iommu_mode;
 
@@ -17,7 +17,7 @@ use super::{
 
 #[derive(Debug)]
 pub struct Check {
-    /// Name, as plans waive it.
+    /// As plans waive it.
     pub name: &'static str,
     pub rule: Rule,
 }
@@ -25,14 +25,14 @@ pub struct Check {
 /// What a check reads and what its findings mean.
 #[derive(Debug)]
 pub struct Rule {
-    /// The facts it reads, and where they come from.
+    /// The facts it reads, and their source.
     pub reads: &'static str,
     pub meaning: &'static str,
     pub source: &'static str,
     pub spoils: Spoils,
-    /// What a host must have for the check to say anything of it.
+    /// What a host must have for the check to apply.
     pub subject: Subject,
-    /// What it must be able to read of each subject: where one of them is missing, nothing found says nothing.
+    /// What must be readable of each subject: if one is missing, an empty result means nothing.
     pub(super) needs: &'static [Need],
     find: fn(&Scene<'_>) -> Vec<Found>,
 }
@@ -43,11 +43,11 @@ pub enum Spoils {
     Bandwidth,
     Latency,
     GpuMemory,
-    /// None: something to know.
+    /// Information only.
     Nothing,
 }
 
-/// What a check looks at. That it finds nothing means nothing for a host without it.
+/// What a check examines. An empty result means nothing for a host without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The host itself, or whether it has what the plan needs.
@@ -70,7 +70,7 @@ pub(super) enum Need {
     Port(fn(&Port<'_>) -> bool, &'static str),
     /// Of every GPU; this implies that GPUs can be read at all.
     Gpu(fn(&Gpu) -> bool, &'static str),
-    /// That nothing of this name is among the facts' `unreadable`.
+    /// Nothing of this name is among the facts' `unreadable`.
     Readable(&'static str),
     /// Something of the plan about the host: what it lacks.
     Plan(fn(&Plan, &str, &HostFacts) -> Option<String>),
@@ -83,7 +83,7 @@ impl Check {
     }
 }
 
-/// Declares a file of this folder for every check of the list, and the table of them all.
+/// Declares a file of this folder for every check of the list, and the table of all checks.
 macro_rules! declare {
     ($($module:ident = $name:literal,)*) => {
         $(mod $module;)*
@@ -94,13 +94,13 @@ macro_rules! declare {
 
 railgauge_model::checks!(declare);
 
-/// What a plan wants and nobody can read: never a pass.
+/// A wanted value that cannot be read: never a pass.
 fn unread(host: &str, what: &str, wanted: &str) -> Found {
     let what = format!("{what} cannot be read, but the plan requires {wanted}");
     Found::host(Severity::Warning, host, what, remedy::READ_AS_ROOT).meaning(UNKNOWN).unread()
 }
 
-/// The value that all ports of this name have, of two hosts at least: what the cluster is built like, and no fault of one host.
+/// The common value of all ports of this name, of at least two hosts: the design of the cluster, not a fault of one host.
 fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a>, T)>) -> Option<T> {
     let of_name = |other: &Port<'_>| {
         (&other.device.name, other.port.number, other.member) == (&port.device.name, port.port.number, port.member)
@@ -110,7 +110,7 @@ fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a
     (first == second && values.all(|value| value == first)).then_some(first)
 }
 
-/// A remedy about the interface of a port, with these values beside it.
+/// A remedy about the interface of a port, with these additional values.
 fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {
     let interface = port.interface.map(|interface| ("interface", &*interface.name));
     remedy.with(beside.iter().copied().chain(interface))

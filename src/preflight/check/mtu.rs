@@ -1,4 +1,4 @@
-//! Interfaces whose MTU is not that of the others.
+//! Interfaces whose MTU differs from that of the others.
 
 use railgauge_wire::remedy;
 
@@ -14,11 +14,10 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// RoCE takes the largest path MTU that fits the interface: 1500 gives 1024, 9000 gives 4096, and a pair uses the
-/// smaller of both ends.
+/// RoCE uses the largest path MTU that fits the interface: 1500 gives 1024, 9000 gives 4096, and a pair uses the smaller of both ends.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let wanted = scene.wanted().mtu;
-    // The MTU of IPoIB is nothing to verbs.
+    // Verbs do not use the MTU of IPoIB.
     let matters = |port: &Port<'_>| wanted.is_some() || !port.is_infiniband();
     let interfaces = || scene.wires().filter(matters).filter_map(|port| Some((port, port.interface?)));
     let mtus = || interfaces().filter_map(|(port, interface)| Some((port, interface.mtu?)));
@@ -56,8 +55,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// Largest RDMA MTU that an interface carries: what headers take at most is 96 bytes (the kernel's rdma/ib_addr.h,
-/// `iboe_get_mtu`).
+/// Largest RDMA MTU that an interface carries: headers take at most 96 bytes (the kernel's rdma/ib_addr.h, `iboe_get_mtu`).
 fn fits(mtu: u32) -> u32 {
     let room = mtu.saturating_sub(96);
     [4096, 2048, 1024, 512, 256].into_iter().find(|size| *size <= room).unwrap_or(0)

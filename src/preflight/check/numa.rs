@@ -1,4 +1,4 @@
-//! NICs whose place nobody knows.
+//! NICs of unknown place.
 
 use railgauge_wire::remedy;
 

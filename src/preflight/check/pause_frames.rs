@@ -1,4 +1,4 @@
-//! Global pause frames that are not as on the others, or beside PFC.
+//! Global pause frames that differ from the others, or conflict with PFC.
 
 use railgauge_wire::remedy;
 

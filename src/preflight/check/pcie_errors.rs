@@ -1,5 +1,3 @@
-//! PCIe links that make errors.
-
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::PciErrors, remedy};
 
@@ -16,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Corrected errors since boot without a word: links make some while they train.
+/// Corrected errors since boot without a finding: links have some while they train.
 const MANY: u64 = 100;
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {

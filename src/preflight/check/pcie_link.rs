@@ -1,4 +1,4 @@
-//! NICs on a PCIe path below what it could be.
+//! NICs on a PCIe path below its capability.
 
 use railgauge_wire::remedy;
 

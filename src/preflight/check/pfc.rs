@@ -1,4 +1,4 @@
-//! Flow control per priority that is not as on the others.
+//! Flow control per priority that differs from the others.
 
 use railgauge_wire::remedy;
 
@@ -17,7 +17,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Names of the priorities in the command of the remedy.
 const SWITCHES: [&str; 8] = ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"];
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {

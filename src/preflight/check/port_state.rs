@@ -1,5 +1,3 @@
-//! Ports that are not active.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, of_interface};

@@ -1,5 +1,3 @@
-//! Counters that have reached their largest value.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};

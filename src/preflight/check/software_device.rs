@@ -1,4 +1,4 @@
-//! RDMA devices that are programs.
+//! RDMA devices implemented in software.
 
 use railgauge_wire::remedy;
 

@@ -1,5 +1,3 @@
-//! InfiniBand ports without a subnet manager.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};

@@ -1,5 +1,3 @@
-//! Hosts without libibverbs.
-
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::link::Joining;
 use railgauge_wire::remedy;

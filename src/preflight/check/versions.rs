@@ -1,5 +1,3 @@
-//! Kernels and modules that are not those of the others.
-
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, Value};
 use railgauge_wire::{
     facts::{HostFacts, MODULES as LOOKED_AT},

@@ -1,5 +1,3 @@
-//! Virtual machines and containers.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};

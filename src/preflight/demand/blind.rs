@@ -1,4 +1,4 @@
-//! Why a check that found nothing on a host has not seen that all is well there.
+//! Why an empty result of a check does not show that a host is well.
 
 use railgauge_model::plan::Plan;
 use railgauge_wire::facts::{GPUS, HostFacts};
@@ -27,14 +27,14 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Seen<'_>) ->
         Need::Plan(lacks) => lacks(plan, host, facts),
         Need::Clock => (!cluster.clocks.contains_key(host)).then(|| untold("its time")),
     });
-    // A GPU that cannot be read is none in the facts.
+    // The facts omit GPUs that cannot be read.
     let gpus = || {
         matches!(check.rule.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten()
     };
     unread.or_else(gpus).or_else(|| lacks_subject(check.rule.subject, facts, &ports))
 }
 
-/// That GPUs cannot be read where a driver says that there are some.
+/// GPUs that cannot be read where a driver reports some.
 fn hidden_gpus(facts: &HostFacts) -> Option<String> {
     unreadable(facts, GPUS).filter(|_| ["nvidia", "amdgpu"].iter().any(|module| facts.modules.contains_key(*module)))
 }
@@ -43,7 +43,7 @@ fn unreadable(facts: &HostFacts, name: &str) -> Option<String> {
     facts.unreadable.get(name).map(|why| format!("{name}: {why}"))
 }
 
-/// Whether a check of this subject looks at a port.
+/// Whether a check of this subject examines a port.
 fn looks_at(subject: Subject, port: &Port<'_>) -> bool {
     match subject {
         Subject::Host | Subject::Port | Subject::Gpu => true,
@@ -54,7 +54,7 @@ fn looks_at(subject: Subject, port: &Port<'_>) -> bool {
     }
 }
 
-/// What a host has none of, or may have one of without telling.
+/// What a host lacks, or may have without reporting it.
 fn lacks_subject(subject: Subject, facts: &HostFacts, ports: &[Port<'_>]) -> Option<String> {
     let by_layer = matches!(subject, Subject::RocePort | Subject::RoceNic | Subject::InfiniBand);
     if by_layer && ports.iter().any(|port| port.port.link_layer.is_none()) {

@@ -1,7 +1,6 @@
-//! What the plan requires of the hosts' configuration, compared with what every host has: met, not met, or not read.
+//! The plan's required configuration, compared with that of every host: met, not met, or not read.
 //!
-//! Checks find what is odd; a demand is answered for every host and device, also where nothing is odd. Which transport the
-//! plan's tests use does not matter: what is wanted is wanted.
+//! Checks find anomalies; a demand is answered for every host and device, whichever transport the plan's tests use.
 
 mod blind;
 mod values;
@@ -17,12 +16,12 @@ use super::{
     finding::{Found, UNKNOWN},
 };
 
-/// How a host or one of its devices stands to a demand.
+/// Whether a host or one of its devices meets a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Held {
     Met,
-    /// It is not known: the host did not answer, or does not report this value.
+    /// The host did not answer, or does not report this value.
     Unread,
     Unmet,
 }
@@ -31,36 +30,35 @@ pub enum Held {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
     pub host: String,
-    /// The device or interface, as plans name it; `None` for a value of the whole host.
+    /// As plans name it; `None` for a value of the whole host.
     pub device: Option<String>,
-    /// The value that was found, in the plan's unit; why there is none where it could not be read.
+    /// The value in the plan's unit, or why it could not be read.
     pub seen: String,
     pub state: Held,
-    /// Whether it could not be read because the host did not answer at all.
+    /// Whether the host did not answer at all.
     #[serde(default)]
     pub silent: bool,
 }
 
-/// One value that the plan wants, and how every host stands to it.
+/// One value that the plan wants, and the result for every host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// The key of `[preflight]`: `mtu`, `firmware.mlx5_core`, `escalate.idle`.
     pub key: String,
-    /// What is wanted, in the plan's unit.
     pub wanted: String,
-    /// Whether it is a check that the plan escalates, and no value that it wants.
+    /// Whether it is an escalated check rather than a wanted value.
     #[serde(default)]
     pub escalated: bool,
     /// The check that finds departures from it, by which plans waive it.
     pub check: String,
-    /// Whether the plan waives that check: the answer is told and does not count.
+    /// Whether the plan waives that check: the result is shown and does not count.
     pub waived: bool,
-    /// Every host and device it is about, in the plan's order of hosts.
+    /// In the plan's order of hosts.
     pub holdings: Vec<Holding>,
 }
 
 impl Demand {
-    /// The worst of its answers; unread where it is about nothing.
+    /// The worst of its results; unread without any.
     pub fn held(&self) -> Held {
         self.holdings.iter().map(|one| one.state).max().unwrap_or(Held::Unread)
     }
@@ -74,7 +72,7 @@ impl Demand {
         self.holdings.iter().filter(|one| one.state == state).count()
     }
 
-    /// What is not met, or what cannot be read: values with the hosts and devices that have them.
+    /// Values that are not met, or cannot be read, with their hosts and devices.
     pub fn departures(&self, state: Held) -> Departures {
         let mut seen: Vec<Departure> = Vec::new();
         for Holding { host, device, seen: value, .. } in self.holdings.iter().filter(|one| one.state == state) {
@@ -88,24 +86,20 @@ impl Demand {
     }
 }
 
-/// A value that is not as wanted or could not be read, and who has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Departure {
     /// The value, or why there is none, as [`Holding::seen`] has it.
     pub seen: String,
-    /// The device or interface; `None` for a value of whole hosts.
+    /// `None` for a value of whole hosts.
     pub device: Option<String>,
-    /// The hosts, in the plan's order.
     pub hosts: Vec<String>,
 }
 
-/// Values that are not as wanted or could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct Departures(Vec<Departure>);
 
 impl Departures {
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -125,11 +119,9 @@ impl fmt::Display for Departures {
     }
 }
 
-/// Answers of one host, by its name and facts.
 type Reader<'w> = Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>;
 
-/// A value to hold every host against: its key, what is wanted in words, the check beside it, and how a host's facts are
-/// read for it.
+/// A value to compare every host with: its key, the wanted value in words, the related check, and how to read a host's facts.
 struct Requirement<'w> {
     key: String,
     wanted: String,
@@ -137,8 +129,8 @@ struct Requirement<'w> {
     read: Reader<'w>,
 }
 
-/// Every demand of the plan in the order of its keys, answered for every host of the plan. `findings` are those of the same
-/// cluster: an escalated check wants none.
+/// Every demand of the plan in the order of its keys, answered for every host of the plan. `findings` are those of the same cluster: an
+/// escalated check allows none.
 pub fn demands<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>, findings: &[Finding]) -> Vec<Demand> {
     let cluster = &cluster.seen();
     let overruled = &plan.preflight;
@@ -180,7 +172,7 @@ fn of_check(plan: &Plan, cluster: &Seen<'_>, check: &str, findings: &[Finding]) 
         let blind = blind::blind(plan, check, name, cluster);
         match (found.is_empty(), blind) {
             (false, _) => found,
-            // A check that saw nothing has not found that all is well.
+            // A check that read nothing has not shown that all is well.
             (true, Some(why)) => {
                 vec![Holding { host: name.clone(), device: None, seen: why, state: Held::Unread, silent: false }]
             }
@@ -202,7 +194,7 @@ fn silent(host: &str) -> Holding {
     Holding { host: host.to_owned(), device: None, seen, state: Held::Unread, silent: true }
 }
 
-/// Departures from what is wanted that no check says: of plans whose tests do not use the part in question.
+/// Departures that no check reports, in plans whose tests do not use the part in question.
 pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, Found)> {
     let mut found = Vec::new();
     for demand in demands.iter().filter(|demand| !demand.escalated) {
@@ -226,7 +218,7 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
                 Some(device) => departure.device(device),
                 None => departure,
             };
-            // A host that did not answer is told as lost.
+            // A host that did not answer is reported as lost.
             if !one.silent {
                 found.push((check.clone(), departure));
             }

@@ -1,4 +1,4 @@
-//! The values that `[preflight]` can want, and how each is read from a host's facts.
+//! The values that `[preflight]` can want, and how to read each from a host's facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::preflight::{
     scene::{Port, ports_of_plan},
 };
 
-/// Room for rates that were printed and read again: 0.01 %.
+/// Tolerance for rates that were printed and parsed: 0.01 %.
 const RATE_TOLERANCE: f64 = 1e-4;
 
 pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Seen<'w>) -> Vec<Requirement<'w>> {
@@ -176,7 +176,7 @@ fn nothing(host: &str, why: &str) -> Holding {
     whole(host, why.to_owned(), Held::Unread)
 }
 
-/// A host without the part that the plan wants something of does not have it as wanted.
+/// A host without the part does not meet the demand.
 fn without(host: &str) -> Vec<Holding> {
     vec![whole(host, "no RDMA port".to_owned(), Held::Unmet)]
 }
@@ -238,8 +238,8 @@ fn of_devices(
     if all.is_empty() { without(host) } else { all }
 }
 
-/// Of a host without RDMA: the interfaces that the plan names for TCP, else all that carry traffic. Which of several the
-/// agent will take is not known before it connects, so that some with and some without the wanted MTU tell nothing.
+/// Of a host without RDMA: the interfaces that the plan names for TCP, else all that carry traffic. The agent chooses among several only
+/// when it connects, so a mix of wanted and other MTUs is inconclusive.
 fn interfaces(host: &str, facts: &HostFacts, named: &[String], wanted: u32) -> Holding {
     let carries = |addresses: &[String], state: &Option<String>| {
         !addresses.is_empty() && state.as_deref().is_none_or(|state| state != "down")
@@ -259,7 +259,7 @@ fn interfaces(host: &str, facts: &HostFacts, named: &[String], wanted: u32) -> H
         (0, ..) => return whole(host, "no RDMA port and no interface with an address".to_owned(), Held::Unmet),
         (all, right, _) if all == right => Held::Met,
         (all, _, wrong) if all == wrong => Held::Unmet,
-        // What the plan names is used.
+        // The interfaces named by the plan are used.
         (_, _, 1..) if !named.is_empty() => Held::Unmet,
         _ => Held::Unread,
     };
@@ -284,14 +284,13 @@ fn driver(host: &str, facts: &HostFacts, wanted: &String) -> Holding {
     }
 }
 
-/// What a device is called in `firmware`: by its name first, then by its board, then by its driver.
+/// The key of a device in `firmware`: its name, else its board, else its driver.
 fn selected<'p>(port: &Port<'p>, wanted: &'p BTreeMap<String, String>) -> Option<&'p str> {
     let names = [Some(&port.device.name), port.device.board.as_ref(), port.device.driver.as_ref()];
     names.into_iter().flatten().find_map(|name| wanted.get_key_value(name)).map(|(name, _)| name.as_str())
 }
 
-/// The devices of a host that one entry of `firmware` is about. Other entries may be about the others, but an entry that no
-/// device of the cluster answers to is no demand that is met.
+/// The devices of a host that one entry of `firmware` is about. An entry that no device of the cluster matches is not met.
 fn firmware_of(
     plan: &Plan,
     cluster: &Seen<'_>,

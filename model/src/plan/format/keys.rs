@@ -1,5 +1,5 @@
-//! What a key of the plan format is. The tables of keys stand beside the code that reads them; unknown-key
-//! suggestions, the JSON Schema and the tables of docs/plan-format.md all derive from them.
+//! Keys of the plan format. The tables of keys are next to the code that reads them; suggestions for unknown keys, the JSON Schema and the
+//! tables of docs/plan-format.md derive from them.
 
 use railgauge_wire::terms::{Op, TestMetric};
 use toml::de::DeValue;
@@ -8,9 +8,9 @@ use crate::plan::plan_table::PLAN;
 
 #[derive(Debug)]
 pub struct Section {
-    /// Its header, such as `[launch.ssh]` or `[[test]]`; empty for the top of the file.
+    /// Such as `[launch.ssh]` or `[[test]]`; empty for the top of the file.
     pub header: &'static str,
-    /// What it is for, in a sentence or two.
+    /// Purpose, in a sentence or two.
     pub about: &'static str,
     pub keys: &'static [Key],
 }
@@ -19,33 +19,30 @@ pub struct Section {
 pub struct Key {
     pub name: &'static str,
     pub shape: Shape,
-    /// What holds if it is left out.
+    /// What applies if it is omitted.
     pub preset: Preset,
     pub about: &'static str,
-    /// The same knob of perftest or NCCL; empty where there is none.
+    /// The corresponding option of perftest or NCCL, if any.
     pub peers: &'static str,
 }
 
-/// A key without peers.
 pub const fn key(name: &'static str, shape: Shape, preset: Preset, about: &'static str) -> Key {
     Key { name, shape, preset, about, peers: "" }
 }
 
 impl Key {
-    /// The same key with its names in other tools.
     #[must_use]
     pub const fn known_as(mut self, peers: &'static str) -> Self {
         self.peers = peers;
         self
     }
 
-    /// Its long options in other tools, without the dashes before them: `tx-depth`.
+    /// Its long options in other tools, without dashes: `tx-depth`.
     pub fn peer_names(&self) -> impl Iterator<Item = String> {
         self.peers.split('`').filter_map(|word| word.strip_prefix("--")).map(|option| option.replace('_', "-"))
     }
 }
 
-/// What holds if a key is left out.
 #[derive(Debug, Clone, Copy)]
 pub enum Preset {
     Required,
@@ -55,19 +52,16 @@ pub enum Preset {
 
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// Text that is not empty.
     Text,
     /// A path; relative ones start from the plan's directory.
     Path,
-    /// `true` or `false`.
     Flag,
     Whole(u64, u64),
-    /// A whole number between these, or a list of them.
+    /// A whole number in this range, or a list of them.
     Wholes(u64, u64),
     Word(fn() -> Vec<&'static str>),
-    /// One of these words, or a list of them.
     Words(fn() -> Vec<&'static str>),
-    /// Names and texts, or lists of texts of which every combination is meant.
+    /// Names with texts or lists of texts, whose combinations are all used.
     Matrix,
     Time(&'static str, &'static str),
     Size,
@@ -79,10 +73,8 @@ pub enum Shape {
     Window,
     Hosts,
     Texts,
-    /// A command line, or a list of its words.
     Command,
     Environment,
-    /// Names and versions.
     Versions,
     Frequencies,
     Groups,
@@ -93,16 +85,13 @@ pub enum Shape {
     /// `"aligned"`, `"crossed"`, or a list of rails.
     Rails,
     RailList,
-    /// A number with a unit.
     Quantity,
-    /// A percentage between these.
     Percent(f64, f64),
     Table(&'static Section),
     Tables(&'static Section),
 }
 
 impl Section {
-    /// Its header without brackets.
     pub fn path(&self) -> &'static str {
         self.header.trim_matches(['[', ']'])
     }
@@ -113,7 +102,7 @@ impl Section {
 }
 
 impl Shape {
-    /// The shape in words, for messages and the reference: "must be …".
+    /// For messages and the reference: "must be …".
     pub fn words(&self) -> String {
         match self {
             Self::Text => "a string".into(),
@@ -183,7 +172,7 @@ impl Shape {
         }
     }
 
-    /// Whether a value has the right TOML type; what is inside a text is looked at where it is read.
+    /// Whether a value has the right TOML type; the content of a text is checked where it is read.
     pub fn fits(&self, value: &DeValue<'_>) -> bool {
         let all = || value.as_array().is_some_and(|list| list.iter().all(|value| self.fits_inside(value.get_ref())));
         let pair = || value.as_array().is_some_and(|list| list.len() == 2);
@@ -206,7 +195,7 @@ impl Shape {
         }
     }
 
-    /// Whether a value has the right TOML type for an element of a list, or a value of a table, of this shape.
+    /// Whether a value has the right TOML type for a list element or table value of this shape.
     pub fn fits_inside(&self, value: &DeValue<'_>) -> bool {
         match self {
             Self::Wholes(..) | Self::Rails | Self::RailList => value.is_integer(),
@@ -219,7 +208,7 @@ impl Shape {
     }
 }
 
-/// What a mistake expects: `expected "a" or "b"`, `expected one of "a", "b", "c"`.
+/// `expected "a" or "b"`, `expected one of "a", "b", "c"`.
 pub fn expected(words: &[&str]) -> String {
     match words {
         [] | [_] | [_, _] => format!("expected {}", one_of(words)),
@@ -240,7 +229,7 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// Operations, of pairs and of groups.
+/// Operations of pairs and of groups.
 pub fn operations() -> Vec<&'static str> {
     Op::ALL.iter().map(|op| op.word()).collect()
 }

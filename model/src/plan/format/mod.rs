@@ -1,4 +1,4 @@
-//! The format itself: what a key is, and everything that is derived from the tables of keys.
+//! What a key is, and everything derived from the tables of keys.
 
 mod keys;
 pub mod reference;

@@ -1,9 +1,8 @@
-//! The plan format for people: the tables of docs/plan-format.md, from the tables of keys.
+//! The tables of docs/plan-format.md, from the tables of keys.
 
 use super::{Preset, Section, sections};
 use crate::plan::test_table::{WINDOW, pattern};
 
-/// All tables, each between the marks that docs/plan-format.md has around it.
 pub fn markdown() -> String {
     blocks().into_iter().map(|(name, text)| format!("{}\n{text}{}\n\n", open(&name), close(&name))).collect()
 }
@@ -23,12 +22,10 @@ pub fn blocks() -> Vec<(String, String)> {
     list
 }
 
-/// The line before a table in the document.
 pub fn open(name: &str) -> String {
     format!("<!-- {name}: written by `railgauge schema --markdown` -->")
 }
 
-/// The line behind a table in the document.
 pub fn close(name: &str) -> String {
     format!("<!-- end of {name} -->")
 }

@@ -1,4 +1,4 @@
-//! The plan format for machines: a JSON Schema (draft 2020-12) from the tables of keys.
+//! A JSON Schema (draft 2020-12) of plans, from the tables of keys.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use crate::plan::{
     test_table::{LAST_RAIL, WINDOW},
 };
 
-/// Identity of the schema (RFC 8141): a name and no address, so that no editor looks for it in a network.
+/// Identity of the schema (RFC 8141): a name, not an address, so that no editor looks for it in a network.
 pub const ID: &str = "urn:railgauge:schema:plan";
 
-/// The schema of a plan. It knows names, types and bounds; what needs the whole plan is left to `railgauge check`.
+/// The schema knows names, types and bounds; `railgauge check` does what needs the whole plan.
 pub fn schema() -> Value {
     let mut schema = section(&PLAN);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -22,7 +22,7 @@ pub fn schema() -> Value {
 
 fn section(section: &Section) -> Value {
     let properties: Map<String, Value> = section.keys.iter().map(|entry| (entry.name.to_owned(), key(entry))).collect();
-    // A test may take what it requires from [defaults]: only its operation must stand in it.
+    // A test may inherit required keys from [defaults], except its operation.
     let required: Vec<&str> = section
         .keys
         .iter()

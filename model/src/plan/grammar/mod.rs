@@ -1,5 +1,5 @@
-//! The small languages inside texts. Pure: a text in, a value or what is wrong with it out. Lists of hosts are read at the border, since
-//! the files of others have them too.
+//! The grammars of texts: pure functions from a text to a value or an error. Lists of hosts are read at the border, since files of others
+//! have them too.
 
 pub mod quantity;
 pub mod sweep;

@@ -12,7 +12,7 @@ use railgauge_wire::{
 use super::wrong::{Wrong, nearest};
 use crate::plan::model::Written;
 
-/// Units of sizes and their bytes: binary ones with an `i`, decimal ones without.
+/// Units in bytes: binary with an `i`, decimal without.
 pub const SIZES: &[(&str, u128)] = &[
     ("", 1),
     ("B", 1),
@@ -24,7 +24,7 @@ pub const SIZES: &[(&str, u128)] = &[
     ("GB", 1_000_000_000),
 ];
 
-/// Units of durations and their nanoseconds.
+/// Units in nanoseconds.
 pub const TIMES: &[(&str, u128)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -45,7 +45,7 @@ pub const LARGEST: Bytes = Bytes::from_gib(1024);
 pub fn size(text: &str) -> Result<Bytes, Wrong> {
     let help = "sizes are bytes: \"64\", \"4KiB\", \"8MiB\", \"1GiB\" (binary) or \"4kB\", \"8MB\", \"1GB\" (decimal)";
     let (number, unit, at) = split(text, help)?;
-    // perftest and nccl-tests write `8M` for what is 8 MiB here.
+    // perftest and nccl-tests write `8M` for 8 MiB.
     let binary = matches!(unit, "K" | "k" | "M" | "m" | "G" | "g");
     if binary {
         let meant = unit.to_uppercase();
@@ -58,10 +58,7 @@ pub fn size(text: &str) -> Result<Bytes, Wrong> {
     in_bounds(bytes, text)
 }
 
-/// The same for a number without quotes.
-///
-/// # Errors
-/// Out of range.
+/// [`size`] for a number without quotes.
 pub fn in_bounds(bytes: i128, text: &str) -> Result<Bytes, Wrong> {
     match u64::try_from(bytes).map(Bytes) {
         Ok(size) if (Bytes(1)..=LARGEST).contains(&size) => Ok(size),
@@ -72,10 +69,7 @@ pub fn in_bounds(bytes: i128, text: &str) -> Result<Bytes, Wrong> {
     }
 }
 
-/// A duration, below 2^64 nanoseconds.
-///
-/// # Errors
-/// No number, no known unit, or not whole nanoseconds.
+/// A duration in whole nanoseconds below 2^64.
 pub fn duration(text: &str) -> Result<Nanoseconds, Wrong> {
     let help = "durations have a unit: \"500us\", \"200ms\", \"2s\", \"1min\", \"1h\"";
     let (number, unit, at) = split(text, help)?;
@@ -85,10 +79,7 @@ pub fn duration(text: &str) -> Result<Nanoseconds, Wrong> {
         .map_err(|fault| Wrong::new(0..text.len(), format!("`{text}` {}", fault.words("nanoseconds")), help))
 }
 
-/// How often something may happen in a second: not at all, or once at least. What is counted in a second is never a part of one.
-///
-/// # Errors
-/// No number, nothing to divide by, another time than a second, or a part of one.
+/// Occurrences per second, `0` or at least one. Only whole counts per second are accepted.
 pub fn frequency(text: &str) -> Result<f64, Wrong> {
     let help = "write how often in a second: \"10/s\"; \"0/s\" allows no rise at all";
     let (number, unit, at) = split(text, help)?;
@@ -106,9 +97,6 @@ pub fn frequency(text: &str) -> Result<f64, Wrong> {
 }
 
 /// A percentage, with or without its sign.
-///
-/// # Errors
-/// No number, or a unit other than `%`.
 pub fn percent(text: &str) -> Result<f64, Wrong> {
     let help = "write a percentage such as \"2%\" or 2";
     let (number, unit, at) = split(text, help)?;
@@ -118,7 +106,7 @@ pub fn percent(text: &str) -> Result<f64, Wrong> {
     }
 }
 
-/// Units of rates in bits and their bits per second.
+/// Units in bits and their bits per second.
 const BITS: &[(&str, f64)] = &[
     ("b/s", 1.0),
     ("kb/s", 1e3),
@@ -133,7 +121,7 @@ const BITS: &[(&str, f64)] = &[
     ("Gbit/s", 1e9),
 ];
 
-/// Units of rates in bytes and their bits per second.
+/// Units in bytes and their bits per second.
 const BYTES: &[(&str, f64)] = &[
     ("B/s", 8.0),
     ("kB/s", 8e3),
@@ -151,7 +139,7 @@ const OPERATIONS: &[(&str, f64)] =
 const LATENCIES: &[(&str, f64)] = &[("us", 1.0), ("µs", 1.0), ("ns", 1e-3), ("ms", 1e3), ("s", 1e6)];
 const CPU_TIMES: &[(&str, f64)] = &[("s/GiB", 1.0), ("ms/GiB", 1e-3), ("us/GiB", 1e-6), ("µs/GiB", 1e-6)];
 
-/// Units in which a limit on this metric may be written, each with its factor to [`Metric::unit`].
+/// Units for a limit on this metric, each with its factor to [`Metric::unit`].
 pub fn units(metric: Metric) -> Vec<(&'static str, f64)> {
     match metric.unit() {
         "Gb/s" => BITS.iter().chain(BYTES).map(|(unit, bits)| (*unit, bits / 1e9)).collect(),
@@ -166,9 +154,6 @@ pub fn units(metric: Metric) -> Vec<(&'static str, f64)> {
 }
 
 /// A limit on a metric: its value in the metric's own unit, and how it is written.
-///
-/// # Errors
-/// No number, no unit, or a unit of something else.
 pub fn limit(text: &str, metric: Metric) -> Result<(f64, Written), Wrong> {
     let units = units(metric);
     let help = format!("write it in the unit of {metric}, such as \"5 {}\"", metric.unit());
@@ -189,7 +174,7 @@ pub fn limit(text: &str, metric: Metric) -> Result<(f64, Written), Wrong> {
     }
 }
 
-/// The number of a text, its unit, and where the unit stands.
+/// The number of a text, its unit, and the offset of the unit.
 fn split<'a>(text: &'a str, help: &str) -> Result<(&'a str, &'a str, Range<usize>), Wrong> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
@@ -221,7 +206,7 @@ fn factor(text: &str, unit: &str, at: Range<usize>, known: &[(&str, u128)], help
     Err(Wrong::new(at, format!("`{unit}` is not a known unit"), help))
 }
 
-/// Why a decimal number times a factor is no whole number.
+/// Why a decimal number times a factor is not a whole number.
 enum Fault {
     TooLarge,
     Broken,
@@ -239,7 +224,7 @@ impl Fault {
 fn exact(number: &str, factor: u128) -> Result<i128, Fault> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let fraction = fraction.trim_end_matches('0');
-    // Digits beyond these cannot be whole for any factor of the tables.
+    // More digits cannot be whole for any factor of the tables.
     let places = u32::try_from(fraction.len()).ok().filter(|places| *places <= 20).ok_or(Fault::Broken)?;
     let scaled: u128 = format!("{whole}{fraction}").parse().map_err(|_| Fault::TooLarge)?;
     let product = scaled.checked_mul(factor).ok_or(Fault::TooLarge)?;

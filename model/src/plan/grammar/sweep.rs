@@ -8,11 +8,10 @@ pub const MOST: usize = 1000;
 
 const HELP: &str = "a sweep is FIRST..LAST and a step: \"64..8MiB x2\" doubles, \"4KiB..64KiB +4KiB\" adds";
 
-/// The sizes a text stands for, rising, each once. The first is always among them; the last only if the
-/// steps hit it.
+/// The sizes of a text, ascending, unique. The first is always included; the last only if the steps reach it.
 ///
 /// # Errors
-/// The text is neither a size nor a sweep, is reversed, or has more than [`MOST`] sizes.
+/// The text is not a size or a sweep, is reversed, or has more than [`MOST`] sizes.
 pub fn sweep(text: &str) -> Result<Vec<Bytes>, Wrong> {
     let Some(dots) = text.find("..") else {
         return Ok(vec![part(text, 0..text.len())?]);
@@ -21,7 +20,7 @@ pub fn sweep(text: &str) -> Result<Vec<Bytes>, Wrong> {
     let Some(space) = rest.trim_end().find([' ', 'x', '+', '×']) else {
         return Err(Wrong::new(0..text.len(), format!("the sweep `{text}` has no step"), HELP));
     };
-    // A size may be written `4 KiB`: the step is what begins with its sign.
+    // A size may be `4 KiB`, so the step is what begins with its sign.
     let step_at = rest.find(['x', '+', '×']).unwrap_or(space);
     let (first, last) = (part(text, 0..dots)?, part(text, dots + 2..dots + 2 + step_at)?);
     if last < first {
@@ -54,10 +53,6 @@ pub fn sweep(text: &str) -> Result<Vec<Bytes>, Wrong> {
     Ok(sizes)
 }
 
-/// First and last size of `"64KiB..8MiB"`, or the same size twice.
-///
-/// # Errors
-/// Not sizes, or reversed.
 pub fn range(text: &str) -> Result<(Bytes, Bytes), Wrong> {
     let Some(dots) = text.find("..") else {
         return part(text, 0..text.len()).map(|size| (size, size));
@@ -74,7 +69,6 @@ pub fn range(text: &str) -> Result<(Bytes, Bytes), Wrong> {
     Ok((first, last))
 }
 
-/// The size in these bytes of a text, spaces around it left out.
 fn part(text: &str, at: std::ops::Range<usize>) -> Result<Bytes, Wrong> {
     let piece = &text[at.clone()];
     let offset = at.start + (piece.len() - piece.trim_start().len());

@@ -1,12 +1,7 @@
-//! A command line split into words as a POSIX shell splits them: spaces separate, quotes and backslashes keep
-//! together. Nothing else of a shell happens: no variables, no globs, no pipes.
+//! Splits a command line into words as a POSIX shell does with spaces, quotes and backslashes. No variables, no globs, no pipes.
 
 use super::wrong::Wrong;
 
-/// The words of a command line.
-///
-/// # Errors
-/// A quote is not closed, or a backslash is the last character.
 pub fn split(text: &str) -> Result<Vec<String>, Wrong> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

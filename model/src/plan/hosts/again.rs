@@ -1,4 +1,4 @@
-//! The pods of a run that is taken up again: a host of it is only ever the machine that it was.
+//! The pods of a resumed run: each host must be the same machine as before.
 
 use std::fmt;
 
@@ -7,16 +7,15 @@ use crate::plan::{
     model::Host,
 };
 
-/// Why a host of the run cannot be told among the pods that there are.
+/// Why a host of the run cannot be identified among the pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unlike {
-    /// Several pods run on its node, and none is the one that it was.
+    /// Several pods run on its node, and none has its old name.
     Several { host: String, pods: Vec<String> },
     /// Its pod runs on another node.
     Elsewhere {
         host: String,
         pod: String,
-        /// The node it runs on.
         node: String,
     },
 }
@@ -46,11 +45,11 @@ impl fmt::Display for Unlike {
     }
 }
 
-/// Gives hosts their pods as they are now: one that was made anew has another name, on the same node. A host that has the name of
-/// its pod stays with that name, and so does one on whose node no pod runs now: it is lost when it is brought up, and says why.
+/// Gives hosts their current pods: a recreated pod has another name, on the same node. A host with the name of its pod keeps it, and so
+/// does one whose node runs no pod now: it fails at start-up with a message.
 ///
 /// # Errors
-/// A host for which a pod of another machine could be taken, or one of several; nothing is changed then.
+/// A host could get a pod of another machine, or one of several; nothing is changed then.
 pub fn again(hosts: &mut [Host], found: &PodList) -> Result<(), Unlike> {
     let now: Vec<String> = hosts.iter().map(|host| pod_of(host, found)).collect::<Result<_, _>>()?;
     for (host, pod) in hosts.iter_mut().zip(now) {
@@ -79,7 +78,7 @@ fn pod_of(host: &Host, found: &PodList) -> Result<String, Unlike> {
 mod tests {
     use super::*;
 
-    /// The addresses of hosts now, which were (name, pod), with these pods (name, node).
+    /// The new addresses of hosts (name, pod) given these pods (name, node).
     fn now(hosts: &[(&str, &str)], pods: &[(&str, &str)]) -> Result<Vec<String>, Unlike> {
         let host = |(name, address): &(&str, &str)| Host {
             name: (*name).into(),
@@ -101,19 +100,19 @@ mod tests {
     #[test]
     fn a_pod_that_was_made_anew_is_found_by_its_node() {
         assert_eq!(now(&RUN, &[("rg-x", "n1"), ("rg-b", "n2")]).unwrap(), ["rg-x", "rg-b"]);
-        // Two of a StatefulSet that have changed places.
+        // Two pods of a StatefulSet have swapped places.
         assert_eq!(now(&RUN, &[("rg-a", "n2"), ("rg-b", "n1")]).unwrap(), ["rg-b", "rg-a"]);
-        // Nothing runs on its node: it is lost by the name that it had.
+        // Nothing runs on its node: it is lost under its old name.
         assert_eq!(now(&RUN, &[("rg-b", "n2"), ("rg-x", "n9")]).unwrap(), ["rg-a", "rg-b"]);
     }
 
     #[test]
     fn several_pods_of_a_node_are_kept_apart() {
-        // One more than there was: the one of the run is still there.
+        // One more pod than before: the one of the run still exists.
         assert_eq!(now(&RUN, &[("rg-0", "n1"), ("rg-a", "n1"), ("rg-b", "n2")]).unwrap(), ["rg-a", "rg-b"]);
         let told = now(&RUN, &[("rg-x", "n1"), ("rg-y", "n1"), ("rg-b", "n2")]).unwrap_err();
         assert_eq!(told, Unlike::Several { host: "n1".into(), pods: vec!["rg-x".into(), "rg-y".into()] });
-        // Hosts that have the names of their pods stay those, whatever nodes are called.
+        // Hosts with the names of their pods keep them, whatever nodes are called.
         let own = [("rg-a", "rg-a"), ("rg-b", "rg-b")];
         assert_eq!(now(&own, &[("rg-a", "n1"), ("rg-b", "n1"), ("rg-c", "rg-a")]).unwrap(), ["rg-a", "rg-b"]);
         assert_eq!(now(&own, &[("rg-x", "n1"), ("rg-b", "n1")]).unwrap(), ["rg-a", "rg-b"]);

@@ -1,4 +1,4 @@
-//! A file of host names, one hostlist on each line.
+//! A file of host names, one hostlist per line.
 
 use std::{ops::Range, path::PathBuf};
 
@@ -8,7 +8,7 @@ use crate::plan::{
     read::{At, Book, file},
 };
 
-/// Names of the file with their places, and whether that is all of them: what is wrong has then been said.
+/// Names of the file with their places, and whether that is all of them; mistakes have been reported.
 pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<usize>)>, bool) {
     let text = match file::read(&path.value) {
         Ok(text) => text,
@@ -18,7 +18,7 @@ pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<u
             return (Vec::new(), false);
         }
     };
-    // Named as the plan names it, beside the plan.
+    // As the plan spells it, next to the plan.
     let shown = book.text.get(path.span.start + 1..path.span.end.saturating_sub(1)).unwrap_or_default().to_owned();
     let source = book.source(shown, text.clone());
     let (mut names, mut sound, mut start) = (Vec::new(), true, 0);

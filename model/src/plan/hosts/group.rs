@@ -8,7 +8,7 @@ use crate::plan::{
     read::{Table, texts_of},
 };
 
-/// Reads the groups; members that are excluded are left out of them.
+/// Reads the groups, without excluded members.
 pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
     let Some(raw) = table.raw("groups") else { return };
     let mut sound = hosts.sound;

@@ -2,7 +2,6 @@
 
 use crate::plan::format::{Preset, Section, Shape, key};
 
-/// Keys of `[hosts]`.
 pub static HOSTS: Section = Section {
     header: "[hosts]",
     about: "Which hosts take part: `names`, `file`, or both; with `via = \"slurm\"` also neither: the nodes of the \
@@ -67,7 +66,6 @@ pub static HOSTS: Section = Section {
     ],
 };
 
-/// Keys of `[hosts.slurm]`.
 pub static SLURM: Section = Section {
     header: "[hosts.slurm]",
     about: "Nodes of a Slurm allocation in place of names: `hosts = { slurm = { nodes = 32 } }`.",
@@ -79,7 +77,6 @@ pub static SLURM: Section = Section {
     )],
 };
 
-/// Keys of `[hosts.kubectl]`.
 pub static KUBECTL: Section = Section {
     header: "[hosts.kubectl]",
     about: "Pods in place of names: `hosts = { kubectl = { selector = \"app=railgauge\", pods = 32 } }`. A host has the name of its \
@@ -95,7 +92,6 @@ pub static KUBECTL: Section = Section {
     ],
 };
 
-/// Keys of `[[hosts.override]]`.
 pub static OVERRIDE: Section = Section {
     header: "[[hosts.override]]",
     about: "Settings of the hosts it matches. No key may be set twice for one host.",

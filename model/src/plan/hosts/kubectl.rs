@@ -11,7 +11,7 @@ use crate::plan::{
     read::Table,
 };
 
-/// What a plan says of pods in place of names; `None` where it says nothing of them, or what it says is wrong and has been told.
+/// The pods a plan asks for; `None` if it names hosts, or after reporting a mistake.
 pub fn wanted(table: &Table<'_>) -> Option<Pods> {
     table.written("kubectl")?;
     let table = table.table("kubectl");
@@ -19,7 +19,7 @@ pub fn wanted(table: &Table<'_>) -> Option<Pods> {
     Some(Pods { selector: selector?.value, pods: pods?.value })
 }
 
-/// The hosts of a plan that names none: the pods that were found, or placeholders for as many as it wants.
+/// The hosts of a plan that names none: the pods found, or placeholders for as many as it wants.
 pub fn pods(table: &Table<'_>, hosts: &mut Hosts) -> Vec<(String, usize, Range<usize>)> {
     let span = table.written("kubectl").unwrap_or(table.span.clone());
     let listed = |names: Vec<String>| names.into_iter().map(|name| (name, 0, span.clone())).collect();
@@ -51,8 +51,7 @@ pub fn pods(table: &Table<'_>, hosts: &mut Hosts) -> Vec<(String, usize, Range<u
     }
 }
 
-/// What pods are called as hosts: by their nodes where each has one of its own, for those stay when pods are made anew; else by
-/// their own names.
+/// Names of pods as hosts: their nodes where each has its own, since those stay when pods are recreated; otherwise their own names.
 fn names(found: &PodList) -> Vec<String> {
     let mut nodes: Vec<&str> = found.list.iter().map(|pod| pod.node.as_str()).collect();
     nodes.sort_unstable();
@@ -61,7 +60,7 @@ fn names(found: &PodList) -> Vec<String> {
     found.list.iter().map(|pod| if has_own { pod.node.clone() } else { pod.name.clone() }).collect()
 }
 
-/// Says that `kubectl` of `[hosts]` means nothing with another launcher, or beside names.
+/// Reports a `kubectl` of `[hosts]` with another launcher or with names.
 pub fn judge(table: &Table<'_>, launch: &Launch, is_named: bool, hosts: &mut Hosts) {
     let Some(span) = table.name_span("kubectl") else { return };
     let mistake = match (&launch.via, is_named) {
@@ -75,7 +74,7 @@ pub fn judge(table: &Table<'_>, launch: &Launch, is_named: bool, hosts: &mut Hos
     hosts.sound = false;
 }
 
-/// Gives each host the pod that was found for it as its address.
+/// Sets each host's address to the pod found for it.
 pub fn addresses(table: &Table<'_>, hosts: &mut Hosts) {
     let Some(found) = table.book.allocation.and_then(|given| given.pods.as_ref()) else { return };
     for (name, pod) in names(found).into_iter().zip(&found.list) {

@@ -1,4 +1,4 @@
-//! `[hosts]`: which hosts take part, in groups, with what is special about some of them.
+//! `[hosts]`: which hosts take part, their groups and overrides.
 
 mod again;
 mod file;
@@ -27,32 +27,29 @@ pub use keys::HOSTS;
 pub use kubectl::wanted as wanted_pods;
 pub use slurm::topology as of_slurm;
 
-/// The parsed `[hosts]` table.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    /// Hosts in the plan's order.
+    /// In the plan's order.
     pub list: Vec<Host>,
-    /// Groups, members in the plan's order.
+    /// Members in the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// Groups, members in the order in which the plan writes them, with those that are excluded.
+    /// Members in the order as written, with excluded ones.
     written: BTreeMap<String, Vec<String>>,
-    /// Positions in `list`, by name.
     pub position: HashMap<String, usize>,
     pub pods: Option<Pods>,
-    /// In which rack and slot hosts are, by their names.
+    /// Rack and slot by host name.
     pub places: BTreeMap<String, String>,
-    /// What is known of the switches; its own table says it.
+    /// Set from its own table.
     pub topology: Option<Topology>,
     excluded: HashSet<String>,
-    /// Whether only some of the plan's hosts take part, by choice of the command line.
+    /// Whether the command line selects only some of the hosts.
     pub narrowed: bool,
-    /// What of the test that is being read is left out because hosts are not there.
+    /// Parts of the current test omitted because hosts are missing.
     left_out: RefCell<Vec<String>>,
-    /// Whether all of it could be read; if not, what refers to hosts is not judged.
+    /// Whether all of it could be read; if not, references to hosts are not checked.
     pub sound: bool,
 }
 
-/// Reads `[hosts]`.
 pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     let mut hosts = Hosts { sound: true, ..Hosts::default() };
     if !there {
@@ -109,7 +106,7 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     hosts
 }
 
-/// Names of a hostlist, or `None` after saying what is wrong with it.
+/// Names of a hostlist, or `None` after reporting what is wrong with it.
 pub fn list(table: &Table<'_>, words: &Words) -> Option<Vec<String>> {
     if !table.book.afford(0, &words.span) {
         return None;
@@ -123,7 +120,7 @@ fn unique(table: &Table<'_>, hosts: &mut Hosts, named: Vec<(String, usize, Range
     let mut said = HashSet::new();
     for (name, source, span) in named {
         if let Some((earlier, at)) = first.get(&name) {
-            // One mistake for each pair of places: overlapping ranges share many names.
+            // One mistake per pair of places: overlapping ranges share many names.
             if said.insert((*earlier, at.start, source, span.start)) {
                 let mut mistake = Mistake::in_source(source, span.clone(), format!("the host {name} is listed twice"));
                 if (*earlier, at) != (source, &span) {
@@ -159,7 +156,7 @@ fn exclude(table: &Table<'_>, hosts: &mut Hosts) {
     hosts.list.retain(|host| !hosts.excluded.contains(&host.name));
 }
 
-/// Says that a name is no host of the plan.
+/// Reports that a name is not a host of the plan.
 fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, span: Range<usize>) {
     let groups = hosts.groups.keys().map(String::as_str);
     let help = match book.nearest_host(name, hosts.list.iter().map(|host| host.name.as_str()).chain(groups)) {
@@ -170,8 +167,7 @@ fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, span: Range<usize>) {
 }
 
 impl Hosts {
-    /// Leaves only these hosts; the others are then as if they were excluded. A group may be left without
-    /// hosts.
+    /// Keeps only these hosts; the others are then excluded. A group may become empty.
     pub fn only(&mut self, names: &[String]) {
         let chosen: HashSet<&str> = names.iter().map(String::as_str).collect();
         let (kept, gone): (Vec<Host>, Vec<Host>) =
@@ -186,17 +182,14 @@ impl Hosts {
         }
     }
 
-    /// Notes a part of a test that needs hosts which were not chosen.
     pub fn leave_out(&self, what: String) {
         self.left_out.borrow_mut().push(what);
     }
 
-    /// What was noted since the last call.
     pub fn take_left_out(&self) -> Vec<String> {
         self.left_out.take()
     }
 
-    /// Says that there is no group of this name.
     pub fn no_group(&self, book: &Book<'_>, name: &str, span: Range<usize>) {
         let help = match book.nearest(name, self.groups.keys().map(String::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
@@ -205,15 +198,14 @@ impl Hosts {
         book.add(Mistake::at(span, format!("there is no group \"{name}\"")).help(help));
     }
 
-    /// Names of all hosts that the plan lists, also of those that are excluded.
+    /// Also excluded hosts.
     pub fn everyone(&self) -> Vec<String> {
         let mut names: Vec<String> = self.list.iter().map(|host| host.name.clone()).collect();
         names.extend(self.excluded.iter().cloned());
         names
     }
 
-    /// Hosts that some groups and hostlists stand for, in the plan's order, each once. `None` after saying what is
-    /// wrong with them.
+    /// Hosts of some groups and hostlists, in the plan's order, unique. `None` after reporting what is wrong with them.
     pub fn select(&self, table: &Table<'_>, words: &[Words]) -> Option<Vec<String>> {
         let book = table.book;
         let mut chosen: BTreeSet<usize> = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! `places` of `[hosts]`: in which rack and slot each host is. In the plan as hostlists and places, both folded, or in a file with
-//! a line `host,rack,slot` for each host.
+//! `places` of `[hosts]`: rack and slot of each host. Either in the plan as folded hostlists and places, or in a file with a line
+//! `host,rack,slot` per host.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,13 +22,13 @@ use crate::{
 const LONGEST: usize = 64;
 const BETWEEN: char = '/';
 
-/// Where the hosts are, by their names: `rack12/u07`. Hosts of which nothing is said are not in it.
+/// `rack12/u07` by host name. Hosts without a place are omitted.
 pub(super) fn read(table: &Table<'_>, hosts: &Hosts) -> BTreeMap<String, String> {
     let Some(raw) = table.raw("places") else { return BTreeMap::new() };
     match raw.value.as_table() {
         Some(entries) => {
             let mut said: HashMap<String, (String, Range<usize>)> = HashMap::new();
-            // In the order in which they are written: what comes second is the mistake.
+            // In the order as written: the second of two is the mistake.
             let mut entries: Vec<_> = entries.iter().collect();
             entries.sort_by_key(|(name, _)| name.span().start);
             for (name, value) in entries {
@@ -57,7 +57,7 @@ pub(super) fn read(table: &Table<'_>, hosts: &Hosts) -> BTreeMap<String, String>
     }
 }
 
-/// Says which hosts a file says nothing of: a name may be misspelt there.
+/// Reports hosts missing in a file: a name may be misspelt.
 fn lacking(table: &Table<'_>, hosts: &Hosts, found: &BTreeMap<String, String>, span: Range<usize>) {
     let names = hosts.list.iter().map(|host| host.name.as_str());
     let lacking: Vec<&str> = names.filter(|name| !found.contains_key(*name)).collect();
@@ -72,9 +72,9 @@ fn of_plan(hosts: &Hosts, all: impl Iterator<Item = (String, String)>) -> BTreeM
     all.filter(|(host, _)| hosts.position.contains_key(host)).collect()
 }
 
-/// The hosts that the name of an entry stands for: a group, or a hostlist. `None` after saying what is wrong with it.
+/// The hosts of an entry: a group, or a hostlist. `None` after reporting what is wrong with it.
 fn hosts_of(table: &Table<'_>, hosts: &Hosts, name: &str, span: Range<usize>) -> Option<Vec<String>> {
-    // Places follow the order in which the plan writes a group, as they follow that of a hostlist.
+    // Places follow the order in which the plan writes a group or a hostlist.
     if let Some(members) = hosts.written.get(name) {
         return Some(members.clone());
     }
@@ -96,7 +96,7 @@ fn hosts_of(table: &Table<'_>, hosts: &Hosts, name: &str, span: Range<usize>) ->
     Some(names)
 }
 
-/// The places of so many hosts: one for all of them, or as many as there are. `None` after saying what is wrong.
+/// The places of this many hosts: one for all, or one each. `None` after reporting what is wrong.
 fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>> {
     let (rack, slot) = words.text.split_once(BETWEEN).unwrap_or((&words.text, ""));
     let mut parts = Vec::new();
@@ -132,7 +132,6 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
     Some(made)
 }
 
-/// Why a rack and a slot are no place.
 #[derive(Debug, thiserror::Error)]
 enum NotAPlace {
     #[error("the rack has no name")]
@@ -159,8 +158,8 @@ fn place(rack: &str, slot: &str) -> Result<String, NotAPlace> {
     }
 }
 
-/// Places of a file with a line `host,rack,slot` for each host; `#` begins a comment, and the slot may be left out. A file of a
-/// whole site has hosts that the plan has not.
+/// Places of a file with a line `host,rack,slot` per host; `#` begins a comment, and the slot is optional. A file of a whole site may have
+/// other hosts.
 fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
     let book = table.book;
     let text = match file::read(&path.value) {
@@ -171,21 +170,21 @@ fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
             return Vec::new();
         }
     };
-    // Named as the plan names it, beside the plan.
+    // As the plan spells it, next to the plan.
     let shown = book.text.get(path.span.start + 1..path.span.end.saturating_sub(1)).unwrap_or_default().to_owned();
     let source = book.source(shown, text.clone());
     let mut found: Vec<(String, String)> = Vec::new();
     let mut first: HashMap<String, Range<usize>> = HashMap::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        // Spreadsheets put a byte order mark before all.
+        // Spreadsheets begin files with a byte order mark.
         let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
         let content = line.split('#').next().unwrap_or_default();
         let row = content.trim_matches(blank);
         let at = start + (content.len() - content.trim_start_matches(blank).len());
         let at = at..at + row.len();
         start += line.len();
-        // The line that names the columns may be there.
+        // A header line is optional.
         if row.is_empty() || (found.is_empty() && row.replace(' ', "").eq_ignore_ascii_case("host,rack,slot")) {
             continue;
         }
@@ -202,7 +201,7 @@ fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
                 continue;
             }
         };
-        // A list of hosts has commas of its own; one host is a list of one.
+        // A hostlist may contain commas.
         match expand(host).as_deref() {
             Ok([only]) if only == host => {}
             _ => {

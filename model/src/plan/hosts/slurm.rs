@@ -58,7 +58,7 @@ pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(Stri
     }
 }
 
-/// Says that a plan with names cannot have a number of nodes too.
+/// Reports a number of nodes in a plan with names.
 pub fn refuse_beside_names(table: &Table<'_>) {
     if let Some(span) = table.name_span("slurm") {
         let mistake = Mistake::at(span, "`slurm` of [hosts] does not apply where hosts are named");
@@ -66,7 +66,7 @@ pub fn refuse_beside_names(table: &Table<'_>) {
     }
 }
 
-/// Adds a group for each switch that has some of the hosts below it, and not all. What the plan calls a group stays.
+/// Adds a group for each switch above some but not all of the hosts. Groups of the plan take precedence.
 pub fn switches(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) {
     let Some(there) = table.book.allocation.filter(|_| matches!(launch.via, Launcher::Slurm(_))) else { return };
     for (name, nodes) in &there.switches {
@@ -79,7 +79,7 @@ pub fn switches(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) {
     }
 }
 
-/// The topology of a plan without one: what Slurm knows of the switches above the plan's hosts. Where it cannot be known, a note says why.
+/// The topology of a plan without one: the switches above the plan's hosts according to Slurm. If it is unknown, a note says why.
 pub fn topology(top: &Table<'_>, launch: &Launch, hosts: &Hosts) -> Option<Topology> {
     let there = top.book.allocation.filter(|_| matches!(launch.via, Launcher::Slurm(_)))?;
     if let Some(why) = &there.unread {
@@ -87,7 +87,7 @@ pub fn topology(top: &Table<'_>, launch: &Launch, hosts: &Hosts) -> Option<Topol
         top.book
             .note(note.help("see `scontrol show topology`, or add [topology]; without it nothing is said of switches"));
     }
-    // Both are names of nodes: what runs there is started by them.
+    // Both are names of nodes: Slurm starts agents by them.
     let names: HashSet<&str> = hosts.list.iter().flat_map(|host| [host.name.as_str(), host.address.as_str()]).collect();
     let told = slurm::above(there.topology.as_ref()?, |node| names.contains(node))?;
     Some(Topology { told: vec![told] })
@@ -160,11 +160,11 @@ mod tests {
         let (plan, notes) = on_switches("cross-leaf", "", &there).unwrap();
         assert!(notes.list.is_empty(), "{}", notes.render(false));
         let told = &plan.topology.as_ref().unwrap().told;
-        // Of others' nodes and the switches above them alone nothing is kept.
+        // Nodes of other jobs and the switches above only them are dropped.
         assert_eq!((told.len(), told[0].cables.len()), (1, 5));
         assert_eq!(told[0].switches.keys().collect::<Vec<_>>(), ["leaf1", "leaf2", "spine"]);
         assert!(on_switches("same-leaf", "", &there).is_ok());
-        // The plan's own counts alone.
+        // Only the plan's own counts.
         let own = "[topology]\ncables = [[\"n[1-2]\", \"a\"], [\"n3\", \"b\"]]\n";
         let (plan, _) = on_switches("same-leaf", own, &there).unwrap();
         assert_eq!(plan.topology.unwrap().told[0].switches.keys().collect::<Vec<_>>(), ["a", "b"]);

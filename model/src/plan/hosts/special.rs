@@ -1,4 +1,4 @@
-//! What is said about all hosts, and what is special about some of them.
+//! Settings for all hosts, and overrides for some of them.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -47,14 +47,14 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
     one_host_each(table, hosts, launch, |index| set.get(&(index, "address")).cloned());
 }
 
-/// Says which hosts the launcher would find at one place: one machine would be measured as two. `written` is where a
-/// host's address stands.
+/// Reports hosts that the launcher would find at one address: one machine would be measured as two. `written` is where a host's address is
+/// in the plan.
 fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: impl Fn(usize) -> Option<Range<usize>>) {
     let by_address = launch.via.way().is_found_by_address();
     let mut first: HashMap<(&str, Option<u16>), usize> = HashMap::new();
     for (index, host) in hosts.list.iter().enumerate().filter(|_| by_address) {
         let known = *first.entry((&host.address, host.port)).or_insert(index);
-        // Names are different, so that one of the two addresses is written; one override for both has been told of.
+        // Names are different, so one of the two addresses is written; one override for both has been reported.
         let (here, there) = (written(index), written(known));
         let Some(span) = here.clone().or(there.clone()).filter(|_| here != there) else { continue };
         let message = format!("{} and {} have the same address: {}", hosts.list[known].name, host.name, host.address);
@@ -63,7 +63,6 @@ fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: imp
     }
 }
 
-/// What one `[[hosts.override]]` sets.
 struct Override {
     address: Option<String>,
     user: Option<String>,
@@ -125,12 +124,12 @@ impl Override {
     }
 }
 
-/// What names one rail: `mlx5_0:1` is `mlx5_0`.
+/// `mlx5_0:1` is `mlx5_0`.
 fn rail<'t>(key: &str, text: &'t str) -> &'t str {
     if key == "devices" { text.strip_suffix(":1").unwrap_or(text) } else { text }
 }
 
-/// Device or interface names in rail order, each once.
+/// Device or interface names in rail order, unique.
 fn ports(table: &Table<'_>, key: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for words in table.texts(key).map(|at| at.value).unwrap_or_default() {

@@ -13,8 +13,8 @@ use crate::plan::{
 
 const EXAMPLE: &str = "ip netns exec {host}";
 
-/// A command line in which `{host}` stands for the host's address (and `{name}`, `{user}`, `{port}` for what the plan
-/// says of it); the agent's command line follows it. Already split into words; no shell is involved.
+/// A command line in which `{host}` is the host's address (and `{name}`, `{user}`, `{port}` are other values of it); the agent's command
+/// line follows it. Already split into words; no shell is involved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Command(pub Vec<String>);
 
@@ -25,7 +25,6 @@ impl FromIterator<String> for Command {
 }
 
 impl Command {
-    /// Its key in `[launch]`.
     pub(super) const KEY: Key = key(
         "command",
         Shape::Command,
@@ -35,7 +34,6 @@ impl Command {
          it, quotes honoured, but no shell runs it.",
     );
 
-    /// Reads the command's words; none after saying what is wrong.
     pub(super) fn read(launch: &Table<'_>) -> Self {
         let key = Self::KEY.name;
         if launch.written(key).is_none() {

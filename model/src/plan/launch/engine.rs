@@ -1,8 +1,8 @@
-//! What plans say of containers, whichever engine runs them.
+//! Settings of containers, whichever engine runs them.
 
 use super::Way;
 
-/// Containers of one engine; how they are reached, in words.
+/// With how they are reached, in words.
 pub(super) struct Engine(pub &'static str);
 
 impl Way for Engine {
@@ -14,7 +14,7 @@ impl Way for Engine {
         true
     }
 
-    /// As whom the agent runs in the container.
+    /// `user`: as whom the agent runs in the container.
     fn uses(&self, key: &str) -> bool {
         key == "user"
     }

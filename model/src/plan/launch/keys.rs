@@ -5,7 +5,6 @@ use crate::plan::format::{Key, Preset, Section, Shape, key};
 
 macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
-        /// Keys of `[launch]`.
         pub static LAUNCH: Section = Section {
             header: "[launch]",
             about: "How agents are started. A launcher is anything that gives a byte pipe to a process on a host.",
@@ -22,7 +21,7 @@ macro_rules! declare {
             ]),
         };
 
-        /// What `via` says of each launcher.
+        /// The text of `via` for each launcher.
         const WAYS: &str = concat!($("`", stringify!($module), "`: ", $about, " "),*).trim_ascii_end();
     };
 }
@@ -62,7 +61,7 @@ const SEND_ENV: Key = key(
      `SendEnv`. The values are not stored.",
 );
 
-/// The keys with those of tables behind all others, as TOML wants them written.
+/// Moves keys with tables to the end, as TOML needs them written.
 const fn tables_last<const N: usize>(keys: [Key; N]) -> [Key; N] {
     let mut sorted = keys;
     let (mut to, mut tables) = (0, false);

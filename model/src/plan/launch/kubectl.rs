@@ -10,7 +10,6 @@ use crate::plan::{
     read::Table,
 };
 
-/// Keys of `[launch.kubectl]`.
 static KUBECTL: Section = Section {
     header: "[launch.kubectl]",
     about: "Where the pods are; everything else comes from your kubeconfig. Only with `via = \"kubectl\"`.",
@@ -42,21 +41,20 @@ static KUBECTL: Section = Section {
     ],
 };
 
-/// Where the pods are. Everything not said here comes from the user's kubeconfig.
+/// Anything unset comes from the user's kubeconfig.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kubectl {
-    /// Namespace; that of the context if `None`.
+    /// That of the context if `None`.
     pub namespace: Option<String>,
-    /// Context; the current one of the kubeconfig if `None`.
+    /// The current one of the kubeconfig if `None`.
     pub context: Option<String>,
     pub kubeconfig: Option<PathBuf>,
-    /// Container of each pod; its default container if `None`.
+    /// The pod's default container if `None`.
     pub container: Option<String>,
 }
 
 impl Kubectl {
-    /// Its key in `[launch]`.
     pub(super) const KEY: Key = key(
         "kubectl",
         Shape::Table(&KUBECTL),

@@ -2,7 +2,7 @@
 
 use super::Way;
 
-/// Says the same for every plan: there is nothing to set.
+/// There is nothing to set.
 struct Local;
 
 pub fn way() -> &'static dyn Way {

@@ -1,8 +1,7 @@
 //! `[launch]`: how agents are started.
 
-/// Hands the list of launchers to a macro of the caller, as `Variant(data: Type) = module: "about";` for each. The word of
-/// `via` is the module's name. This is the one list of them: a launcher is one file here, with its type, what the plan says of it,
-/// its key and how that is read, and one in `src/cluster/launcher/`, which does the work.
+/// Passes the list of launchers to a macro of the caller, as `Variant(data: Type) = module: "about";` each. The module's name is the word
+/// of `via`. A launcher is one file here, with its type, settings and key, and one in `src/cluster/launcher/`, which does the work.
 #[macro_export]
 macro_rules! launchers {
     ($use:ident) => {
@@ -22,13 +21,13 @@ macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
         $(mod $module;)*
 
-        /// What plans say of each launcher that has a key of its own.
+        /// Settings of each launcher that has a key of its own.
         pub mod settings {
             $($(pub use super::$module::$type;)?)*
         }
         use settings::*;
 
-        /// The launchers: ways to get a byte pipe to a process on a host.
+        /// Ways to get a byte pipe to a process on a host.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Launcher {
@@ -36,9 +35,8 @@ macro_rules! declare {
         }
 
         impl Launcher {
-            /// The words of `via`.
             pub const WORDS: &[&str] = &[$(stringify!($module)),*];
-            /// The word of each launcher that has a key of its own, and that key.
+            /// The words of launchers that have a key of their own, and that key.
             const OWN: &[(&str, &Key)] = &[$($((stringify!($module), &$type::KEY),)?)*];
 
             /// Its word in `via`.
@@ -54,8 +52,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Reads what belongs to the launcher of this word. What stands in the table of another one is read too, so that
-            /// what is wrong in it is said at once.
+            /// Reads the settings of this launcher, and also those of others, to report mistakes in them.
             fn read(word: Option<&str>, launch: &Table<'_>) -> Option<Self> {
                 let mut chosen = None;
                 $(
@@ -91,30 +88,28 @@ pub use ssh::{HostKeys, not_an_argument};
 
 launchers!(declare);
 
-/// What a plan says of the way to its hosts, whichever it is.
 pub trait Way {
     fn words(&self) -> String;
 
     /// Whether two hosts with one address and one port are one host.
     fn is_found_by_address(&self) -> bool;
 
-    /// Whether it uses what the plan says of a host under this key: `user` or `port`.
+    /// Whether it uses a host's key `user` or `port`.
     fn uses(&self, key: &str) -> bool;
 
-    /// Whether all hosts are the controller's machine, so that they share its slots and processors.
+    /// Whether all hosts are the controller's machine and share its slots and processors.
     fn is_one_machine(&self) -> bool {
         false
     }
 
-    /// Says what in `[launch]` means nothing for the hosts that there are.
+    /// Reports keys of `[launch]` that have no effect for these hosts.
     fn judge(&self, _launch: &Table<'_>, _hosts: &[Host]) {}
 }
 
-/// Reads `[launch]`.
 pub fn read(launch: &Table<'_>, there: bool) -> Launch {
     let given = if there { launch.word("via") } else { None };
     let via = Launcher::read(given.as_ref().map(|given| given.value), launch).unwrap_or(Launcher::Local);
-    // A wrong `via` has been said; what belongs to it is then not judged.
+    // A wrong `via` has been reported; its settings are then not judged.
     for (given, (word, key)) in given.iter().flat_map(|given| Launcher::OWN.iter().map(move |own| (given, own))) {
         if let Some(span) = launch.name_span(key.name).filter(|_| given.value != *word) {
             let mistake = Mistake::at(span, format!("`{}` does not apply with via = \"{}\"", key.name, given.value))
@@ -135,7 +130,6 @@ pub fn read(launch: &Table<'_>, there: bool) -> Launch {
     }
 }
 
-/// The names in `send_env`.
 fn sent(launch: &Table<'_>) -> Vec<String> {
     let mut names = Vec::new();
     let env = launch.raw("env");

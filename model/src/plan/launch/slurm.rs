@@ -1,4 +1,4 @@
-//! `via = "slurm"`, and `[launch.slurm]`: what `railgauge submit` asks Slurm for.
+//! `via = "slurm"`, and `[launch.slurm]`: what `railgauge submit` requests from Slurm.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use crate::plan::{
     read::Table,
 };
 
-/// Keys of `[launch.slurm]`.
 static SLURM: Section = Section {
     header: "[launch.slurm]",
     about: "What `railgauge submit` asks Slurm for; inside an allocation nothing of it is used. Only with `via = \"slurm\"`.",
@@ -56,24 +55,21 @@ static SLURM: Section = Section {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slurm {
-    /// Partition; Slurm's own choice if `None`.
     pub partition: Option<String>,
-    /// Account; that of the user if `None`.
+    /// That of the user if `None`.
     pub account: Option<String>,
-    /// Time limit of the job; that of the partition if `None`.
+    /// That of the partition if `None`.
     pub time: Option<Duration>,
-    /// When the job must have ended, in Slurm's words.
+    /// In Slurm's words.
     pub deadline: Option<String>,
     /// Whether no other job may run on the nodes.
     pub exclusive: bool,
     /// Resources of every node.
     pub gres: Option<String>,
-    /// Further options of sbatch.
     pub options: Vec<String>,
 }
 
 impl Slurm {
-    /// Its key in `[launch]`.
     pub(super) const KEY: Key = key(
         "slurm",
         Shape::Table(&SLURM),
@@ -115,8 +111,8 @@ impl Slurm {
     }
 }
 
-/// Options that railgauge sets from elsewhere, or with which a submitted run could not be followed to its end; each with what to do
-/// instead. sbatch(1) of Slurm 22.05 to 24.11.
+/// Options that railgauge sets itself, or that keep it from following a submitted run to its end; each with an alternative. sbatch(1) of
+/// Slurm 22.05 to 24.11.
 const REFUSED: &[(&str, &str)] = &[
     ("nodes", "the hosts of the plan say how many: hosts = { slurm = { nodes = 32 } }"),
     ("nodelist", "name the hosts in [hosts]"),
@@ -149,12 +145,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("version", "see sbatch(1)"),
 ];
 
-/// The refused option that a word is, and what to do instead. sbatch takes a name cut short, too, as long as it is clear which is
-/// meant (getopt_long(3)).
+/// The refused option for a word, and the alternative. sbatch also accepts unambiguous abbreviations (getopt_long(3)).
 fn refused(option: &str, exclusive: bool) -> Option<(&'static str, &'static str)> {
     let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
     let applies = |known: &str| known != "mem" || exclusive;
-    // A whole name before one that only begins like it.
+    // An exact name has precedence over a prefix.
     let exact = REFUSED.iter().find(|(known, _)| *known == name);
     exact
         .or_else(|| REFUSED.iter().find(|(known, _)| known.starts_with(name)))
@@ -162,7 +157,7 @@ fn refused(option: &str, exclusive: bool) -> Option<(&'static str, &'static str)
         .filter(|(known, _)| applies(known))
 }
 
-/// Whether a text is one word of a line `#SBATCH`, in which quotes and `#` have a meaning.
+/// Whether a text is one word of a `#SBATCH` line, in which quotes and `#` are special.
 fn is_word(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !"\"'\\#`$".contains(c);
     !text.is_empty() && text.chars().all(plain)
@@ -198,7 +193,7 @@ mod tests {
     use super::refused;
     use crate::plan::parse;
 
-    /// What is said of a plan with this table.
+    /// The messages about a plan with this table.
     fn told(table: &str) -> String {
         let text = format!(
             "name = \"p\"\nlaunch = {{ via = \"slurm\", slurm = {table} }}\nhosts = {{ slurm = {{ nodes = 2 }} }}\n[[test]]\nop = \
@@ -217,7 +212,7 @@ mod tests {
             ("--requeue", "railgauge submit --resume"),
             ("--output=x.log", "beside the run directory"),
             ("--mem=8G", "exclusive = false"),
-            // sbatch knows names that are cut short.
+            // sbatch accepts abbreviated names.
             ("--clus=other", "jobs of this cluster only"),
             ("--arr=1-4", "one run is one job"),
         ] {

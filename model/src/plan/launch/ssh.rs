@@ -1,4 +1,4 @@
-//! `via = "ssh"`, and `[launch.ssh]`: what ssh is told.
+//! `via = "ssh"`, and `[launch.ssh]`: options of ssh.
 
 use std::{ops::Range, path::PathBuf};
 
@@ -11,7 +11,6 @@ use crate::plan::{
     read::Table,
 };
 
-/// Keys of `[launch.ssh]`.
 static SSH: Section = Section {
     header: "[launch.ssh]",
     about: "Options for ssh; everything else comes from your ssh_config. Only with `via = \"ssh\"`.",
@@ -52,16 +51,15 @@ static SSH: Section = Section {
     ],
 };
 
-/// What ssh is told. Everything not said here comes from the user's ssh_config.
+/// Anything unset comes from the user's ssh_config.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ssh {
     pub config: Option<PathBuf>,
     pub user: Option<String>,
     pub port: Option<u16>,
     pub identity: Option<PathBuf>,
-    /// Jump hosts, first hop first.
+    /// First hop first.
     pub jump: Vec<String>,
-    /// What happens with unknown host keys.
     pub host_keys: HostKeys,
     pub known_hosts: Option<PathBuf>,
 }
@@ -77,7 +75,6 @@ pub enum HostKeys {
 }
 
 impl Ssh {
-    /// Its key in `[launch]`.
     pub(super) const KEY: Key = key(
         "ssh",
         Shape::Table(&SSH),
@@ -137,7 +134,7 @@ impl Way for Ssh {
     }
 }
 
-/// What would be taken for an option, or for two arguments, by the program it is given to.
+/// A value that the called program would parse as an option, or as two arguments.
 pub fn not_an_argument(text: &str, span: Range<usize>) -> Mistake {
     Mistake::at(span, format!("\"{text}\" cannot be passed to ssh"))
         .help("it must not start with `-` or contain spaces")

@@ -1,4 +1,4 @@
-//! Where mistakes are written down while a plan is read: reading goes on, so that all of them are found.
+//! Records mistakes while a plan is read; reading continues, so that all of them are found.
 
 use std::{
     cell::{Cell, RefCell},
@@ -12,13 +12,13 @@ use crate::plan::{
     mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
 };
 
-/// The text being read and what was found in it so far.
+/// The text being read and its mistakes so far.
 #[derive(Debug)]
 pub struct Book<'a> {
     pub text: &'a str,
-    /// Directory of the plan: relative paths in it start here.
+    /// Relative paths start here.
     pub directory: &'a Path,
-    /// What a scheduler has given to this process, if anything.
+    /// From a scheduler.
     pub allocation: Option<&'a Allocation>,
     sources: RefCell<Vec<Source>>,
     mistakes: RefCell<Vec<Mistake>>,
@@ -26,11 +26,10 @@ pub struct Book<'a> {
     names: Cell<usize>,
 }
 
-/// Host names that all lists of a plan together may stand for: some bytes of text must not fill the memory.
+/// Limit of host names of all lists of a plan together: a few bytes of text must not fill the memory.
 const MOST_NAMES: usize = 1_000_000;
 
 impl<'a> Book<'a> {
-    /// An empty book about a plan.
     pub fn new(name: &str, text: &'a str, directory: &'a Path) -> Self {
         let plan = Source { name: name.into(), text: text.into() };
         Self {
@@ -44,7 +43,7 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Adds a text that mistakes can be about. Returns its number.
+    /// Adds a text that mistakes can refer to. Returns its index.
     pub fn source(&self, name: String, text: String) -> usize {
         let mut sources = self.sources.borrow_mut();
         sources.push(Source { name, text });
@@ -55,12 +54,12 @@ impl<'a> Book<'a> {
         self.mistakes.borrow_mut().push(mistake);
     }
 
-    /// Writes down what is no mistake but worth knowing.
+    /// Records something that is not a mistake but useful to know.
     pub fn note(&self, note: Mistake) {
         self.notes.borrow_mut().push(note);
     }
 
-    /// Does something whose mistakes are none of the plan: it is not done then, and the first message says why.
+    /// Runs `what` without recording its mistakes; if there are any, undoes it and returns the first message.
     pub fn attempt<T>(&self, what: impl FnOnce() -> T) -> Result<T, (T, String)> {
         let (mistakes, notes) = (self.mistakes.borrow().len(), self.notes.borrow().len());
         let made = what();
@@ -72,7 +71,7 @@ impl<'a> Book<'a> {
         Err((made, first))
     }
 
-    /// Counts host names that are about to be listed. `false` after saying that all lists together are too long.
+    /// Counts host names that are about to be listed. `false` after reporting that all lists together are too long.
     pub fn afford(&self, names: usize, span: &Range<usize>) -> bool {
         let before = self.names.get();
         self.names.set(before.saturating_add(names));
@@ -86,28 +85,25 @@ impl<'a> Book<'a> {
         fits
     }
 
-    /// The word of `known` that `given` was most likely meant to be. Nothing once there are more mistakes than are
-    /// shown: looking through ten thousand hosts takes its time.
+    /// The word of `known` closest to `given`. `None` once there are more mistakes than are shown: a search through ten thousand hosts
+    /// takes time.
     pub fn nearest<'b>(&self, given: &str, known: impl IntoIterator<Item = &'b str>) -> Option<&'b str> {
         if self.mistakes.borrow().len() > SHOWN { None } else { nearest(given, known) }
     }
 
-    /// The host or group that was most likely meant: one with the same numbers, because gpu9 is no slip for gpu1.
+    /// The host or group that was most likely meant: one with the same numbers, because gpu9 is not a typing error for gpu1.
     pub fn nearest_host<'b>(&self, given: &str, known: impl IntoIterator<Item = &'b str>) -> Option<&'b str> {
         let numbers = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
         let wanted = numbers(given);
         self.nearest(given, known.into_iter().filter(|name| numbers(name) == wanted))
     }
 
-    /// Line of a byte of the plan, counted from 1.
+    /// From 1.
     pub fn line(&self, byte: usize) -> usize {
         self.text.as_bytes()[..byte.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// The notes on a plan that is right.
-    ///
-    /// # Errors
-    /// There is a mistake: all of them.
+    /// Returns the notes on a correct plan, or all mistakes.
     pub fn close(self) -> Result<Mistakes, Mistakes> {
         if !self.mistakes.borrow().is_empty() {
             return Err(self.into_mistakes());
@@ -136,7 +132,7 @@ impl Mistake {
         Self { place, message: message.into(), label: String::new(), help: None, also: Vec::new() }
     }
 
-    /// What a grammar found, in a text that starts at this byte of a source.
+    /// A grammar's error, in a text that starts at this byte of a source.
     pub fn wrong(source: usize, start: usize, wrong: Wrong) -> Self {
         let wrong = wrong.shifted(start);
         Self::in_source(source, wrong.at, wrong.message).help(wrong.help)
@@ -154,7 +150,6 @@ impl Mistake {
         self
     }
 
-    /// With a second place in the plan.
     #[must_use]
     pub fn also(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
         self.also.push((Place { source: 0, span: span.into() }, label.into()));

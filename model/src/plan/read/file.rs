@@ -1,4 +1,4 @@
-//! Reading a text file that a user named: not forever, and not without end.
+//! Reads text files that a user named, with limits on time and size.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -7,28 +7,27 @@ use railgauge_wire::unit::Bytes;
 /// Largest plan or host file that is read: some ten thousand lines.
 pub const LARGEST: Bytes = Bytes::from_mib(1);
 
-/// Why a file cannot be read; reads well behind a noun.
+/// Why a file cannot be read; the words follow a noun.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
     #[error("cannot be read: it is {0}, not a file")]
     NoFile(&'static str),
-    /// More than what is read of such a file.
     #[error("is larger than {} MiB", .0.0 >> 20)]
     TooLarge(Bytes),
     /// The byte at this offset does not start a character.
     #[error("is not UTF-8: byte {at} (line {line}) does not start a character")]
     NotText {
-        /// Offset in bytes.
+        /// In bytes.
         at: usize,
-        /// Line, counted from 1.
+        /// From 1.
         line: usize,
     },
 }
 
 impl Fault {
-    /// What to do about a file that a plan names.
+    /// Advice for a file that a plan names.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Io(_) => "a relative path is relative to the plan's directory",
@@ -39,18 +38,11 @@ impl Fault {
     }
 }
 
-/// The text of a file of at most [`LARGEST`].
-///
-/// # Errors
-/// It is not there, not readable, not a file, too large or not UTF-8.
 pub fn read(path: &Path) -> Result<String, Fault> {
     read_up_to(path, LARGEST)
 }
 
 /// The text of a file of at most `largest`.
-///
-/// # Errors
-/// It is not there, not readable, not a file, too large or not UTF-8.
 pub fn read_up_to(path: &Path, largest: Bytes) -> Result<String, Fault> {
     let about = std::fs::metadata(path)?;
     if about.is_dir() {
@@ -59,7 +51,7 @@ pub fn read_up_to(path: &Path, largest: Bytes) -> Result<String, Fault> {
     if Bytes(about.len()) > largest {
         return Err(Fault::TooLarge(largest));
     }
-    // A pipe such as <(generate) has no length: it is read up to the limit.
+    // A pipe such as <(generate) has no length, so it is read up to the limit.
     let mut bytes = Vec::new();
     File::open(path)?.take(largest.0 + 1).read_to_end(&mut bytes)?;
     if Bytes::of(bytes.len()) > largest {

@@ -1,4 +1,4 @@
-//! Reading TOML tables by their tables of keys, with every mistake written down on the way.
+//! Reading TOML tables by their tables of keys; records every mistake.
 
 mod book;
 pub mod file;

@@ -14,8 +14,7 @@ use crate::plan::{
     mistakes::Mistake,
 };
 
-/// A table being read. A key that is not written here may be inherited from another table of the same kind
-/// (`[defaults]`), and else has the preset of its key.
+/// A table being read. A missing key may be inherited from another table of the same kind (`[defaults]`), and otherwise has its default.
 #[derive(Debug)]
 pub struct Table<'a> {
     pub book: &'a Book<'a>,
@@ -25,13 +24,13 @@ pub struct Table<'a> {
     inherits: Option<&'a Table<'a>>,
 }
 
-/// A value that was read, and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub struct At<T> {
     pub value: T,
-    /// Its place; for a preset, the place of the table.
+    /// For a default, the place of the table.
     pub span: Range<usize>,
-    /// Whether it is written in this very table, and not inherited or preset.
+    /// Whether it is written in this table itself.
     pub own: bool,
 }
 
@@ -44,7 +43,7 @@ impl<T> At<T> {
 pub type Raw<'a> = At<Cow<'a, DeValue<'a>>>;
 
 impl<'a> Table<'a> {
-    /// Looks at the names and types of everything in a table. `entries` is `None` for a table that is not there.
+    /// Checks the names and types of everything in a table. `entries` is `None` for a missing table.
     pub fn new(
         book: &'a Book<'a>,
         section: &'static Section,
@@ -64,7 +63,7 @@ impl<'a> Table<'a> {
         Self { book, span, section, entries, inherits: None }
     }
 
-    /// The same table, taking what it does not say from another of the same kind.
+    /// The same table, with missing keys inherited from another of the same kind.
     #[must_use]
     pub fn inherit(mut self, from: &'a Table<'a>) -> Self {
         self.inherits = Some(from);
@@ -76,29 +75,28 @@ impl<'a> Table<'a> {
         self.section.key(name).unwrap_or(&self.section.keys[0])
     }
 
-    /// Where a key's value is written in this very table, whatever it is.
+    /// Where a key's value is written in this table itself.
     pub fn written(&self, name: &str) -> Option<Range<usize>> {
         self.entries.and_then(|entries| entries.get(name)).map(Spanned::span)
     }
 
-    /// Whether a key is written here or inherited, whatever its value is.
+    /// Whether a key is written here or inherited.
     pub fn has(&self, name: &str) -> bool {
         self.written(name).is_some() || self.inherited(name).is_some()
     }
 
-    /// The table that says a key for this one. A key that the other table must not have is a mistake there, and is not
-    /// taken from it.
+    /// The table that a key is inherited from. A key that the other table must not have is a mistake there, and is not inherited.
     fn inherited(&self, name: &str) -> Option<&'a Table<'a>> {
         self.inherits.filter(|table| table.section.key(name).is_some() && table.written(name).is_some())
     }
 
-    /// Where a key's name is written in this very table.
+    /// Where a key's name is written in this table itself.
     pub fn name_span(&self, name: &str) -> Option<Range<usize>> {
         self.entries.and_then(|entries| entries.get_key_value(name)).map(|(name, _)| name.span())
     }
 
-    /// A value as it stands in the file or as its key presets it. `None` if neither, or if its type is wrong, which
-    /// has been said. Says so if it is required and missing.
+    /// A value of the file or the key's default. `None` if neither, or if its type is wrong, which has been reported. Reports a missing
+    /// required key.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
         let key = self.key(name);
         if let Some(value) = self.entries.and_then(|entries| entries.get(name)) {
@@ -115,7 +113,7 @@ impl<'a> Table<'a> {
             }
             Preset::Words(_) => None,
             Preset::Required => {
-                // A key that is written in another way is one mistake, not two.
+                // A key written in another way is one mistake, not two.
                 let mut written = self.entries.into_iter().flatten().map(|(name, _)| name.get_ref());
                 if !written
                     .any(|other| self.section.key(other).is_none() && meant(self.section, other) == Some((None, name)))
@@ -127,7 +125,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A table inside this one; an empty one if it is not there.
+    /// A table inside this one; empty if missing.
     pub fn table(&self, name: &str) -> Table<'a> {
         let Shape::Table(section) = self.key(name).shape else {
             return Table {
@@ -164,8 +162,8 @@ fn missing(section: &Section, key: &Key, span: Range<usize>) -> Mistake {
     }
 }
 
-/// The key that an unknown one probably is, with the table inside this one that has it: by its name in other tools, by a table
-/// that it belongs to, or by its spelling.
+/// The key probably meant by an unknown one, with the inner table that has it: by its name in other tools, by its table, or by its
+/// spelling.
 fn meant(section: &Section, given: &str) -> Option<(Option<&'static str>, &'static str)> {
     let is_it = |key: &Key| key.name == given || key.peer_names().any(|peer| peer == given.replace('_', "-"));
     let here = section.keys.iter().find(|key| is_it(key)).map(|key| (None, key.name));
@@ -197,13 +195,13 @@ fn typed(key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Box<Mistake>> {
         return Ok(());
     }
     let message = format!("`{}` must be {}", key.name, key.shape.words());
-    // One table where a list of them belongs: its header has a bracket too few, and nothing inside it is wrong.
+    // A table where a list of tables belongs: its header lacks a bracket, and its content is fine.
     if let (Shape::Tables(section), DeValue::Table(_)) = (key.shape, value.get_ref()) {
         let several = if section.path() == "test" { "a plan may have several tests" } else { "there may be several" };
         let help = format!("write {}: {several}", section.header);
         return Err(Box::new(Mistake::at(value.span(), message).label("this is a single table").help(help)));
     }
-    // The first element of the wrong type is the place to look at.
+    // Mark the first element of the wrong type.
     let elements: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
         DeValue::Array(list) => list.iter().collect(),
         DeValue::Table(table) => table.values().collect(),

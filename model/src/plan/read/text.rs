@@ -1,4 +1,4 @@
-//! Texts of the file and where their characters stand, so that a mistake inside one can be marked exactly.
+//! Texts of the file with the places of their characters, so that a mistake inside one can be marked exactly.
 
 use std::ops::Range;
 
@@ -14,27 +14,27 @@ use crate::{
 pub struct Words {
     pub text: String,
     pub span: Range<usize>,
-    /// Where its first character stands, if all of them stand in the file as they are.
+    /// Offset of its first character, if all characters are in the file unescaped.
     start: Option<usize>,
 }
 
 impl Words {
-    /// A text of the file, or `None` if the value is not a string, or after reporting that it cannot be printed.
+    /// `None` if the value is not a string, or after reporting that it cannot be printed.
     pub fn new(book: &Book<'_>, value: &DeValue<'_>, span: Range<usize>) -> Option<Self> {
         let text = value.as_str()?.to_owned();
-        // All that is printed of a plan, and of the plan in a journal, came through here.
+        // Everything printed of a plan, also from a journal, passes this check.
         if !has_printable_lines(&text) {
             let mistake = Mistake::at(span, "a string with an invisible or control character");
             book.add(mistake.help("remove the character; if a program needs it, put it into a script"));
             return None;
         }
-        // Behind the quote, unless there are escapes, three quotes, or it is a preset and not in the file.
+        // After the quote, unless there are escapes, three quotes, or it is a default that is not in the file.
         let written = book.text.get(span.clone()).unwrap_or_default();
         let same = written.get(1..written.len().saturating_sub(1)) == Some(text.as_str());
         Some(Self { start: same.then_some(span.start + 1), text, span })
     }
 
-    /// What a grammar found in it: at the very characters where that is possible, else in all of it.
+    /// A grammar's error: at the exact characters if possible, otherwise the whole text.
     pub fn mistake(&self, wrong: Wrong) -> Mistake {
         match self.start {
             Some(start) if !wrong.at.is_empty() => Mistake::wrong(0, start, wrong),

@@ -1,5 +1,4 @@
-//! The values of a table, each read as what its key says it is. A reader answers `None` if there is no value, or after
-//! writing down what is wrong with it.
+//! Typed values of a table. A reader returns `None` if there is no value, or after recording a mistake.
 
 use std::{ops::Range, path::PathBuf};
 
@@ -33,7 +32,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A text that is not empty, and of one line unless it describes something.
+    /// Not empty, and of one line unless it describes something.
     pub fn text(&self, name: &str) -> Option<At<String>> {
         let text = self.quoted(name)?.map(|words| words.text);
         let message = match &text.value {
@@ -46,20 +45,18 @@ impl<'a> Table<'a> {
         None
     }
 
-    /// A path, taken from the plan's directory if relative.
+    /// Relative paths start from the plan's directory.
     pub fn path(&self, name: &str) -> Option<At<PathBuf>> {
         let directory = self.book.directory;
         self.text(name).map(|text| text.map(|text| directory.join(text)))
     }
 
-    /// `true` or `false`.
     pub fn flag(&self, name: &str) -> Option<At<bool>> {
         let raw = self.raw(name)?;
         let value = raw.value.as_bool()?;
         Some(raw.map(|_| value))
     }
 
-    /// A whole number within the bounds of its key.
     pub fn whole<N: TryFrom<u64>>(&self, name: &str) -> Option<At<N>> {
         let raw = self.raw(name)?;
         let Shape::Whole(least, most) = self.key(name).shape else { return None };

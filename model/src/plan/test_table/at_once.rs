@@ -13,10 +13,10 @@ use crate::plan::{
     read::Table,
 };
 
-/// Shortest window: five slices of 100 ms, of which the first and the last may lie at the edge of the overlap.
+/// Shortest window: five slices of 100 ms, since the first and the last may be at the edge of the overlap.
 pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
-/// Reads a pattern of this kind by its name; `None` after saying what is wrong.
+/// Reads a pattern of this kind by its name; `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnce> {
     let named = |key| if test.has(key) { one(test, key, members).map(Some) } else { Some(None) };
     let rounds = || if test.has("rounds") { test.whole::<u32>("rounds").map(|at| at.value) } else { Some(1) };
@@ -39,8 +39,8 @@ pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnc
     })
 }
 
-/// Says what such a test cannot be: only a window of a fixed time can be the same for all flows, and only bytes over
-/// time can be cut to the part in which all of them ran.
+/// Reports contradictions: only a window of fixed time can be the same for all flows, and only bytes over time can be cut to the part in
+/// which all of them ran.
 pub fn judge(table: &Table<'_>, test: &mut Test) {
     let wrong = |key: &str, message: &str, help: &str| {
         let span = table.written(key).unwrap_or(table.span.clone());
@@ -66,7 +66,7 @@ pub fn judge(table: &Table<'_>, test: &mut Test) {
         }
     }
     victim::judge(table, test);
-    // A default that has no meaning here is left out.
+    // A default that does not apply here is dropped.
     test.bidirectional &= table.name_span("bidirectional").is_some();
     if test.bidirectional {
         let message = "`bidirectional` does not apply to flows at once";

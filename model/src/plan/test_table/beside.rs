@@ -1,4 +1,4 @@
-//! `[test.beside]`: traffic of the same two hosts beside the flows of a test.
+//! `[test.beside]`: traffic between the same two hosts during the flows of a test.
 
 use railgauge_wire::{
     step::Window,
@@ -18,7 +18,6 @@ use crate::plan::{
     read::Table,
 };
 
-/// Keys of `[test.beside]`.
 pub static BESIDE: Section = Section {
     header: "[test.beside]",
     about: "TCP connections between the interfaces of the NICs that a flow uses, or a command on its hosts. Each flow is measured alone \
@@ -68,7 +67,7 @@ pub static BESIDE: Section = Section {
 /// Slowest rate of one connection: a message of 1 KiB in ten milliseconds.
 const SLOWEST_EACH: f64 = 1024.0 * 8.0 / 0.01 / 1e9;
 
-/// Reads the table; `None` where it is not there, or after saying all that is wrong.
+/// `None` without the table, or after reporting all mistakes.
 pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
     test.written("beside")?;
     let table = test.table("beside");
@@ -79,7 +78,7 @@ pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Be
         let mistake = Mistake::at(span, "`on` says where a `command` runs, and there is none");
         table.book.add(mistake.help("leave it out, or give a command"));
     }
-    // All are read before one of them ends it, so that every mistake is said.
+    // Read all before returning, so that every mistake is reported.
     let (transport, flows, direction) = (table.word("transport"), flows(&table), table.word("direction"));
     let most = flows.as_ref().and_then(|flows| flows.last().copied()).unwrap_or(1);
     let rate = match table.written("rate") {
@@ -92,7 +91,7 @@ pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Be
     Some(Beside { flows: flows?, direction, rate: rate?, command: None })
 }
 
-/// A command in place of connections. What is of connections alone is a mistake beside it.
+/// A command in place of connections; keys of connections are then mistakes.
 fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
     let span = table.written("command")?;
     let mut is_right = true;
@@ -122,7 +121,6 @@ fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside
     })
 }
 
-/// Numbers of connections, in their order.
 fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     let numbers = table.wholes::<u32>("flows")?;
     let mut flows: Vec<u32> = Vec::new();
@@ -136,7 +134,7 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     }
     flows.sort_unstable();
     if flows.is_empty() {
-        // A number out of bounds has been said.
+        // A number out of bounds has been reported.
         if table.raw("flows").is_some_and(|raw| raw.value.as_array().is_some_and(|all| all.is_empty())) {
             table.book.add(Mistake::at(numbers.span, "`flows` is empty").help("for example flows = [1, 4, 16]"));
         }
@@ -150,7 +148,7 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     Some(flows)
 }
 
-/// The rate, if so many connections can share it.
+/// The rate, if this many connections can share it.
 fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))?;
     if rate.value < SLOWEST_EACH * f64::from(most) {
@@ -161,7 +159,7 @@ fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
     Some(GigabitsPerSecond(rate.value))
 }
 
-/// Says what a test with traffic beside its flows cannot be. What cannot have it loses it.
+/// Reports what such a test cannot be, and removes the traffic where it is impossible.
 pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
     let on_loss = || test.expect.iter().filter(|wanted| wanted.metric == Metric::BesideLoss);
     let Some(span) = table.name_span("beside") else { return };
@@ -210,7 +208,7 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
             wrong("bidirectional", message, "leave it out; direction = \"both\" loads both directions of the NICs");
         }
     }
-    // A default that has no meaning here is left out.
+    // A default that does not apply here is dropped.
     test.bidirectional &= table.name_span("bidirectional").is_some();
 }
 

@@ -1,4 +1,4 @@
-//! Collectives: who forms a group, which ranks, on what data, in which environments.
+//! Collectives: groups, ranks, data and environments.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,6 @@ use crate::plan::{
 
 pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
 
-/// Keys that only collectives have.
 const OWN: &[&str] = &[
     "groups",
     "group_size",
@@ -35,10 +34,10 @@ const OWN: &[&str] = &[
     "first_bucket",
     "compute",
 ];
-/// Keys that only pairs have, beside those of their patterns.
+/// Keys only for pairs, in addition to those of their patterns.
 const OF_PAIRS: &[&str] = &["service", "gpu_path", "qps", "threads", "bidirectional", "pattern", "rails"];
 
-/// Keys that only collectives of NCCL have.
+/// Keys only for collectives of NCCL.
 const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
 
 /// The word that leaves the algorithm to the agents.
@@ -56,7 +55,7 @@ pub fn algorithms() -> Vec<&'static str> {
     std::iter::once(AUTO).chain(Algorithm::ALL.iter().map(|word| word.word())).collect()
 }
 
-/// Reads what makes a test a collective; `None` for a pair, whose table must hold nothing of it.
+/// `None` for a pair, whose table must not have keys of collectives.
 pub fn read(
     test: &Table<'_>,
     kind: &Kind,
@@ -111,7 +110,7 @@ pub fn read(
         training: training::read(test, kind),
         carried_by: test.word("carried_by").and_then(|at| Carrier::from_word(at.value)).filter(|_| !host),
     };
-    // Without a grouping, which has been said, nothing is known of what must divide.
+    // Without a grouping (already reported) the divisor is unknown.
     if grouping.is_some() {
         divides(test, op, &collective, members, sizes);
         verifiable(test, &collective, members);
@@ -119,7 +118,7 @@ pub fn read(
     Some(collective)
 }
 
-/// Says which reductions there are not over host memory.
+/// Reports reductions that do not exist over host memory.
 fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     let mut all = reductions.iter().flat_map(|reduction| datatypes.iter().map(move |datatype| (reduction, datatype)));
     if let Some((reduction, datatype)) = all.find(|(reduction, datatype)| !reduction.is_plain(**datatype))
@@ -133,7 +132,6 @@ fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     }
 }
 
-/// What `gpus` lists, each once.
 fn listed(test: &Table<'_>) -> Vec<u32> {
     let Some(given) = test.wholes::<u32>("gpus") else { return Vec::new() };
     let mut list: Vec<u32> = Vec::new();
@@ -148,7 +146,7 @@ fn listed(test: &Table<'_>) -> Vec<u32> {
     list
 }
 
-/// GPUs of a test whose data lives there; none for host memory, where they have no meaning.
+/// GPUs of a test whose data is there; empty for host memory.
 pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
     if memory != Some(Memory::Host) {
         return listed(test);
@@ -171,7 +169,7 @@ fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
     given.value
 }
 
-/// Words of a list, each once.
+/// Words of a list, unique.
 fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: fn(&str) -> Option<T>) -> Vec<T> {
     let mut list: Vec<T> = Vec::new();
     for word in test.words(name) {
@@ -190,7 +188,7 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
     list
 }
 
-/// The algorithms of a collective over host memory, each of which must do the operation.
+/// The algorithms of a collective over host memory; each must support the operation.
 fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
     if !host {
         if let Some(span) = test.name_span("algorithm") {
@@ -213,7 +211,7 @@ fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
 
 fn in_place(test: &Table<'_>, op: Op) -> bool {
     let Some(flag) = test.flag("in_place").filter(|flag| flag.value) else { return false };
-    // nccl-tests runs these in place by giving the library the same buffer twice, which NCCL does not promise.
+    // nccl-tests runs these in place by passing the same buffer twice, which NCCL does not promise to support.
     if matches!(op, Op::AllToAll | Op::SendRecv) {
         if flag.own {
             let mistake = Mistake::at(flag.span, format!("{op} cannot be done in place"));
@@ -268,7 +266,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     }
 }
 
-/// How many ranks the groups of a collective have, as far as it is known.
+/// Numbers of ranks of a collective's groups, as far as known.
 fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u64> {
     let groups: Vec<u64> = if let Some(members) = members {
         let all = members.list.len() as u64;
@@ -286,7 +284,7 @@ fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u6
     groups.into_iter().map(|hosts| hosts * u64::from(collective.ranks_per_host)).collect()
 }
 
-/// Says where a mean is rounded, so that nothing exact could be compared with it.
+/// Reports means that are rounded, so that no exact comparison is possible.
 fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Members<'_>>) {
     if !test.flag("verify").is_none_or(|verify| verify.value) {
         return;
@@ -308,7 +306,7 @@ fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Member
     }
 }
 
-/// Says where a size does not divide into whole elements of every rank.
+/// Reports sizes that do not divide into whole elements of every rank.
 fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[Bytes]>) {
     let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
     for datatype in &collective.datatypes {
@@ -331,9 +329,9 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
     }
 }
 
-/// Says what a transport cannot carry.
+/// Reports operations that a transport cannot carry.
 pub fn carried(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
-    // What TCP cannot carry between the ends of a pair is told with the kinds of pairs.
+    // Limits of TCP between the ends of a pair are reported with the kinds of pairs.
     if transport.carries(op.value) || transport == Transport::Tcp && !op.value.is_collective() {
         return true;
     }

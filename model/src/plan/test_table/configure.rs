@@ -1,4 +1,4 @@
-//! `[test.configure]`: commands that change the cluster for a test, and take that back.
+//! `[test.configure]`: commands that change the cluster for a test, and undo that.
 
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// Keys of `[test.configure]`.
 pub static CONFIGURE: Section = Section {
     header: "[test.configure]",
     about: "Commands of this machine that make the cluster what the test wants. `apply` runs before its rounds, `undo` before \
@@ -49,7 +48,6 @@ pub static CONFIGURE: Section = Section {
     ],
 };
 
-/// Reads the table; `None` where it is not there, or after saying what is wrong.
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Configure> {
     test.written("configure")?;
     let table = test.table("configure");
@@ -68,7 +66,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Configure
     (!apply.is_empty() && !undo.is_empty()).then_some(Configure { apply, undo, timeout, values: values? })
 }
 
-/// The values, in their order; `None` after saying what is wrong with them.
+/// In order; `None` after reporting a mistake.
 fn values(table: &Table<'_>) -> Option<Vec<String>> {
     if table.written("values").is_none() {
         return Some(Vec::new());
@@ -115,7 +113,7 @@ fn values(table: &Table<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// Says where `{value}` stands without values, or does not stand where there are some.
+/// Reports a `{value}` without values, and values without a `{value}`.
 fn judge(table: &Table<'_>, apply: &[String], undo: &[String]) {
     let listed = table.written("values");
     for (key, words) in [("apply", apply), ("undo", undo)].into_iter().filter(|(_, words)| !words.is_empty()) {

@@ -5,7 +5,6 @@ use railgauge_wire::terms::{Distance, Memory, Transport};
 use super::kind::Kind;
 use crate::plan::{mistakes::Mistake, model::Test, read::Table};
 
-/// The distances a test asks for, each once.
 pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     let collective = kind.op.is_some_and(railgauge_wire::terms::Op::is_collective);
     let refused = match (kind.memory, kind.transport) {
@@ -37,7 +36,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     list
 }
 
-/// One test for each distance, named after it where there are several; the test itself where none is asked for.
+/// One test per distance, named after it where there are several; the test itself without any.
 pub fn spread(test: Test, distances: &[Distance]) -> Vec<Test> {
     match distances {
         [] => vec![test],

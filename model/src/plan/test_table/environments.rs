@@ -10,7 +10,7 @@ use crate::plan::{
     read::{Table, texts_of},
 };
 
-/// The cells of the matrix: every combination of the listed texts.
+/// Every combination of the listed texts.
 pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
     let mut cells = vec![BTreeMap::new()];
     let Some(raw) = test.raw("env") else { return cells };

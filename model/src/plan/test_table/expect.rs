@@ -19,7 +19,6 @@ fn measured() -> impl Iterator<Item = Metric> {
     Metric::ALL.iter().copied().filter(|metric| metric.family() != Family::Imported)
 }
 
-/// Keys of `[[test.expect]]`.
 pub static EXPECT: Section = Section {
     header: "[[test.expect]]",
     about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling`, \
@@ -80,7 +79,7 @@ pub static EXPECT: Section = Section {
     ],
 };
 
-/// What an expectation is judged against; `None` where a mistake has already been said.
+/// What an expectation is judged against; `None` where a mistake has been reported.
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub produces: Option<Vec<Metric>>,
@@ -95,7 +94,7 @@ pub struct Subject<'a> {
 const LIMITS: &[&str] =
     &["at_least", "at_most", "percent_of_ceiling", "within_percent_of_peers", "within_percent_of_baseline"];
 
-/// Reads one expectation; `None` after saying what is wrong.
+/// `None` after reporting a mistake.
 pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let metric = table.term("metric", |word| measured().find(|metric| metric.word() == word));
     if let (Some(metric), Some(produces)) = (&metric, &subject.produces)

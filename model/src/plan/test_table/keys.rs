@@ -8,7 +8,6 @@ use crate::plan::{
     limits,
 };
 
-/// Keys of `[[test]]`.
 pub static TEST: Section = Section {
     header: "[[test]]",
     about: "One thing that is measured. Its cases are every pair of its pattern × every rail × every size × every \
@@ -16,7 +15,6 @@ pub static TEST: Section = Section {
     keys: KEYS,
 };
 
-/// Keys of `[defaults]`.
 pub static DEFAULTS: Section = Section {
     header: "[defaults]",
     about: "Keys for all tests: every key of `[[test]]` but `name`, `op`, `configure`, `beside` and `expect`. What a test says itself comes \
@@ -25,7 +23,6 @@ pub static DEFAULTS: Section = Section {
     keys: shared(KEYS),
 };
 
-/// What follows the first two keys and precedes the last three.
 const fn shared(keys: &'static [Key]) -> &'static [Key] {
     let (_, behind) = keys.split_at(2);
     behind.split_at(behind.len() - 3).0

@@ -1,4 +1,4 @@
-//! What kind of test it is, and which kinds there are not.
+//! What kind of test it is, and which combinations are invalid.
 
 use railgauge_wire::terms::{GpuPath, Memory, Op, Service, TestMetric, Transport};
 
@@ -7,23 +7,21 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Operation, loop and transport; `None` where a mistake has already been said.
+/// Operation, loop and transport; `None` where a mistake has been reported.
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub op: Option<Op>,
-    /// What is measured: bandwidth, latency or a training step.
     pub metric: Option<TestMetric>,
     pub transport: Option<Transport>,
-    /// Queue pair service; `rc` for TCP, which has none.
+    /// `rc` for TCP, which has none.
     pub service: Option<Service>,
     pub memory: Option<Memory>,
     pub gpu_path: Option<GpuPath>,
-    /// Whether both directions run at once.
     pub bidirectional: bool,
     pub qps: Vec<u32>,
 }
 
-/// Reads what kind of test it is and says which of its words contradict each other.
+/// Reads what kind of test it is and reports contradictions.
 pub fn read(test: &Table<'_>) -> Kind {
     let op = test.term("op", Op::from_word);
     let metric = test.term("metric", TestMetric::from_word);
@@ -52,7 +50,7 @@ pub fn read(test: &Table<'_>) -> Kind {
     }
 }
 
-/// A collective: of the keys of pairs it has none, and says so elsewhere.
+/// A collective; keys of pairs in it are reported elsewhere.
 fn of_group(
     test: &Table<'_>,
     op: &At<Op>,
@@ -90,7 +88,7 @@ fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
     Some(op.value)
 }
 
-/// Whether a transport that stays within a host carries an operation, if it is one; says so where it does not.
+/// Whether a transport within a host carries an operation; reports it if not.
 fn within_host(test: &Table<'_>, op: Op, transport: Option<&At<Transport>>) -> bool {
     let Some(transport) = transport.filter(|at| at.value.is_within_host() && !at.value.carries(op)) else {
         return true;
@@ -117,14 +115,14 @@ fn service(test: &Table<'_>, op: Option<&At<Op>>, transport: Option<&At<Transpor
         return Some(service.value);
     }
     let carried: Vec<_> = Op::ALL.iter().filter(|op| service.value.carries(**op)).map(|op| op.word()).collect();
-    // An inherited service is no excuse: another service than the plan's words would be measured.
+    // Reported even if inherited: a service other than the plan's would be measured.
     let message = format!("the service {} cannot carry {}", service.value, op.value);
     let mistake = Mistake::at(op.span.clone(), message).also(service.span, "the service");
     test.book.add(mistake.help(format!("{} carries {}; rc carries everything", service.value, carried.join(", "))));
     None
 }
 
-/// The path of GPU memory: a socket has one only, and what is staged needs a target that hears of every message.
+/// The path of GPU memory: a socket has only one, and a staged path needs a target that is notified of every message.
 fn gpu_path(
     test: &Table<'_>,
     memory: Option<&At<Memory>>,

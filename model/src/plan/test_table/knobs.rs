@@ -1,4 +1,4 @@
-//! `[test.knobs]`: what may be turned below the operation.
+//! `[test.knobs]`: settings below the operation.
 
 use railgauge_wire::{
     link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
@@ -18,7 +18,6 @@ const fn knob(name: &'static str, shape: Shape, about: &'static str, peers: &'st
     key(name, shape, AGENT, about).known_as(peers)
 }
 
-/// Keys of `[test.knobs]`.
 pub static KNOBS: Section = Section {
     header: "[test.knobs]",
     about: "Tuning settings of a test. For a knob that is not set the agent chooses a value, and the records of \
@@ -145,20 +144,20 @@ const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "foo
 /// Longest name of a congestion control (the kernel's `TCP_CA_NAME_MAX`, less its final zero).
 const LONGEST_NAME: usize = 15;
 
-/// Knobs that mean nothing to collectives, whose messages and windows are their own.
+/// Knobs that do not apply to collectives, which have their own messages and windows.
 const OF_PAIRS: &[&str] =
     &["depth", "post_list", "signal_every", "inline", "outstanding_reads", "relaxed_ordering", "joining"];
 
-/// Knobs of verbs that mean nothing where both ends are in one process and bytes are written.
+/// Knobs of verbs that do not apply to writes where both ends are in one process.
 const NOT_OF_LOOPS: &[&str] = &["inline", "outstanding_reads", "write_latency", "joining", "congestion_control"];
 
-/// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
+/// `table` inherits from `[defaults.knobs]`.
 pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let (transport, op, metric) = (kind.transport, kind.op, kind.metric);
-    // Memory that the NIC reaches and the CPU does not.
+    // Memory that the NIC can access but the CPU cannot.
     let direct = kind.memory == Some(Memory::Cuda) && kind.gpu_path != Some(GpuPath::Staged);
     let book = table.book;
-    // A knob without meaning is a mistake where the test turns it, and left out where a default does.
+    // A knob that does not apply is a mistake in a test, and dropped in a default.
     let meaningless = |name: &str| match (transport, op) {
         (_, Some(Op::Matmul)) if name == "precision" => None,
         (_, Some(Op::Matmul)) => Some("does not apply to matrix products"),
@@ -283,8 +282,8 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
 const WRITE_LATENCY: (Option<Transport>, Option<Op>, Option<TestMetric>) =
     (Some(Transport::Verbs), Some(Op::Write), Some(TestMetric::Latency));
 
-/// How the latency of `write` is taken: as the plan says, else by polling wherever the memory can be polled. It is decided
-/// here and not by the agent, so that it is a setting of the test, the same for all of its pairs.
+/// How to measure the latency of `write`: as the plan says, else by polling wherever the memory can be polled. Decided here rather than by
+/// the agent, so that it is the same for all pairs of the test.
 fn write_latency(table: &Table<'_>, direct: bool, relaxed: bool) -> WriteLatency {
     let against = if direct {
         Some("the CPU cannot poll GPU memory")
@@ -305,7 +304,7 @@ fn write_latency(table: &Table<'_>, direct: bool, relaxed: bool) -> WriteLatency
     }
 }
 
-/// How completions are waited for; `None` where the knob is not turned or cannot be. `polls`: the test polls memory.
+/// How to wait for completions; `None` where the knob is unset or impossible. `polls`: the test polls memory.
 fn completion(table: &Table<'_>, polls: bool) -> Option<Completion> {
     let word = table.word("completion")?;
     if word.value != "events" {
@@ -314,7 +313,7 @@ fn completion(table: &Table<'_>, polls: bool) -> Option<Completion> {
     if !polls {
         return Some(Completion::Events);
     }
-    // A default is meant for the other tests: this one polls, and its record says so.
+    // A default is meant for other tests: this one polls, and its record says so.
     if word.own {
         let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
         let mistake = Mistake::at(word.span, message).label("an RDMA WRITE causes no completion event at its target");
@@ -331,7 +330,7 @@ mod tests {
     use super::*;
     use crate::plan::parse;
 
-    /// The knobs of a test that is written like this.
+    /// The knobs of a test with this text.
     fn read(test: &str) -> Result<Knobs, String> {
         let head = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-2]\"]\n[[test]]\n";
         let text = format!("{head}transport = \"verbs\"\n{test}\n");

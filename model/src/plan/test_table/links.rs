@@ -1,4 +1,4 @@
-//! `links_covered`: how many of the links between switches a test must load.
+//! `links_covered`: share of the links between switches that a test must load.
 
 use railgauge_wire::terms::TestMetric;
 
@@ -10,8 +10,7 @@ use crate::plan::{
     read::Table,
 };
 
-/// Reads the share in percent: all of them where the pattern is there to load them, and nothing is demanded of other tests that do
-/// not say it.
+/// The share in percent: 100 by default for a pattern that loads links, otherwise no demand.
 pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &Hosts) -> Option<f64> {
     let covers = matches!(pattern, Some(Pattern::Fabric(OnFabric::CoverLinks(_))));
     if let (true, Some(metric)) = (covers, kind.metric.filter(|metric| *metric != TestMetric::Bandwidth)) {

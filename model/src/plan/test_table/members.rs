@@ -1,4 +1,4 @@
-//! The hosts that take part in a test, and how many pairs they make.
+//! The hosts of a test, and the number of pairs they make.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,12 @@ use crate::plan::{
 
 #[derive(Debug)]
 pub struct Members<'a> {
-    /// Their names, in the plan's order.
     pub list: Vec<String>,
     pub hosts: &'a Hosts,
     names: HashSet<String>,
 }
 
 impl<'a> Members<'a> {
-    /// Reads `hosts` of a test; `None` after saying what is wrong.
     pub fn read(test: &Table<'_>, hosts: &'a Hosts) -> Option<Self> {
         let list = match test.texts("hosts") {
             Some(words) => hosts.select(test, &words.value)?,
@@ -67,7 +65,7 @@ impl<'a> Members<'a> {
                 // The flow twice, and every host but three to one of these.
                 AtOnce::Victim(victim) => u64::from(victim.draws) * (n - 1),
             },
-            // Which pairs it has the topology says; a round has this many at most.
+            // The topology determines its pairs; a round has at most this many.
             Pattern::Fabric(OnFabric::SameLeaf(rounds) | OnFabric::CrossLeaf(rounds)) => {
                 u64::from(rounds.unwrap_or(1)) * (n / 2)
             }
@@ -76,8 +74,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Whether a sum over flows at once is about something in `group`: a NIC that flows leave from or arrive at, or for the sum
-    /// of a round every host of the test.
+    /// Whether a sum over simultaneous flows concerns `group`: a NIC at an end of the flows, or for the sum of a round every host of the
+    /// test.
     pub fn has_sum_in(&self, pattern: &Pattern, metric: Metric, group: &[String]) -> bool {
         let group: HashSet<&str> = group.iter().map(String::as_str).collect();
         let inside = |name: &String| group.contains(name.as_str());
@@ -93,7 +91,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Whether a pattern makes a pair of which both ends are in `group`. For random rounds: whether it may.
+    /// Whether a pattern makes a pair with both ends in `group`. For random rounds: whether it may.
     pub fn has_pair_in(&self, pattern: &Pattern, group: &[String]) -> bool {
         let group: HashSet<&str> = group.iter().map(String::as_str).collect();
         let inside = |name: &String| group.contains(name.as_str()) && self.has(name);
@@ -125,7 +123,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Says so if a test makes an absurd number of measurements. Rails that only the hosts know of are not counted.
+/// Reports an excessive number of measurements. Rails that only the hosts know are not counted.
 pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, pattern: &Pattern) {
     let rails = match &test.rails {
         Rails::Only(rails) => rails.len() as u64,

@@ -44,7 +44,7 @@ pub use keys::{DEFAULTS, TEST};
 pub use rails::LAST as LAST_RAIL;
 pub use window::WINDOW;
 
-/// Reads all tests of a plan; of a choice only those that are chosen, and which of them need hosts that are not.
+/// Reads all tests of a plan; with a selection only the selected ones, and which of them need unselected hosts.
 pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec<Test>, Vec<LeftOut>) {
     let book = top.book;
     let defaults = top.table("defaults");
@@ -104,8 +104,8 @@ pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec
     (tests, left_out)
 }
 
-/// Reads one table: a test, or one for each distance it asks for. Where something is missing or wrong, and has been said,
-/// any value stands for it.
+/// Reads one table: a test, or one for each distance it requests. Missing or wrong values have been reported and are replaced with
+/// arbitrary ones.
 fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Vec<Test> {
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
@@ -147,7 +147,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     };
     let demand = |table: &Table<'_>| match hosts.narrowed {
         false => expect::read(table, &subject),
-        // A demand on a group whose hosts are not there.
+        // A demand on a group whose hosts are missing.
         true => table.book.attempt(|| expect::read(table, &subject)).unwrap_or_else(|(_, why)| {
             let line = table.book.line(table.span.start);
             hosts.leave_out(format!("the expectation on line {line}: {why}"));
@@ -182,7 +182,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         repeats: table.whole("repeats").map_or(1, |at| at.value),
         window: window.unwrap_or(Window::Iterations(1)),
         warm_up: time("warm_up"),
-        // A test of memory compares by itself.
+        // A test of memory always compares.
         verify: kind.op == Some(Op::GpuMemoryTest) || table.flag("verify").is_none_or(|at| at.value),
         deadline: time("deadline"),
         expect,
@@ -199,7 +199,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     distances::spread(test, &distances)
 }
 
-/// A test of which nothing can be said in the end is worth a note.
+/// Notes a test without any criterion of judgement.
 fn unjudged(table: &Table<'_>, test: &Test) {
     if !test.verify && test.expect.is_empty() {
         let span = table.written("verify").unwrap_or(table.span.clone());
@@ -208,7 +208,7 @@ fn unjudged(table: &Table<'_>, test: &Test) {
     }
 }
 
-/// The test's name, or the one its kind gives it; empty after saying what is wrong with it.
+/// The test's name, or the default for its kind; empty after reporting a mistake.
 fn name(table: &Table<'_>, kind: &kind::Kind) -> String {
     if table.written("name").is_none() {
         let words = (kind.op, kind.metric, kind.transport);

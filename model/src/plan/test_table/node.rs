@@ -1,6 +1,5 @@
-//! Tests within hosts: memory of processors and GPUs, and NICs that write to themselves. What they have in common with pairs is the
-//! window, the sizes, the rails and what is demanded; matrix products have a precision, too, and NICs the memory and the knobs of queue
-//! pairs. All else belongs to a network.
+//! Tests within hosts: memory of processors and GPUs, and NICs that write to themselves. They share windows, sizes, rails and expectations
+//! with pairs; matrix products also have a precision, and NICs the memory and the knobs of queue pairs. All other keys belong to a network.
 
 use railgauge_wire::{
     node::PATTERNS,
@@ -16,26 +15,26 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Bytes that a GPU copies at once where the plan does not say: nvbandwidth's.
+/// Default bytes of a GPU copy: nvbandwidth's.
 const OF_GPU: Bytes = Bytes::from_mib(512);
-/// Host memory that is moved where the plan does not say: several times the caches of most processors.
+/// Default host memory that is moved: several times the caches of most processors.
 const OF_PROCESSORS: Bytes = Bytes::from_gib(2);
-/// Bytes of one write through a NIC where the plan does not say: so many that headers and requests take nothing of the time.
+/// Default bytes of one write through a NIC: enough to make the time of headers and requests negligible.
 const OF_NIC: Bytes = Bytes::from_mib(8);
 
-/// Least bytes that the reads of a memory latency are spread over: a page.
+/// Least bytes over which the reads of a memory latency are spread: a page.
 const LEAST_SPREAD: Bytes = Bytes::from_kib(4);
 
-/// Least memory of a GPU that is tested: twenty times the second cache of an H100, which has 50 MB.
+/// Least tested memory of a GPU: twenty times the second-level cache of an H100, which has 50 MB.
 const LEAST_TESTED: Bytes = Bytes::from_gib(1);
 
 /// Fewest reads of a memory latency: as many as are timed at once.
 const LEAST_READS: u64 = 4096;
 
-/// Rows of a matrix product where the plan does not say: enough for every multiprocessor of an H100 for many rounds.
+/// Default rows of a matrix product: many rounds for every multiprocessor of an H100.
 const ROWS: u32 = 8192;
 
-/// Window of a test whose defaults are adaptive: that of a test without any.
+/// Window of a test whose inherited window is adaptive: the default.
 const USUAL: Nanoseconds = Nanoseconds::from_secs(2);
 
 const OF_NETWORKS: &[&str] = &[
@@ -52,10 +51,10 @@ const OF_NETWORKS: &[&str] = &[
     "beside",
 ];
 
-/// Those among them that a NIC has, which reaches host memory or that of its GPU.
+/// Those that apply to a NIC, which accesses host memory or that of its GPU.
 const OF_NICS: &[&str] = &["memory", "gpu_path", "gpus"];
 
-/// Reads what kind of test within hosts it is, and says which keys it must not have.
+/// Reads what kind of test within hosts it is, and reports keys it must not have.
 pub fn read(
     test: &Table<'_>,
     op: &At<Op>,
@@ -105,8 +104,7 @@ pub fn read(
     }
 }
 
-/// The path by which a NIC reaches the memory of its GPU. One through host memory is refused where the test itself asks for it: the NIC
-/// would not reach the GPU.
+/// The path from a NIC to the memory of its GPU. A staged path in the test itself is refused: the NIC would not access the GPU.
 fn gpu_path(test: &Table<'_>, memory: Option<Memory>) -> Option<GpuPath> {
     let path = test.term("gpu_path", GpuPath::from_word)?;
     let wrong = match (memory?, path.value) {
@@ -126,7 +124,7 @@ fn gpu_path(test: &Table<'_>, memory: Option<Memory>) -> Option<GpuPath> {
     None
 }
 
-/// The size where the plan does not say any; `None` for tests of a network.
+/// The default size; `None` for tests of a network.
 pub fn size(op: Option<Op>) -> Option<Bytes> {
     op?.within_host().map(|transport| match transport {
         Transport::Gpu => OF_GPU,
@@ -135,8 +133,7 @@ pub fn size(op: Option<Op>) -> Option<Bytes> {
     })
 }
 
-/// The sizes of matrix products, which are those of their square results: as the plan says, or of [`ROWS`] rows. `None` after saying what
-/// cannot be one.
+/// The sizes of matrix products, in bytes of their square results: as the plan says, or of [`ROWS`] rows. `None` after reporting a mistake.
 pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
     let Some(raw) = test.raw("sizes").filter(|raw| raw.own) else {
         return Some(vec![precision.square(ROWS)]);
@@ -156,8 +153,8 @@ pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>
     None
 }
 
-/// The sizes of a test of a GPU's memory: what the plan says, since a test of a small part of it would be taken for one of all. `None` after
-/// saying that it says nothing.
+/// The sizes of a test of a GPU's memory, which the plan must give: a test of a small part would be mistaken for one of all. `None` after
+/// reporting that they are missing.
 pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
     if let Some(raw) = test.raw("sizes").filter(|raw| raw.own) {
         let sizes = sizes?;
@@ -172,8 +169,7 @@ pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
     None
 }
 
-/// The sizes of a test of memory latency, over which its reads are spread: powers of two, so that one order of them comes to every
-/// line. `None` after saying what cannot be one.
+/// The sizes of a test of memory latency: powers of two, so that one order of reads visits every line. `None` after reporting a mistake.
 pub fn spread(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
     let sizes = sizes?;
     let is_one = |size: &Bytes| size.0.is_power_of_two() && *size >= LEAST_SPREAD;
@@ -186,8 +182,7 @@ pub fn spread(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
     None
 }
 
-/// The window and the rails of a test within hosts: what it says itself and cannot be is a mistake, and a default that cannot be is left
-/// out.
+/// The window and the rails of a test within hosts. An impossible value is a mistake in the test itself, and dropped in a default.
 pub fn settled(
     test: &Table<'_>,
     kind: &Kind,

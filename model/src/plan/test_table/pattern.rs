@@ -11,7 +11,7 @@ use crate::plan::{
     read::{At, Table, Words, texts_of},
 };
 
-/// Patterns: their names and what they do.
+/// Names and descriptions of patterns.
 pub const NAMES: &[(&str, &str)] = &[
     ("tournament", "Every pair once, by the circle method: in a round every host is busy with another peer."),
     ("random", "`rounds` different rounds of the tournament, chosen by the seed."),
@@ -48,10 +48,10 @@ pub const NAMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A key that only some patterns know.
+/// A key for some patterns only.
 struct OwnKey {
     name: &'static str,
-    /// The pattern that cannot do without it; [`DRAWN`] can.
+    /// The pattern that requires it; [`DRAWN`] does not.
     owner: &'static str,
     /// Patterns that may have it.
     guests: &'static [&'static str],
@@ -76,12 +76,11 @@ const OWN_KEYS: &[OwnKey] = &[
 /// A pattern whose own key may be left to the seed.
 const DRAWN: &str = "victim";
 
-/// Names of the keys that only some patterns know.
 pub fn own_names() -> impl Iterator<Item = &'static str> {
     OWN_KEYS.iter().map(|key| key.name)
 }
 
-/// Reads the pattern of a test; `None` after saying what is wrong.
+/// `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> {
     let pattern = test.word("pattern")?;
     own_keys(test, &pattern)?;
@@ -136,7 +135,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
     }
 }
 
-/// A pattern that needs the switches; `None` after saying what is wrong.
+/// A pattern that needs the switches; `None` after reporting a mistake.
 fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>) -> Option<OnFabric> {
     if members.hosts.topology.is_none() {
         let message =
@@ -154,8 +153,7 @@ fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>
     })
 }
 
-/// `None` after saying that the pattern's own key is missing. Says which keys belong to other patterns; those of
-/// `[defaults]` are left alone.
+/// `None` after reporting that the pattern's own key is missing. Also reports keys of other patterns, except those of `[defaults]`.
 fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
     let mut complete = Some(());
     for OwnKey { name, owner, guests, example } in OWN_KEYS {
@@ -200,7 +198,7 @@ pub(super) fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, membe
     false
 }
 
-/// The two groups of `between`, which share no host; `None` after saying what is wrong.
+/// The two groups of `between`, which share no host; `None` after reporting a mistake.
 pub(super) fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     let two = test.texts("between")?;
     let [one, other] = two.value.as_slice() else { return None };
@@ -215,7 +213,6 @@ pub(super) fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(Str
     Some((one.text.clone(), other.text.clone()))
 }
 
-/// Hosts of a group that take part; `None` after saying that there are none.
 fn group<'a>(test: &Table<'_>, name: &Words, members: &'a Members<'_>) -> Option<Vec<&'a str>> {
     let Some(group) = members.hosts.groups.get(&name.text) else {
         members.hosts.no_group(test.book, &name.text, name.span.clone());

@@ -1,4 +1,4 @@
-//! `rails`: which rails of two hosts talk.
+//! `rails`: which rails of two hosts communicate.
 
 use railgauge_wire::terms::Transport;
 
@@ -13,7 +13,7 @@ use crate::plan::{
 /// Largest number of a rail: no host has more devices.
 pub const LAST: u64 = 255;
 
-/// A list of rails, each once and with its place; `None` after saying what is wrong.
+/// A list of unique rails with places; `None` after reporting a mistake.
 pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     let raw = table.raw(name)?;
     let given = table.numbers::<u32>(name, (0, LAST), &raw);
@@ -33,7 +33,7 @@ pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     Some(rails)
 }
 
-/// Reads `rails` of a test; `None` after saying what is wrong.
+/// `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<Transport>) -> Option<Rails> {
     let raw = test.raw("rails")?;
     if let Some(word) = raw.value.as_str() {
@@ -51,7 +51,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
         };
     }
     let rails = list(test, "rails")?;
-    // Where the plan says what devices a host has, a rail it does not have is a mistake; else the agent finds out.
+    // If the plan lists a host's devices, a rail it does not have is a mistake; otherwise the agent finds out.
     let taking_part =
         members.into_iter().flat_map(|members| members.hosts.list.iter().filter(|host| members.has(&host.name)));
     for host in taking_part {
@@ -71,7 +71,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
     Some(Rails::Only(numbers))
 }
 
-/// Says where `each` cannot be: pairs that are chosen by their ports have no rails to take one after the other.
+/// Reports `each` where pairs are chosen by their ports and have no rails to measure in turn.
 pub fn judge(table: &Table<'_>, test: &Test) {
     if test.rails == Rails::Each && test.on_fabric() {
         let span = table.written("rails").unwrap_or(table.span.clone());

@@ -22,7 +22,7 @@ use crate::plan::{
 const LARGEST_VERBS: Bytes = Bytes::from_gib(2);
 const LARGEST_DATAGRAM: Bytes = Bytes(4096);
 
-/// A size written as a number; `None` after saying what is wrong.
+/// A size written as a number; `None` after reporting a mistake.
 pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Option<Bytes> {
     let integer = value.as_integer()?;
     // What does not fit is too large, or too small if it is negative.
@@ -38,7 +38,7 @@ pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Op
     }
 }
 
-/// Sizes of a test, rising, each once; `None` after saying what is wrong.
+/// Ascending, unique; `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     let atomic = kind.op.is_some_and(Op::is_atomic);
     let within = super::node::size(kind.op);

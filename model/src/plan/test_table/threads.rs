@@ -1,4 +1,4 @@
-//! `threads`: how many threads the queue pairs of a link are divided among.
+//! `threads`: how many threads share the queue pairs of a link.
 
 use railgauge_wire::{
     step::Window,
@@ -8,13 +8,12 @@ use railgauge_wire::{
 use super::kind::Kind;
 use crate::plan::{count::count, mistakes::Mistake, read::Table};
 
-/// Reads `threads` of a test and says where it has no meaning; a default that has none is left out. `window` is the
-/// measurement's.
+/// Reports threads where they do not apply, and drops such a default. `window` is the measurement's.
 pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
     let Some(threads) = test.whole::<u32>("threads").filter(|threads| threads.value > 1) else { return 1 };
     let fewest = kind.qps.iter().min().copied().unwrap_or(1);
     let wrong = if kind.op.is_some_and(|op| op.is_collective()) || kind.transport == Some(Transport::Nccl) {
-        // Said with the other keys of pairs.
+        // Reported with the other keys of pairs.
         return 1;
     } else if kind.transport == Some(Transport::Tcp) {
         Some(("`threads` does not apply to TCP".to_owned(), "leave it out: every stream has a thread of its own"))

@@ -1,4 +1,4 @@
-//! Training steps: the gradients of which model, in which buckets, beside how long a backward pass.
+//! Training steps: the gradients of a model, their buckets, and the length of the backward pass.
 
 use railgauge_wire::{
     group::Training,
@@ -14,13 +14,13 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Keys that only training steps have.
+/// Keys only for training steps.
 const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
 
-/// Models and their parameters, each of which has one gradient.
+/// Models and their parameters, each with one gradient.
 ///
-/// Counted from the dimensions in He et al. 2016 (torchvision's resnet50, with its batch normalisation), Devlin et al.
-/// 2019 (with the pooling layer), Radford et al. 2019, Touvron et al. 2023 and Grattafiori et al. 2024.
+/// Counted from the dimensions in He et al. 2016 (torchvision's resnet50, with its batch normalisation), Devlin et al. 2019 (with the
+/// pooling layer), Radford et al. 2019, Touvron et al. 2023 and Grattafiori et al. 2024.
 const MODELS: &[(&str, u64)] = &[
     ("resnet-50", 25_557_032),
     ("bert-large", 335_141_888),
@@ -29,12 +29,11 @@ const MODELS: &[(&str, u64)] = &[
     ("llama-3-8b", 8_030_261_248),
 ];
 
-/// Words of `model`.
 pub fn models() -> Vec<&'static str> {
     MODELS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The metric, unless it is that of a training step and the operation has none.
+/// The metric, unless the operation has no training step.
 pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) -> Option<At<TestMetric>> {
     let metric = metric?;
     let wrong = match (metric.value, op) {
@@ -52,7 +51,7 @@ pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) 
     None
 }
 
-/// The size of all gradients: those of `model`, or `sizes`; `None` after saying what is wrong.
+/// The size of all gradients: those of `model`, or `sizes`; `None` after reporting a mistake.
 pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     if kind.metric != Some(TestMetric::Step) {
         return sizes::read(test, kind);
@@ -79,7 +78,7 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     Some(vec![datatype.bytes() * parameters])
 }
 
-/// The datatypes as far as they are words; what is wrong with them is said where the collective is read.
+/// The valid datatypes; mistakes are reported where the collective is read.
 fn datatypes(test: &Table<'_>) -> Vec<Datatype> {
     let Some(raw) = test.raw("datatype") else { return vec![Datatype::F32] };
     let words: Vec<&str> = match &*raw.value {
@@ -89,7 +88,7 @@ fn datatypes(test: &Table<'_>) -> Vec<Datatype> {
     words.into_iter().filter_map(Datatype::from_word).collect()
 }
 
-/// The step around a collective; `None` for other metrics, beside which its keys are mistakes.
+/// The step around a collective; `None` for other metrics, with which its keys are mistakes.
 pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
     if kind.metric != Some(TestMetric::Step) {
         for span in OWN.iter().filter_map(|name| test.name_span(name)).filter(|_| kind.metric.is_some()) {

@@ -1,4 +1,4 @@
-//! `pattern = "victim"`: a flow alone, then beside an incast that shares no NIC port with it.
+//! `pattern = "victim"`: a flow alone, then during an incast that shares no NIC port with it.
 
 use railgauge_wire::terms::Metric;
 
@@ -13,10 +13,9 @@ use crate::plan::{
     read::Table,
 };
 
-/// Fewest repeats that tell a loss from noise: with two the 95 % interval of Student's t is 13 standard errors wide on either side.
+/// Fewest repeats that distinguish a loss from noise: with two, the 95 % interval of Student's t is 13 standard errors wide on either side.
 pub(crate) const REPEATS: u32 = 3;
 
-/// Reads the keys of the pattern; `None` after saying what is wrong.
 pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     let wrong = |key: &str, message: String, help: &str| {
         let span = test.name_span(key).unwrap_or(test.span.clone());
@@ -52,7 +51,6 @@ pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     Some(AtOnce::Victim(Victim { flow, to, draws }))
 }
 
-/// Source and sink of `victim`.
 fn ends(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     let two = test.texts("victim")?;
     let [from, into] = two.value.as_slice() else { return None };
@@ -65,7 +63,7 @@ fn ends(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     (sound == [true, true]).then(|| (from.text.clone(), into.text.clone()))
 }
 
-/// Says what a test with a victim cannot be.
+/// Reports what a test with a victim cannot be.
 pub(super) fn judge(table: &Table<'_>, test: &Test) {
     if !test.has_victim() {
         return;

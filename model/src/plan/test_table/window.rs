@@ -10,7 +10,6 @@ use crate::plan::{
     read::Table,
 };
 
-/// Keys of `measure = { … }`.
 pub static WINDOW: Section = Section {
     header: "[test.measure]",
     about: "An adaptive measurement ends when the 95 % confidence interval of the mean is narrow enough.",
@@ -31,7 +30,6 @@ const HELP: &str =
 const SHORTEST: Nanoseconds = Nanoseconds::from_millis(1);
 const LONGEST: Nanoseconds = Nanoseconds::from_secs(3600);
 
-/// Reads `measure` of a test.
 pub fn read(test: &Table<'_>, adaptive: bool) -> Option<Window> {
     let raw = test.raw("measure")?;
     if !adaptive && raw.value.is_table() {

@@ -1,20 +1,19 @@
-//! A number of rounds below which no choice of rounds loads every link.
+//! A lower bound on the number of rounds that load every link.
 //!
-//! Take a set Q of ends: all below some leaves. Take links that only flows of Q pass, all of them as the k-th link of every way:
-//! a flow passes one of them at most. Let U be the number of flows that load them all, each link by the fewest that can. Let D be the
-//! same for links that only flows to Q pass, as the k-th from the end. An end is in one flow of a round, as sender or
-//! as receiver, so R rounds have room for R |Q| of these: U + D ≤ R |Q|. Where flows run both ways an end sends and receives
-//! in the same round: max(U, D) ≤ R |Q|. With all ends as Q the pairs count: half of them send.
-//! A single end receives once in a round.
+//! Take a set Q of ends: all below some leaves. Take links that only flows of Q pass, all of them as the k-th link of every way: a flow
+//! passes one of them at most. Let U be the number of flows that load them all, each link by the fewest that can. Let D be the same for
+//! links that only flows to Q pass, as the k-th from the end. An end is in one flow of a round, as sender or as receiver, so R rounds have
+//! room for R |Q| of these: U + D ≤ R |Q|. Where flows run both ways an end sends and receives in the same round: max(U, D) ≤ R |Q|. With
+//! all ends as Q the pairs count: half of them send. A single end receives once in a round.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::{demand::Demand, network::Network};
 
-/// Most sets of leaves that are looked at: any of them gives a bound, and fabrics have one for each leaf and pod.
+/// Most sets of leaves that are examined: each of them gives a bound, and fabrics have one for each leaf and pod.
 const MOST_SETS: usize = 1_000;
 
-/// Places in ways at which a link stands, if it is one place only.
+/// Position of a link in the ways over it, if it is unique.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Nowhere,
@@ -32,7 +31,7 @@ impl Place {
     }
 }
 
-/// A set of leaves, one bit each.
+/// One bit per leaf.
 type Leaves = Vec<u64>;
 
 fn insert(leaves: &mut Leaves, leaf: u32) {
@@ -49,7 +48,7 @@ struct Seen {
     flows: u64,
 }
 
-/// At least so many rounds; 0 if there is no link to load. `one_per_host`: whether a host has one flow of a round at most.
+/// The lower bound; 0 without links to load. `one_per_host`: a host has at most one flow of a round.
 pub(super) fn rounds(network: &Network, demand: &Demand, both_ways: bool, one_per_host: bool) -> u64 {
     let words = network.leaves().div_ceil(64);
     let (mut up, mut down): (Vec<Seen>, Vec<Seen>) = (Vec::new(), Vec::new());
@@ -92,7 +91,7 @@ pub(super) fn rounds(network: &Network, demand: &Demand, both_ways: bool, one_pe
     of_sets.max().unwrap_or(1).max(of_all).max(of_ends).max(1)
 }
 
-/// Flows that load the links of these leaves alone, at the place where they are most.
+/// Flows that load only the links of these leaves, at the position with the most.
 fn most(links: &[Seen], set: &Leaves) -> u64 {
     let mut by_place: BTreeMap<usize, u64> = BTreeMap::new();
     for link in links.iter().filter(|link| is_within(&link.leaves, set)) {

@@ -1,29 +1,27 @@
-//! What each link needs to count as loaded, who can load it, and which links nobody can.
+//! What each link needs to count as loaded, which flows can load it, and which links cannot be loaded.
 
 use super::network::{Link, Network};
 
-/// Shares below this part of what is wanted are not reached: sums of rates round.
+/// Tolerance for rounded sums of rates.
 pub(super) const ROUNDING: f64 = 1.0 - 1e-9;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why {
     /// No pair of ends has a known way over it.
     NoPair,
-    /// All flows that can pass it at one time carry this much together, in Gbit/s, and that is not enough.
+    /// All flows that can pass it at one time carry this much together, in Gbit/s, which is too little.
     TooSlow {
-        /// Gbit/s.
         most: f64,
     },
-    /// The search found no round that loads it enough; there may be one.
+    /// The search found no round that loads it enough; one may exist.
     NotFound,
 }
 
-/// The needs of all links for a share of their rates.
 #[derive(Debug, Clone)]
 pub(super) struct Demand {
-    /// Gbit/s that load a link; 0 where its rate is not known: then any flow does.
+    /// Gbit/s that load a link; 0 where its rate is unknown and any flow suffices.
     pub need: Vec<f64>,
-    /// Gbit/s from which on flows hinder each other.
+    /// Gbit/s beyond which flows slow each other.
     pub limit: Vec<f64>,
     pub flows: Vec<u32>,
     pub users: Vec<Vec<(u32, u32)>>,
@@ -31,7 +29,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// `share` of the rate of each link, from 0 to 1. Where flows run both ways, those count whose way back is known too.
+    /// `share` of the rate of each link, from 0 to 1. Where flows run both ways, only those whose way back is known count.
     pub fn new(network: &Network, share: f64, both_ways: bool) -> Self {
         let count = network.rates().len();
         let (mut users, mut best) = (vec![Vec::new(); count], vec![0.0_f64; count]);

@@ -1,4 +1,4 @@
-//! Which links flows load: those that were measured, or those that are planned.
+//! Which links measured or planned flows load.
 
 use super::{
     demand::ROUNDING,
@@ -7,19 +7,19 @@ use super::{
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
-    /// Highest sum of the flows through it at one time, in Gbit/s, by link.
+    /// Highest simultaneous sum of flows, in Gbit/s, by link.
     pub reached_gbps: Vec<f64>,
-    /// Links whose highest sum is the wanted share of their rate or more.
+    /// Links whose highest sum is at least the wanted share of their rate.
     pub loaded: Vec<Link>,
     /// Links of known rate that are not loaded.
     pub not_loaded: Vec<Link>,
-    /// Links of unknown rate, of which nobody can say.
+    /// Links of unknown rate, which cannot be judged.
     pub unknown: Vec<Link>,
 }
 
 impl Loaded {
-    /// Judges flows that ran at the same time, round by round: each with what it carried (Gbit/s) and the links it passed. `rates` are
-    /// those of all links (Gbit/s), `share` is from 0 to 1. Links that have no rate in `rates` are not counted.
+    /// Judges simultaneous flows by round: each with its rate (Gbit/s) and its links. `rates` are those of all links (Gbit/s), `share` is
+    /// from 0 to 1. Links without a rate are not counted.
     pub fn of<'f, F>(rates: &[Option<f64>], share: f64, rounds: impl IntoIterator<Item = F>) -> Self
     where
         F: IntoIterator<Item = (f64, &'f [Link])>,
@@ -49,7 +49,7 @@ impl Loaded {
     }
 }
 
-/// What the flows of a round carry beside each other, in Gbit/s, and the links each passes; with those that run back.
+/// What the flows of a round carry while all run, in Gbit/s, and the links of each; including reverse flows.
 pub(super) fn carried<'n>(network: &'n Network, both_ways: bool, round: &[(u32, u32)]) -> Vec<(f64, &'n [Link])> {
     let back = round.iter().filter(|_| both_ways).map(|&(from, to)| (to, from));
     let flows: Vec<(u32, u32)> = round.iter().copied().chain(back).collect();
@@ -57,8 +57,8 @@ pub(super) fn carried<'n>(network: &'n Network, both_ways: bool, round: &[(u32, 
     shares(network, &flows).into_iter().zip(paths).collect()
 }
 
-/// What each of these flows carries while all run, in Gbit/s, if links are shared fairly: all grow alike until a link is full, then
-/// those through it stop and the others go on (max-min fairness: Bertsekas and Gallager, Data Networks, 2nd edition, section 6.5.2).
+/// Rates of these flows while all run, in Gbit/s, with fair sharing: all grow alike until a link is full, then those through it stop and
+/// the others grow further (max-min fairness: Bertsekas and Gallager, Data Networks, 2nd edition, section 6.5.2).
 pub(super) fn shares(network: &Network, flows: &[(u32, u32)]) -> Vec<f64> {
     let alone: Vec<f64> = flows.iter().map(|&(from, to)| network.alone(from, to)).collect();
     let path = |flow: usize| network.path(flows[flow].0, flows[flow].1).unwrap_or_default();

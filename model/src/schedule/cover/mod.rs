@@ -1,15 +1,15 @@
-//! Rounds that load the links between switches: every one of them to a share of its rate, in as few rounds as can be found.
+//! Rounds that load every link between switches to a share of its rate, in as few rounds as can be found.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `network` | ends, links and ways |
-//! | `demand` | what each link needs, and which links nobody can load |
-//! | `bound` | a number of rounds below which nothing is possible |
-//! | `state` | rounds while they are searched |
+//! | `demand` | what each link needs, and which links cannot be loaded |
+//! | `bound` | a lower bound on the number of rounds |
+//! | `state` | rounds during the search |
 //! | `search` | the search |
 //! | `rescue` | rounds for single links that the search left open |
 //! | `loaded` | which links flows load |
-//! | [`hashed`] | how many flows it takes where a hash chooses the way |
+//! | [`hashed`] | number of flows needed where a hash chooses the way |
 //! | `switches` | a [`Network`] from the plan's topology |
 
 mod bound;
@@ -36,26 +36,26 @@ use state::{Flow, Manner, State};
 pub struct Wanted {
     /// Share of its rate that a link must carry in some round, from 0 to 1.
     pub share: f64,
-    /// Every flow also runs from its second end to its first at the same time: the test is bidirectional.
+    /// The test is bidirectional: every flow has a simultaneous reverse flow.
     pub both_ways: bool,
-    /// A host has one flow of a round at most, whatever its NIC ports.
+    /// A host has at most one flow of a round, whatever its NIC ports.
     pub one_per_host: bool,
     pub seed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cover {
-    /// Pairs of ends by their positions, sender first. In a round no end is in two pairs.
+    /// Pairs of ends by index, sender first. In a round an end is in at most one pair.
     pub rounds: Vec<Vec<(u32, u32)>>,
     pub at_least: u64,
-    /// Links that are loaded if every flow carries what it can beside the others of its round, sharing links fairly.
+    /// Links that are loaded if the flows of a round share links fairly.
     pub loaded: Vec<Link>,
     pub not_loaded: Vec<(Link, Why)>,
-    /// Links of unknown rate: a flow passes each of them in some round, unless it is among `not_loaded`.
+    /// Links of unknown rate: a flow passes each of them in some round, unless it is in `not_loaded`.
     pub unknown: Vec<Link>,
 }
 
-/// The fewest rounds found in which every link of the network that can be loaded is.
+/// The fewest rounds found in which every loadable link is loaded.
 pub fn cover(network: &Network, wanted: Wanted) -> Cover {
     let manner = Manner { both_ways: wanted.both_ways, one_per_host: wanted.one_per_host };
     let mut demand = Demand::new(network, wanted.share, wanted.both_ways);
@@ -69,7 +69,7 @@ pub fn cover(network: &Network, wanted: Wanted) -> Cover {
     let failed: Vec<Link> =
         cover.not_loaded.iter().filter(|(_, why)| *why == Why::NotFound).map(|(link, _)| *link).collect();
     if !failed.is_empty() {
-        // Once more without them: rounds that were added for their sake may not be needed, and the bound is that of the others.
+        // Search again without them: rounds added for them may be unnecessary, and the bound is that of the others.
         failed.into_iter().for_each(|link| demand.lost[link as usize] = Some(Why::NotFound));
         let at_least = bound(&demand);
         let rounds = found(network, &demand, manner, at_least, wanted.seed);
@@ -83,7 +83,7 @@ pub fn cover(network: &Network, wanted: Wanted) -> Cover {
     cover
 }
 
-/// Searches with as many rounds as must be, then with one more each time.
+/// Searches with the lower bound of rounds, then with one more each time.
 fn found(network: &Network, demand: &Demand, manner: Manner, at_least: u64, seed: u64) -> Vec<Vec<Flow>> {
     let start = |rounds: usize, order: &[u32]| {
         let mut state = State::new(network, demand, manner, rounds);
@@ -110,7 +110,7 @@ fn found(network: &Network, demand: &Demand, manner: Manner, at_least: u64, seed
         }
         let mut more = state.with_one_more();
         search::improve(&mut more, seed.wrapping_add(1));
-        // An empty round takes any flow: where it makes nothing better, no further one will.
+        // An empty round accepts any flow: if it improves nothing, further ones do not either.
         if more.cost > state.cost - search::NOTHING {
             break;
         }
@@ -121,7 +121,7 @@ fn found(network: &Network, demand: &Demand, manner: Manner, at_least: u64, seed
     rounds
 }
 
-/// Leaves out what loads nothing, and judges the rest by what its flows carry beside each other.
+/// Drops what loads nothing, and judges the rest by simultaneous rates.
 fn outcome(network: &Network, wanted: Wanted, demand: &Demand, mut rounds: Vec<Vec<Flow>>, at_least: u64) -> Cover {
     let passes = |&(from, to): &Flow| network.path(from, to).is_some_and(|path| !path.is_empty());
     rounds.iter_mut().for_each(|round| round.retain(passes));

@@ -1,40 +1,40 @@
-//! What a choice of rounds has to know: NIC ports, the links between switches, and the way of every ordered pair.
+//! Input of the choice of rounds: NIC ports, the links between switches, and the way of every ordered pair.
 
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct End {
     pub host: u32,
-    /// Number of the switch it is plugged into, counted from 0 without large gaps; `None` where nobody knows.
+    /// Number of its switch, from 0 without large gaps; `None` where unknown.
     pub leaf: Option<u32>,
-    /// Rate of its link in Gbit/s; `None` where nobody knows: it is then taken to be as fast as the links on the way.
+    /// Rate of its link in Gbit/s; `None` where unknown: then assumed as fast as the links on the way.
     pub rate_gbps: Option<f64>,
 }
 
-/// A link between two switches in one direction, by its number.
+/// Number of a link between two switches in one direction.
 pub type Link = u32;
 
 /// Ends, links and ways.
 ///
-/// A forwarding table asks for the destination alone, so all ends of one leaf take the same way to an end elsewhere: ways are kept
-/// by leaf and destination.
+/// A forwarding table depends only on the destination, so all ends of one leaf take the same way to an end elsewhere: ways are stored by
+/// leaf and destination.
 #[derive(Debug, Clone)]
 pub struct Network {
     ends: Vec<End>,
     /// Rates in Gbit/s by link.
     rates: Vec<Option<f64>>,
     below: Vec<Vec<u32>>,
-    /// By leaf and destination: where in `arena` the way is.
+    /// By leaf and destination: range in `arena`.
     ways: Vec<Option<Range<u32>>>,
     arena: Vec<Link>,
-    /// By leaf and destination: what the slowest link on the way and the destination carry.
+    /// By leaf and destination: the lowest rate of the way's links and the destination.
     most: Vec<f64>,
 }
 
 impl Network {
-    /// Asks `way` once for each leaf and each end below another leaf: the links between switches that a flow of any end of that
-    /// leaf passes to this end, or `None` if nobody knows. Links have the positions of their rates (Gbit/s) in `rates`; a way that
-    /// names others is unknown. Rates that no link can have (zero, negative, not finite) are unknown.
+    /// Calls `way` once for each leaf and each end below another leaf. It returns the links between switches from that leaf to this end, or
+    /// `None` if unknown. Links are indices into `rates` (Gbit/s); a way with other indices is unknown. Impossible rates (zero, negative,
+    /// not finite) are unknown.
     pub fn new(ends: Vec<End>, rates: Vec<Option<f64>>, mut way: impl FnMut(u32, usize) -> Option<Vec<Link>>) -> Self {
         let real = |rate: Option<f64>| rate.filter(|rate| rate.is_finite() && *rate > 0.0);
         let ends: Vec<End> = ends.into_iter().map(|end| End { rate_gbps: real(end.rate_gbps), ..end }).collect();
@@ -78,7 +78,7 @@ impl Network {
         &self.ends
     }
 
-    /// Rates in Gbit/s of all links.
+    /// In Gbit/s.
     pub fn rates(&self) -> &[Option<f64>] {
         &self.rates
     }
@@ -96,12 +96,12 @@ impl Network {
         Some(&self.arena[range.start as usize..range.end as usize])
     }
 
-    /// The links between switches that a flow passes: none for ends of one leaf; `None` where nobody knows.
+    /// The links between switches that a flow passes: empty for ends of one leaf; `None` where unknown.
     pub fn path(&self, from: u32, to: u32) -> Option<&[Link]> {
         self.way(self.ends[from as usize].leaf?, to)
     }
 
-    /// What a flow carries alone, in Gbit/s: the slowest of its ends and links. 1 where no rate is known at all.
+    /// Rate of a flow alone, in Gbit/s: the slowest of its ends and links. 1 where no rate is known.
     pub fn alone(&self, from: u32, to: u32) -> f64 {
         let from = self.ends[from as usize];
         let way = from.leaf.map_or(f64::INFINITY, |leaf| self.most[leaf as usize * self.ends.len() + to as usize]);
@@ -110,7 +110,7 @@ impl Network {
     }
 }
 
-/// Ends and links count at most as many as a source may name.
+/// Never overflows: sources are limited to fewer ends and links.
 fn number(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }

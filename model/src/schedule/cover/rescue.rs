@@ -1,4 +1,4 @@
-//! A round of its own for a link that the search left open: the flows through it alone, as many as it takes.
+//! A dedicated round for a link that the search left open, with only the flows it needs.
 
 use super::{
     Wanted,
@@ -10,7 +10,7 @@ use super::{
 
 const MOST_TRIES: usize = 256;
 
-/// Flows that load `link` together; `None` where the ones that send most, taken one after the other, do not.
+/// Flows that load `link` together; `None` where those that send most, taken greedily, do not.
 pub(super) fn round(network: &Network, wanted: Wanted, demand: &Demand, link: Link) -> Option<Vec<Flow>> {
     let manner = Manner { both_ways: wanted.both_ways, one_per_host: wanted.one_per_host };
     let mut state = State::new(network, demand, manner, 1);
@@ -18,11 +18,11 @@ pub(super) fn round(network: &Network, wanted: Wanted, demand: &Demand, link: Li
     let over = |flows: Vec<(f64, &[Link])>| -> f64 {
         flows.iter().filter(|(_, path)| path.contains(&link)).map(|(gbps, _)| gbps).sum()
     };
-    // What a flow sends over the link while nothing else runs.
+    // What a flow alone sends over the link.
     let sent = |(from, to): Flow| {
         let ways = if wanted.both_ways { vec![(from, to), (to, from)] } else { vec![(from, to)] };
         let path = |&(from, to): &Flow| network.path(from, to).unwrap_or_default();
-        // In most fabrics there and back have no link in common.
+        // In most fabrics both directions have no link in common.
         if let [there, back] = ways[..]
             && path(&there).iter().any(|link| path(&back).contains(link))
         {

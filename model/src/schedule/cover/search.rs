@@ -1,5 +1,5 @@
-//! Looks for rounds that load every link: pairs are changed where a link is still open, as long as nothing gets worse; a round is added
-//! when that leads no further.
+//! Search for rounds that load every link: changes pairs where a link is still open as long as nothing gets worse, and adds a round when
+//! that makes no progress.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -13,16 +13,16 @@ use super::{
 };
 use crate::schedule::draw;
 
-/// Changes without a better state after which a round is added, for each link that can be loaded.
+/// Changes without improvement after which a round is added, per link that can be loaded.
 const PATIENCE_PER_LINK: usize = 60;
 const PATIENCE: usize = 1_000;
-/// One change in so many may make things worse, by 1 at most: leads out of dead ends.
+/// One change in this many may make things worse, by 1 at most, to leave local minima.
 const WORSE: u64 = 400;
 
-/// Differences of cost below this are sums that round.
+/// Smaller differences of cost are rounding errors.
 pub(super) const NOTHING: f64 = 1e-6;
 
-/// Changes in vain that a number of rounds is worth in all, over several starts.
+/// Total changes without improvement for one number of rounds, over several starts.
 const EFFORT: usize = 50_000;
 const MOST_STARTS: usize = 8;
 
@@ -30,12 +30,12 @@ fn patience(demand: &Demand) -> usize {
     PATIENCE + PATIENCE_PER_LINK * demand.links().count()
 }
 
-/// How often the search begins anew before it takes one more round: a small fabric is searched quickly, and is easily stuck.
+/// How often the search restarts before it adds a round: small fabrics are searched quickly and easily get stuck.
 pub(super) fn starts(demand: &Demand) -> u64 {
     (EFFORT / patience(demand)).clamp(1, MOST_STARTS) as u64
 }
 
-/// Changes pairs until nothing is wrong or the patience ends. Leaves the best state it saw.
+/// Changes pairs until the cost is zero or the patience ends. Leaves the best state it saw.
 pub(super) fn improve(state: &mut State<'_>, seed: u64) {
     let mut rng = seeded(seed);
     let patience = patience(state.demand);
@@ -62,7 +62,7 @@ pub(super) fn improve(state: &mut State<'_>, seed: u64) {
     }
 }
 
-/// Sends a flow over an open link. The ends that lose their partners by that are paired with each other.
+/// Adds a flow over an open link. The ends that lose their partners are paired with each other.
 fn fill(state: &mut State<'_>, is_bold: bool, rng: &mut ChaCha8Rng) {
     let link = state.open[below(rng, state.open.len())];
     let users = &state.demand.users[link as usize];
@@ -73,8 +73,7 @@ fn fill(state: &mut State<'_>, is_bold: bool, rng: &mut ChaCha8Rng) {
     insert(state, round, (from, to), is_bold, state.cost);
 }
 
-/// Takes a flow away from a link that has too many. Where that leaves others open, it goes into another round, or one of its ends has
-/// another partner.
+/// Removes a flow from an overloaded link. If that leaves others open, it goes into another round, or one of its ends gets another partner.
 fn thin(state: &mut State<'_>, is_bold: bool, rng: &mut ChaCha8Rng) {
     let (ends, rounds) = (state.network.ends().len(), state.rounds());
     let (round, end, other) = (below(rng, rounds), below(rng, ends) as u32, below(rng, ends) as u32);
@@ -92,7 +91,7 @@ fn thin(state: &mut State<'_>, is_bold: bool, rng: &mut ChaCha8Rng) {
     insert(state, round, if flow.0 == end { (end, other) } else { (other, end) }, is_bold, before);
 }
 
-/// Puts a flow into a round, if that is not worse than `before`; a bold change may be. Whether it did.
+/// Adds a flow to a round unless that is worse than `before`; a bold change may be. Returns whether it did.
 fn insert(state: &mut State<'_>, round: usize, flow: Flow, is_bold: bool, before: f64) -> bool {
     if !state.may_be(flow) {
         return false;
@@ -120,7 +119,7 @@ fn insert(state: &mut State<'_>, round: usize, flow: Flow, is_bold: bool, before
     false
 }
 
-/// Pairs two ends that are left over, in the direction that is better, unless no flow is.
+/// Pairs two free ends, in the better direction, unless no flow is better.
 fn partners(state: &mut State<'_>, round: usize, (a, b): Flow) -> Option<Flow> {
     if state.flow_at(round, a).is_some() || state.flow_at(round, b).is_some() {
         return None;
@@ -138,8 +137,8 @@ fn partners(state: &mut State<'_>, round: usize, (a, b): Flow) -> Option<Flow> {
     best.inspect(|pair| state.add(round, *pair))
 }
 
-/// Ends opposite each other in an order in which near ones stand together, first half to second half in even rounds, back in odd ones. In
-/// a regular tree that is the answer already.
+/// Pairs the halves of an order with neighbours adjacent, first half to second in even rounds, back in odd ones. In a regular tree that is
+/// already the solution.
 pub(super) fn opposite(state: &mut State<'_>, order: &[u32]) {
     let half = order.len() / 2;
     for round in 0..state.rounds() {
@@ -155,8 +154,8 @@ pub(super) fn opposite(state: &mut State<'_>, order: &[u32]) {
     }
 }
 
-/// All ends, near ones together: the leaves by the length of the way from the first of them, then from the first of the next. Below a leaf
-/// by the way that others take to them.
+/// All ends, neighbours adjacent: leaves by the length of the way from the first of them, then from the first of the next. Below a leaf by
+/// the way that others take to them.
 pub(super) fn order(network: &Network) -> Vec<u32> {
     let mut left: Vec<u32> = (0..network.leaves() as u32).filter(|leaf| !network.below(*leaf).is_empty()).collect();
     let mut leaves = Vec::new();
@@ -176,7 +175,7 @@ pub(super) fn order(network: &Network) -> Vec<u32> {
     leaves.iter().flat_map(sorted).collect()
 }
 
-/// Ends in an order drawn by the seed.
+/// Ends in random order.
 pub(super) fn drawn(ends: usize, seed: u64) -> Vec<u32> {
     draw::distinct(ends, ends, seed).into_iter().map(|end| end as u32).collect()
 }
@@ -187,7 +186,7 @@ fn seeded(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(key)
 }
 
-/// A number below `bound`. The remainder prefers small numbers by less than one in 10¹⁵ here: a choice among tries, no statistics.
+/// A number below `bound`. The remainder prefers small numbers by less than one in 10¹⁵, which is harmless for a choice among tries.
 fn below(rng: &mut ChaCha8Rng, bound: usize) -> usize {
     (rng.next_u64() % bound as u64) as usize
 }

@@ -1,27 +1,27 @@
-//! Rounds while they are searched: who is paired with whom in each, what every link carries, and what is still wrong with it.
+//! Rounds during the search: pairs of each round, load of every link, and cost.
 
 use super::{
     demand::{Demand, ROUNDING},
     network::{Link, Network},
 };
 
-/// A flow of a round, from one end to another.
+/// From one end to another.
 pub(super) type Flow = (u32, u32);
 
 const NONE: u32 = u32::MAX;
 
-/// What of a link's need is missing counts for half until one round has all of it: so that a search sees progress.
+/// Weight of a partly met need: gives the search a gradient.
 const PROGRESS: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Every flow also runs from its second end to its first.
+    /// Every flow has a reverse flow.
     pub both_ways: bool,
-    /// A host has one flow of a round at most, whatever its ends.
+    /// A host has at most one flow of a round, whatever its ends.
     pub one_per_host: bool,
 }
 
-/// A round's seats are its ends, or its hosts where a host has one flow at most.
+/// A round's seats are its ends, or its hosts where a host has at most one flow.
 pub(super) struct State<'n> {
     pub network: &'n Network,
     pub demand: &'n Demand,
@@ -31,7 +31,7 @@ pub(super) struct State<'n> {
     at: Vec<Flow>,
     /// By link and round, in Gbit/s.
     load: Vec<f64>,
-    /// What is wrong in all, see [`State::wrong`].
+    /// Sum of [`State::wrong`].
     pub cost: f64,
     /// Links that no round loads enough, and the place of each in this list.
     pub open: Vec<Link>,
@@ -39,7 +39,6 @@ pub(super) struct State<'n> {
 }
 
 impl<'n> State<'n> {
-    /// This many empty rounds.
     pub fn new(network: &'n Network, demand: &'n Demand, manner: Manner, rounds: usize) -> Self {
         let seats = match manner.one_per_host {
             true => network.ends().iter().map(|end| end.host as usize + 1).max().unwrap_or_default(),
@@ -63,7 +62,6 @@ impl<'n> State<'n> {
         state
     }
 
-    /// The same with one empty round more.
     pub fn with_one_more(&self) -> Self {
         let mut more = Self::new(self.network, self.demand, self.manner, self.rounds + 1);
         for (round, flow) in self.all() {
@@ -85,14 +83,14 @@ impl<'n> State<'n> {
         self.seat(one) == self.seat(other)
     }
 
-    /// Whether a flow may be: its ends are of two hosts, and its way is known.
+    /// Whether a flow is possible: its ends are of two hosts, and its way is known.
     pub fn may_be(&self, (from, to): Flow) -> bool {
         let host = |end: u32| self.network.ends()[end as usize].host;
         let known = |from, to| self.network.path(from, to).is_some();
         host(from) != host(to) && known(from, to) && (!self.manner.both_ways || known(to, from))
     }
 
-    /// The flow that an end cannot have beside another one, in a round.
+    /// The flow of a round that excludes this end.
     pub fn flow_at(&self, round: usize, end: u32) -> Option<Flow> {
         Some(self.at[round * self.seats + self.seat(end)]).filter(|flow| flow.0 != NONE)
     }
@@ -139,7 +137,7 @@ impl<'n> State<'n> {
             self.cost -= self.wrong(link, round);
             let load = &mut self.load[link as usize * self.rounds + round];
             *load += gbps;
-            // Rates that have no exact sum leave a little behind.
+            // Inexact sums of rates leave a remainder.
             if *load < 1e-6 {
                 *load = 0.0;
             }
@@ -148,8 +146,7 @@ impl<'n> State<'n> {
         }
     }
 
-    /// What is wrong with a link: it is not loaded in any round (1, less where a part of it is), or in this one more flows pass it
-    /// than it carries (1 for each).
+    /// Cost of a link: no round loads it (1, less where a part is), or more flows pass it in this round than it carries (1 for each).
     fn wrong(&self, link: Link, round: usize) -> f64 {
         let most = self.most(link);
         let need = self.demand.need[link as usize];
@@ -157,7 +154,7 @@ impl<'n> State<'n> {
         missing + self.excess(link, round)
     }
 
-    /// Whether a flow passes a link that has too many.
+    /// Whether a flow passes an overloaded link.
     pub fn is_crowded(&self, round: usize, (from, to): Flow) -> bool {
         let on = |from, to| {
             let path = self.network.path(from, to).unwrap_or_default();
@@ -166,7 +163,7 @@ impl<'n> State<'n> {
         on(from, to) || self.manner.both_ways && on(to, from)
     }
 
-    /// How many flows too many pass a link in a round.
+    /// Number of flows beyond a link's rate in a round.
     fn excess(&self, link: Link, round: usize) -> f64 {
         let (load, limit) = (self.load[link as usize * self.rounds + round], self.demand.limit[link as usize]);
         if load <= limit { 0.0 } else { (load - limit) * f64::from(self.demand.flows[link as usize]) / limit }

@@ -8,27 +8,25 @@ use crate::topology::{
     fabric::{Hop, Route},
 };
 
-/// The links between switches and the ways over them.
 #[derive(Debug, Clone)]
 pub struct Switches {
-    /// For the choice of rounds; ends have the order in which they were given.
+    /// For the choice of rounds; ends keep the given order.
     pub network: Network,
-    /// The hop of the fabric that each link is.
+    /// The hop of the fabric for each link.
     pub hops: Vec<Hop>,
-    /// Pairs of leaf and end whose way is not known.
     pub open: Open,
 }
 
-/// Ways that are not known, counted by leaf and destination.
+/// Unknown ways, counted by leaf and destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Open {
-    /// With several equal paths of which a hash or unread tables choose one, by the number of paths.
+    /// With several equal paths that a hash or unread tables choose from, by the number of paths.
     pub hashed: BTreeMap<usize, usize>,
     pub unknown: BTreeMap<String, usize>,
 }
 
 impl Switches {
-    /// The links of `fabric`, and the ways between `ends`: each a number of its host and its NIC port in the fabric, if known.
+    /// The links of `fabric`, and the ways between `ends`: host number and NIC port in the fabric, if known.
     pub fn new(fabric: &Fabric, ends: &[(u32, Option<u32>)]) -> Self {
         let hops: Vec<Hop> = fabric.hops().filter(|hop| fabric.hop(*hop).0.is_between_switches()).collect();
         let links: HashMap<Hop, Link> = hops.iter().copied().zip(0..).collect();
@@ -48,10 +46,10 @@ impl Switches {
         };
         let places: Vec<End> = ends.iter().map(known).collect();
         let mut open = Open::default();
-        // Without a table the way depends on the two leaves alone.
+        // Without a table the way depends only on the two leaves.
         let mut untabled: HashMap<(u32, u32), Way> = HashMap::new();
         let network = Network::new(places, rates, |leaf, to| {
-            // The first end of a leaf speaks for all: tables ask for the destination alone.
+            // The first end represents its leaf: tables depend only on the destination.
             let (from, to) = (first[leaf as usize], ends[to].1?);
             let (here, there) = (fabric.leaf(from)?.1, fabric.leaf(to)?.1);
             let ask = || match fabric.route(from, to) {

@@ -1,10 +1,10 @@
-//! Ports of one board at unlike ports of their leaves: sichek's rule, where most hosts keep it.
+//! Finds ports of one board at unlike ports of their leaves, where most hosts have like ports (sichek's rule).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Agree, Attached, Cabling, Finding};
 
-/// A board: of which host, its name, its cabled ports.
+/// Host, board name, cabled ports.
 type Board<'a> = (&'a str, &'a str, Vec<&'a Attached>);
 
 pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
@@ -14,7 +14,7 @@ pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
             boards.entry((&port.host, board)).or_default().push(port);
         }
     }
-    // Boards of the same rails at the same leaves: another unit may use its leaves otherwise.
+    // Boards of the same rails at the same leaves: another unit may use its leaves differently.
     let mut alike: BTreeMap<(Vec<u32>, BTreeSet<&str>), Vec<Board<'_>>> = BTreeMap::new();
     for ((host, board), mut ports) in boards {
         ports.sort_by(|one, other| (one.rail, &one.device).cmp(&(other.rail, &other.device)));
@@ -31,7 +31,7 @@ pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
             continue;
         }
         for (host, board, ports) in boards.iter().filter(|(_, _, ports)| !are_like(ports)) {
-            // A cable at a wrong leaf is found already.
+            // A cable at a wrong leaf is already found.
             if !is_found(&cabling.findings, host, ports) {
                 let ports = ports.iter().filter_map(|port| Some((port.device.clone(), port.at.clone()?))).collect();
                 cabling.findings.push(Finding::UnlikePorts {

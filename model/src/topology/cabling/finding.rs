@@ -1,20 +1,20 @@
-//! What somebody should look at, in the words of who goes there.
+//! Findings for technicians.
 
 use std::fmt;
 
 use super::{Agree, At};
 
-/// A fault of the cables, with what speaks for it.
+/// A fault of the cables, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
     /// Two rails of one host have each other's leaf.
     Swapped {
         host: String,
-        /// Both rails: number, device, where it is plugged in.
+        /// Both rails: number, device, place.
         rails: [(u32, String, At); 2],
         agree: Agree,
     },
-    /// One rail of a host is at another leaf than its fellows'.
+    /// One rail of a host is at another leaf than those of its peers.
     WrongLeaf { host: String, rail: u32, device: String, at: At, expected: String, like: Option<u32>, agree: Agree },
     /// Ports of one board are at unlike ports of their leaves.
     UnlikePorts {
@@ -24,17 +24,17 @@ pub enum Finding {
         /// Hosts that have such a board at like ports.
         agree: Agree,
     },
-    /// A NIC port has no cable, or none that runs, and its fellows have.
+    /// A NIC port has no working cable, unlike its peers.
     Uncabled { host: String, rail: u32, devices: Vec<String>, agree: Agree },
-    /// Two hosts are said to be at one port of a switch.
+    /// Two hosts are reported at one port of a switch.
     Claimed { at: At, by: Vec<(String, String)> },
-    /// A link runs narrower or slower than its fellows.
+    /// A link is narrower or slower than its peers.
     Slower {
         /// The host, if one end is a host's.
         host: Option<String>,
-        /// Its ends in words: `gpu001 mlx5_0`, `leaf1 port 7`.
+        /// `gpu001 mlx5_0`, `leaf1 port 7`.
         ends: [String; 2],
-        /// How it runs, in words.
+        /// Its rate and width, in words.
         run: String,
         fellows: String,
         agree: Agree,
@@ -42,7 +42,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// The hosts it is about; none for a cable between switches.
+    /// Empty for a cable between switches.
     pub fn hosts(&self) -> Vec<&str> {
         match self {
             Self::Swapped { host, .. }
@@ -55,7 +55,7 @@ impl Finding {
     }
 }
 
-/// Without the hosts that it is about.
+/// Does not name the hosts.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,14 +1,13 @@
-//! Links that run narrower or slower than those beside them.
+//! Finds links that are narrower or slower than their neighbours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Agree, Attached, Cabling, Finding, Run, Trunk, Unjudged, most};
 use crate::topology::ibnetdiscover::lane_gbps;
 
-/// What can be compared of a link: Mbit/s, lanes, Mbit/s of a lane.
+/// Mbit/s, lanes, Mbit/s of a lane.
 type Pace = [Option<u64>; 3];
 
-/// Rates are compared to the Mbit/s.
 fn pace(run: &Run) -> Pace {
     let mbit = |gbit: f64| (gbit * 1000.0).round() as u64;
     [run.rate_gbps.map(mbit), run.width.map(u64::from), run.speed.as_deref().and_then(lane_gbps).map(mbit)]
@@ -18,7 +17,7 @@ fn is_known(pace: Pace) -> bool {
     pace.iter().any(Option::is_some)
 }
 
-/// Whether a link is lower than another in something that is known of both. A link with fewer and faster lanes at the same rate is not.
+/// Whether a link is lower than another in something that is known of both. Fewer but faster lanes at the same rate are not lower.
 fn is_lower(one: Pace, other: Pace) -> bool {
     let lower = |at: usize| one[at].zip(other[at]).map(|(one, other)| one < other);
     lower(0).unwrap_or_else(|| (1..3).any(|at| lower(at) == Some(true)))
@@ -39,13 +38,12 @@ fn words(pace: Pace) -> String {
     }
 }
 
-/// The pace that is usual among links, if one is.
 fn usual(paces: &[Pace]) -> Option<(Pace, Agree)> {
     most(paces.iter().copied()).filter(|(_, agree)| agree.is_rule())
 }
 
-/// Compares links of hosts with those of the same rail at the same leaf, and links between switches with the others at both ends: an
-/// uplink to a slower world is slow among a spine's links, and like all others at its far end.
+/// Compares links of hosts with those of the same rail at the same leaf, and links between switches with the others at both ends: an uplink
+/// to slower equipment is slow among a spine's links, but like all others at its far end.
 pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling) {
     let mut alone = 0;
     let mut hosts: BTreeSet<&str> = BTreeSet::new();
@@ -63,7 +61,7 @@ pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling)
     for ((leaf, _), links) in beside {
         let paces: Vec<Pace> = links.iter().map(|(_, pace)| *pace).collect();
         let Some((fellows, agree)) = usual(&paces) else {
-            // A rail of few at a leaf: nothing is found by the other rails there, but who runs as they do is not in doubt.
+            // Few links of the rail at a leaf do not decide against the other rails there, but may confirm the majority.
             let others = usual(&at_leaf[leaf]).map(|(pace, _)| pace);
             let unlike = links.iter().filter(|(_, pace)| Some(*pace) != others);
             let unlike: Vec<&str> = unlike.map(|(port, _)| port.host.as_str()).collect();

@@ -1,10 +1,10 @@
-//! From the graph to what is judged.
+//! Converts the graph to the input of the judgement.
 
 use super::{At, Run, Trunk};
 use crate::topology::fabric::{End, Fabric, Link, Node};
 
-/// What every NIC port of a fabric is plugged into, by its position in [`Fabric::nics`], and the cables between switches. A port with
-/// several cables has the first.
+/// What every NIC port of a fabric is plugged into, by its index in [`Fabric::nics`], and the cables between switches. Only the first of
+/// several cables of a port counts.
 pub fn plugged(fabric: &Fabric) -> (Vec<Option<(At, Run)>>, Vec<Trunk>) {
     let mut nics = vec![None; fabric.nics.len()];
     let mut trunks = Vec::new();

@@ -1,4 +1,4 @@
-//! Rails at the leaves of other rails, and rails without a cable.
+//! Finds rails at the leaves of other rails, and rails without a cable.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -33,7 +33,7 @@ pub(super) fn hosts(ports: &[Attached]) -> Vec<Host<'_>> {
     hosts
 }
 
-/// What was not judged: why, and of whom.
+/// Reasons for missing judgements, and the hosts.
 type Silence<'a> = BTreeMap<String, BTreeSet<&'a str>>;
 
 /// Finds rails at leaves where they do not belong.
@@ -68,7 +68,7 @@ enum Alone {
     Far,
 }
 
-/// The hosts to compare with: those that share the most leaves, two at least, and more than half of the host's.
+/// The peers of a host: those that share the most leaves, at least two, and more than half of the host's.
 fn fellows<'h, 'a>(
     hosts: &'h [Host<'a>],
     place: usize,
@@ -84,7 +84,7 @@ fn fellows<'h, 'a>(
     if shared.is_empty() {
         return Err(Alone::Nobody);
     }
-    // Rails are numbered from the first NIC a plan names: those of hosts with fewer or more are not the same.
+    // Rails are numbered from the first NIC of a plan: hosts with other numbers of rails are not comparable.
     shared.retain(|other, _| hosts[*other].rails.keys().eq(host.rails.keys()));
     let mut counts: Vec<usize> = shared.values().copied().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
@@ -97,7 +97,7 @@ fn fellows<'h, 'a>(
     }
 }
 
-/// What the rails of a host's fellows have in common, and what the host has otherwise.
+/// What the rails of a host's peers have in common, and where the host differs.
 fn among<'a>(
     host: &Host<'a>,
     fellows: &[&Host<'a>],
@@ -118,7 +118,7 @@ fn among<'a>(
             }
         }
     }
-    // By rail: leaves that are too many, and leaves that are missing.
+    // By rail: additional leaves, and missing leaves.
     let mut off: BTreeMap<u32, (Leaves<'a>, Leaves<'a>)> = BTreeMap::new();
     for (rail, (leaves, _)) in &expected {
         let own = &host.at[rail];
@@ -135,7 +135,7 @@ fn among<'a>(
     for (rail, (extra, missing)) in off {
         let (Some(extra), Some(missing)) = (extra.first(), missing.first()) else { continue };
         let is_shared = fellows.iter().any(|fellow| fellow.at.get(&rail) == host.at.get(&rail));
-        // A design of a few hosts, or a leaf that nobody else has: not one cable in the wrong place.
+        // A design of a few hosts, or a leaf with no other host: not one cable in the wrong place.
         if is_shared || below[extra].len() < 2 {
             let why = format!("rail {rail}: it is at a leaf where no other host has it");
             silence.entry(why).or_default().insert(host.name);
@@ -194,7 +194,7 @@ fn name_of(hosts: &[&Host<'_>], leaf: &str) -> String {
     name.unwrap_or_else(|| leaf.to_owned())
 }
 
-/// Finds rails with fewer cables than the others have. A host that no source saw at all is not judged.
+/// Finds rails with fewer cables than the others have. Hosts unknown to all sources are not judged.
 pub(super) fn uncabled(hosts: &[Host<'_>], cabling: &mut Cabling) {
     let cabled = |ports: &[&Attached]| ports.iter().filter(|port| port.at.is_some()).count();
     let unseen: BTreeSet<&str> = hosts.iter().filter(|host| host.all.is_empty()).map(|host| host.name).collect();
@@ -215,7 +215,7 @@ pub(super) fn uncabled(hosts: &[Host<'_>], cabling: &mut Cabling) {
             let bare = || ports.iter().filter(|port| port.at.is_none());
             let devices: Vec<String> = bare().map(|port| port.device.clone()).collect();
             if cabled(ports) < usual && agree.is_rule() && bare().all(|port| port.is_up == Some(true)) {
-                // A cable is there: only where it ends is not told.
+                // The cable exists: only its end is unknown.
                 let list = devices.join(", ");
                 let why = format!("rail {rail}: no source tells where {list} is plugged in, and its link is up");
                 cabling.unjudged.push(Unjudged::new([host.name], why));

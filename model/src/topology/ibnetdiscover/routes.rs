@@ -1,4 +1,4 @@
-//! Linear forwarding tables: the output of `dump_fts` and of `dump_lfts`, its older name; OpenSM's dump file has the same lines.
+//! Linear forwarding tables: the output of `dump_fts` and of its older name `dump_lfts`; OpenSM's dump file has the same lines.
 
 use super::{hex, key};
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
 
 /// Highest LID of a port; above it are multicast groups (InfiniBand Architecture Specification, volume 1, "Local Identifiers").
 const HIGHEST_LID: u32 = 0xbfff;
-/// The port that a table has for destinations it does not know.
+/// The port in a table for unknown destinations.
 const NO_PORT: u32 = 255;
 
-/// Reads the tables into the switches' routes, with no cables. Tables of multicast groups are passed over.
+/// Reads the tables into the switches' routes, without cables. Skips tables of multicast groups.
 ///
 /// # Errors
-/// A route stands before any switch, a head has no GUID, or there is no table.
+/// A route comes before any switch, a header has no GUID, or there is no table.
 pub fn read_routes(text: &str) -> Result<Told, Unread> {
     let mut told = Told { source: "dump_fts".into(), ..Told::default() };
     let mut here: Option<&mut Switch> = None;

@@ -1,8 +1,8 @@
 //! How fast a link runs, as InfiniBand names it: `4xHDR`.
 
-/// Data rate of one lane in Gbit/s, by the name of its speed: SDR, DDR and QDR carry 8 of 10 bits of 2.5, 5 and 10 GBd, FDR10 to EDR
-/// 64 of 66 bits of 10.3125, 14.0625 and 25.78125 GBd; HDR, NDR and XDR are named by what they carry (InfiniBand Architecture
-/// Specification, volume 2; FDR10 is a maker's own speed, at 40 Gbit/s over four lanes).
+/// Data rate of one lane in Gbit/s, by the name of its speed: SDR, DDR and QDR carry 8 of 10 bits of 2.5, 5 and 10 GBd, FDR10 to EDR 64 of
+/// 66 bits of 10.3125, 14.0625 and 25.78125 GBd; HDR, NDR and XDR are named by what they carry (InfiniBand Architecture Specification,
+/// volume 2; FDR10 is a vendor's speed, at 40 Gbit/s over four lanes).
 pub fn lane_gbps(name: &str) -> Option<f64> {
     Some(match name {
         "SDR" => 2.0,

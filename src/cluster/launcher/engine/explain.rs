@@ -1,5 +1,5 @@
-//! What an engine says and knows, turned into a cause and a next step. Texts are those of podman 4.3 and docker 28; the state of the
-//! container goes first.
+//! Turns an engine's output and knowledge into a cause and a next step. Texts are those of podman 4.3 and docker 28; the state of the
+//! container has precedence.
 
 use jiff::Timestamp;
 use railgauge_wire::{
@@ -34,11 +34,10 @@ const SIGNS: &[Sign] = &[
     lasting("unable to find user|no matching entries in passwd", "it has no such user", remedy::ENGINE_BY_HAND),
 ];
 
-/// Status of a process that SIGKILL ended, as engines tell it.
+/// Status of a process killed by SIGKILL, as engines report it.
 const KILLED: ProcessEnd = ProcessEnd::Code(128 + 9);
 
-/// Why a process in a container ended, or why nothing comes from it. Nothing where the process itself ended and the container is
-/// well.
+/// Why a process in a container ended, or does not answer. `None` where the process itself ended and the container is well.
 pub(super) fn ended(
     end: Option<&ProcessEnd>,
     words: &str,
@@ -72,7 +71,7 @@ fn lost(cause: String, container: &Container, entry: Entry) -> Trouble {
     Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(container.with(entry))
 }
 
-/// What the engine's words mean. What an agent writes comes in the same stream: only lines of the engine count.
+/// The meaning of the engine's output. An agent's output is in the same stream: only lines of the engine count.
 fn said(words: &str, container: &Container) -> Option<Trouble> {
     let begins = [
         "Error",

@@ -1,5 +1,3 @@
-//! What an engine says of a container.
-
 use std::{process::Stdio, time::Duration};
 
 use railgauge_model::border::text;
@@ -14,13 +12,13 @@ const LIMIT: Duration = Duration::from_secs(4);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
     State(State),
-    /// It does not tell; its words.
+    /// It refuses; its words.
     Refused(String),
     /// It does not answer in time, or cannot be started.
     Nothing,
 }
 
-/// State of a container, as podman and docker both tell it.
+/// State of a container, as podman and docker both report it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct State {

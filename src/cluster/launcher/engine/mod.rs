@@ -1,5 +1,5 @@
-//! Processes in containers: one `podman exec` or `docker exec` for each, and its streams. Which engine, and where its service is,
-//! is said by its program and the variables of this process's environment (`DOCKER_HOST`, `CONTAINER_HOST`).
+//! Processes in containers: one `podman exec` or `docker exec` for each, and its streams. The engine and its service are determined by its
+//! program and the variables of this process's environment (`DOCKER_HOST`, `CONTAINER_HOST`).
 
 mod explain;
 mod inspect;
@@ -17,7 +17,7 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// Longest time without a byte from an agent that is asked: a paused container says nothing. ssh gives a silent host the same.
+/// Longest silence of an agent that is asked: a paused container does not answer. The same as for ssh.
 const SILENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,6 @@ struct Container {
 }
 
 impl Container {
-    /// A remedy that names the engine and the container.
     fn with(&self, entry: Entry) -> Remedy {
         entry.with([("engine", self.engine.0), ("container", self.name.as_str())])
     }
@@ -75,14 +74,14 @@ impl Connection for Container {
         true
     }
 
-    /// A process in a container may go on when the program that started it is gone.
+    /// A process in a container may outlive the program that started it.
     fn may_outlive(&self) -> bool {
         true
     }
 
     fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
         match end {
-            // A script of ours that says nothing, or that less arrived than was sent: the stream was cut.
+            // A script of ours without output, or that received less than was sent: the stream was cut.
             ProcessEnd::Code(0) => trouble.cut(self.with(remedy::ENGINE_BY_HAND)),
             ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),
             _ => trouble.remedy_or(self.with(remedy::ENGINE_BY_HAND)),

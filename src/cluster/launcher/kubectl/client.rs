@@ -1,4 +1,4 @@
-//! kubectl: its words, and what it answers.
+//! kubectl: its arguments and its answers.
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ pub(super) enum NoAnswer {
     /// It ended without success; its words.
     Refused(String),
     Late(Duration),
-    /// What was asked for is not in the list that it gave.
+    /// The item is not in the returned list.
     NotThere,
 }
 
@@ -37,7 +37,7 @@ impl Client {
         Self(Arc::new(Where { options, kubectl: kubectl.clone() }))
     }
 
-    /// The words in front of those of a process in a pod.
+    /// The words before those of a process in a pod.
     pub(super) fn exec(&self, pod: &str) -> impl Iterator<Item = String> {
         let container = self.container().into_iter().map(|container| format!("--container={container}"));
         let own = ["exec", "--stdin", pod].map(str::to_owned);
@@ -49,17 +49,17 @@ impl Client {
             .chain(["--".to_owned()])
     }
 
-    /// The namespace that the plan names; `None` for that of the context.
+    /// `None` for that of the context.
     pub(super) fn namespace(&self) -> Option<&str> {
         self.0.kubectl.namespace.as_deref()
     }
 
-    /// The container that the plan names; `None` for the pod's default.
+    /// `None` for the pod's default.
     pub(super) fn container(&self) -> Option<&str> {
         self.0.kubectl.container.as_deref()
     }
 
-    /// What remedies fill in of the plan, so that their commands reach what this client reaches.
+    /// Values of the plan for remedies, so that their commands reach what this client reaches.
     pub(super) fn place(&self) -> impl Iterator<Item = (&'static str, String)> {
         let Kubectl { namespace, context, kubeconfig, container } = &self.0.kubectl;
         let kubeconfig = kubeconfig.as_ref().map(|path| path.display().to_string());
@@ -73,10 +73,10 @@ impl Client {
         .filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// What `kubectl get …` answers as JSON.
+    /// The JSON answer of `kubectl get …`.
     ///
     /// # Errors
-    /// There is no answer within `limit`, or another one than success.
+    /// No answer within `limit`, or no success.
     pub(super) async fn get(&self, words: &[&str], limit: Duration) -> Result<Vec<u8>, NoAnswer> {
         let asked = Command::new(PROGRAM)
             .args(&self.0.options)

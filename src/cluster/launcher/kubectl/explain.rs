@@ -1,5 +1,5 @@
-//! What kubectl says and the API server knows, turned into a cause and a next step. kubectl's texts are those of 1.32 and 1.20; they
-//! are not promised to stay, so that the state of the pod goes first.
+//! Turns kubectl's output and the API server's knowledge into a cause and a next step. kubectl's texts are those of 1.32 and 1.20; they may
+//! change, so the state of the pod has precedence.
 
 use jiff::Timestamp;
 use railgauge_wire::{
@@ -21,7 +21,7 @@ use crate::cluster::{
 pub(super) struct Exec<'a> {
     pub client: &'a Client,
     pub pod: &'a str,
-    /// When it was started, by the clock of this machine.
+    /// Start time by the clock of this machine.
     pub began: Timestamp,
 }
 
@@ -46,7 +46,7 @@ impl Exec<'_> {
     }
 }
 
-/// The first match counts: what a line is about stands before what it may name, too. Of these the state of a pod says nothing.
+/// The first match counts: the subject of a line comes before what it may also name. The state of a pod does not show these.
 const SIGNS: &[Sign] = &[
     lasting(
         "context was not found|context \"*does not exist|cluster \"*does not exist|auth info*does not exist\
@@ -108,12 +108,11 @@ fn is_own(line: &str) -> bool {
     is_logged || begins.iter().any(|begin| line.starts_with(begin))
 }
 
-/// The first sign in the words of kubectl.
 fn sign(words: &str) -> Option<&'static Sign> {
     find(SIGNS, &own_lines(words, is_own))
 }
 
-/// What it means that pods cannot be listed: of which kind it is, and what to do.
+/// What it means that pods cannot be listed: kind and remedy.
 pub(super) fn unlisted(none: &NoAnswer) -> (Kind, Entry) {
     match none {
         NoAnswer::NotStarted(_) => (Kind::Configuration, remedy::KUBECTL_CLIENT),
@@ -132,7 +131,7 @@ fn said(words: &str, exec: &Exec<'_>) -> Option<Trouble> {
     Some(Trouble { passing: sign.passing, ..trouble })
 }
 
-/// Why a process in a pod ended, or why nothing comes from it. Nothing where the process itself ended and the pod is well.
+/// Why a process in a pod ended, or does not answer. `None` where the process itself ended and the pod is well.
 pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: &Exec<'_>) -> Option<Trouble> {
     if let Known::Pod(pod) = known
         && let Some(trouble) = of_state(pod, exec)
@@ -143,12 +142,12 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: 
         return Some(trouble);
     }
     let unanswered = match known {
-        // That the API server takes its time does not say why a process ended.
+        // A slow API server does not explain the end of a process.
         Known::Nothing(NoAnswer::Late(_)) if end.is_some() => None,
         Known::Nothing(none) => unanswered(none, exec),
         Known::Pod(_) => None,
     };
-    // kubectl tells the status of the process; without this line its own status is that of kubectl.
+    // kubectl reports the status of the process; without this line the status is that of kubectl.
     if end.is_some() && words.to_lowercase().contains("command terminated with exit code") {
         let is_gone = |trouble: &Trouble| has_remedy(trouble, remedy::KUBECTL_NO_POD);
         return unanswered.filter(is_gone).or_else(|| own_end(end, exec));
@@ -179,8 +178,8 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: 
     }
 }
 
-/// Whether kubectl got something for a stream that it had not made yet: it reads before all streams are made
-/// (kubernetes#131189), and what it drops may be the status of the process.
+/// Whether kubectl got data for a stream that it had not made yet: it reads before all streams are made (kubernetes#131189), and may drop
+/// the status of the process.
 pub(super) fn drops(words: &str) -> bool {
     let is_dropped = |line: &&str| line.contains("nknown stream id") && line.contains("discarding message");
     own_lines(words, is_own).iter().any(is_dropped)
@@ -200,7 +199,7 @@ const fn well(known: &Known) -> &'static str {
 
 /// The process ended by itself, or something ended it in the pod.
 fn own_end(end: Option<&ProcessEnd>, exec: &Exec<'_>) -> Option<Trouble> {
-    /// Status of a process that SIGKILL ended, as container runtimes tell it.
+    /// Status of a process killed by SIGKILL, as container runtimes report it.
     const KILLED: ProcessEnd = ProcessEnd::Code(128 + 9);
     (end == Some(&KILLED)).then(|| {
         let cause = format!("the process in {} was killed by signal 9 (SIGKILL)", exec.named());
@@ -219,7 +218,8 @@ pub(super) fn late(exec: &Exec<'_>, known: &Known) -> Option<Trouble> {
     }
 }
 
-/// What it means that the API server does not tell of the pod. Who may run processes in pods need not be allowed to look at them.
+/// What it means that the API server gives no answer about the pod. A user who may run processes in pods need not be allowed to look at
+/// them.
 fn unanswered(none: &NoAnswer, exec: &Exec<'_>) -> Option<Trouble> {
     match none {
         NoAnswer::Refused(words) => said(words, exec).filter(|told| !has_remedy(told, remedy::KUBECTL_FORBIDDEN)),
@@ -295,7 +295,7 @@ fn of_container(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
     Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_POD_ENDED))
 }
 
-/// The container in which the process is: the one that the plan names, or the first.
+/// The container that the plan names, or the first.
 fn container<'a>(pod: &'a Pod, exec: &Exec<'_>) -> Option<&'a Container> {
     let wanted = exec.client.container().or(pod.spec.containers.first().map(|first| first.name.as_str()))?;
     pod.status.container_statuses.iter().find(|container| container.name == wanted)

@@ -24,10 +24,7 @@ use super::{
 /// Time for the API server to list pods: a thousand of them are some megabytes.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Asks for the pods that a plan takes its hosts from.
-///
-/// # Errors
-/// The API server does not tell; the failure says why.
+/// Finds the pods that a plan takes its hosts from.
 pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
     let client = Client::new(kubectl);
     let selector = format!("--selector={}", wanted.selector);
@@ -44,10 +41,10 @@ pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
     })
 }
 
-/// Gives the hosts of a run that is taken up again their pods as they are now.
+/// Gives the hosts of a resumed run their current pods.
 ///
 /// # Errors
-/// The API server does not tell, or a host of the run may be another machine now.
+/// The API server does not answer, or a host of the run may be another machine now.
 pub fn pods_again(kubectl: &Kubectl, wanted: &Pods, hosts: &mut [Host]) -> Result<(), Failure> {
     let found = pods(kubectl, wanted)?;
     plan::again(hosts, &found).map_err(|unlike| {
@@ -79,7 +76,7 @@ impl AsRef<str> for Keyed {
     }
 }
 
-/// The pods that run, in the order of their nodes, and what is to be said of the others.
+/// The running pods, sorted by node, and remarks on the others.
 fn sorted(list: List) -> PodList {
     let (mut running, mut others) = (Vec::new(), Vec::new());
     for pod in list.items {

@@ -1,5 +1,5 @@
-//! What becomes of pods, asked for many hosts at once: when a switch or the API server goes away, all streams end together. A few
-//! questions are asked by themselves, all others share one list.
+//! The state of pods, requested for many hosts at once: when a switch or the API server fails, all streams end together. A few questions
+//! are asked by themselves, all others share one list.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,10 +18,10 @@ use super::{
 const ALONE: usize = 4;
 /// Hosts that are lost for one reason are lost within this time.
 const BURST: Duration = Duration::from_secs(5);
-/// How much earlier than a question the list may have been asked for that answers it, too. A list that is longer under way than
-/// this may not know yet what has just happened.
+/// How much older than a question a request for the list may be and still answer it. A list under way longer than this may not include the
+/// latest changes.
 const FRESH: Duration = Duration::from_millis(500);
-/// Time for the API server to answer, and for waiting until it is asked; it may be busy, far away, or gone. Less than an inquiry may
+/// Time for the API server to answer, including the wait before the request; it may be busy, far away, or gone. Less than an inquiry may
 /// take.
 const LIMIT: Duration = Duration::from_secs(4);
 
@@ -43,8 +43,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Whether it answers a question of this moment. That there was no answer is true for all who waited for it, however early it was
-    /// asked for.
+    /// Whether it answers a question of this moment. A missing answer applies to all who waited for it, however early it was requested.
     fn serves(&self, question: Instant) -> bool {
         self.asked + FRESH >= question || self.pods.is_err() && self.answered >= question
     }
@@ -55,7 +54,7 @@ impl Inquiry {
         Self(Arc::new(Shared { client, last: parking_lot::Mutex::default(), list: Mutex::new(None) }))
     }
 
-    /// Notes a question, and tells whether there were few of late.
+    /// Notes a question; true if there were few recently.
     fn is_alone(&self) -> bool {
         let (mut last, now) = (self.0.last.lock(), Instant::now());
         let is_alone = last.len() < ALONE || last.front().is_some_and(|first| now.duration_since(*first) > BURST);
@@ -70,7 +69,7 @@ impl Inquiry {
         let found = match self.is_alone() {
             true => self.asked_alone(name).await,
             false => match timeout(LIMIT, self.listed(name)).await.unwrap_or(Err(NoAnswer::Late(LIMIT))) {
-                // Who may not list pods may still ask for one.
+                // A user who may not list pods may still get a single one.
                 Err(NoAnswer::Refused(_)) => self.asked_alone(name).await,
                 found => found,
             },
@@ -82,7 +81,7 @@ impl Inquiry {
         asked(&self.0.client, &["pod", name]).await
     }
 
-    /// A pod of the list that many share.
+    /// A pod of the shared list.
     async fn listed(&self, name: &str) -> Result<Pod, NoAnswer> {
         let Shared { client, list, .. } = &*self.0;
         let now = Instant::now();

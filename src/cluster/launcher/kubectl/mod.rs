@@ -2,10 +2,10 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `client` | kubectl's words, and what it answers |
+//! | `client` | kubectl's arguments and answers |
 //! | `pod` | what the API server says of a pod |
-//! | `explain` | what that and the words of kubectl mean |
-//! | `inquiry` | what becomes of pods, for many hosts at once |
+//! | `explain` | what that and kubectl's output mean |
+//! | `inquiry` | the state of pods, for many hosts at once |
 //! | `find` | the pods that a selector finds |
 
 mod client;
@@ -32,8 +32,8 @@ use inquiry::Inquiry;
 
 pub use find::{pods, pods_again};
 
-/// Longest time without a byte from an agent that is asked; ssh gives a silent host the same. The question after a third of it also
-/// keeps proxies, load balancers and kubelets from cutting a stream that carries nothing (kubernetes#64949: after 5 min).
+/// Longest silence of an agent that is asked; the same as for ssh. The question after a third of it also keeps proxies, load balancers and
+/// kubelets from cutting an idle stream (kubernetes#64949: after 5 min).
 const SILENCE: Duration = Duration::from_secs(15);
 
 struct Cluster {
@@ -91,7 +91,7 @@ impl Connection for Pod {
         true
     }
 
-    /// A process in a container goes on when the stream to it is cut.
+    /// A process in a container continues when its stream is cut.
     fn may_outlive(&self) -> bool {
         true
     }
@@ -99,8 +99,8 @@ impl Connection for Pod {
     fn explain(&self, trouble: Trouble, end: &ProcessEnd, words: &str) -> Trouble {
         let exec = Exec { client: &self.client, pod: &self.name, began: Timestamp::now() };
         match end {
-            // kubectl says 0 of a stream that was cut, too (kubernetes#73056), and may lose a part of what it sends
-            // (kubernetes#15702): a script of ours that says nothing, or that less arrived, is tried again.
+            // kubectl also returns 0 for a cut stream (kubernetes#73056), and may lose a part of what it sends (kubernetes#15702): a script
+            // of ours without output, or that received less, is tried again.
             ProcessEnd::Code(0) if explain::drops(words) => trouble.cut(exec.with(remedy::KUBECTL_DROPPED)),
             ProcessEnd::Code(0) => trouble.cut(exec.with(remedy::KUBECTL_CUT)),
             ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),

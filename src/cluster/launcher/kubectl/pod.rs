@@ -1,4 +1,4 @@
-//! What the API server says of a pod: the fields of Kubernetes' Pod (core/v1) that tell why a process in it is gone.
+//! What the API server says of a pod: the fields of Kubernetes' Pod (core/v1) that explain the end of a process in it.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) struct Pod {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Metadata {
     pub name: String,
-    /// Set once somebody deletes it.
+    /// Set once it is deleted.
     pub deletion_timestamp: Option<String>,
 }
 
@@ -105,19 +105,16 @@ pub(super) struct Terminated {
 }
 
 impl Terminated {
-    /// Whether it ended after a moment, as far as the clocks of two machines tell.
+    /// Whether it ended after a moment, within the accuracy of two machines' clocks.
     pub(super) fn is_after(&self, moment: Timestamp) -> bool {
-        /// Most that the clocks of the node and of this machine may differ; whole seconds are told.
+        /// Most difference between the clocks of the node and of this machine; times are in whole seconds.
         const SKEW: Duration = Duration::from_secs(5);
         let ended = self.finished_at.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
         ended.is_some_and(|ended| ended.saturating_add(SKEW).is_ok_and(|ended| ended > moment))
     }
 }
 
-/// A document of the API server. Its texts may be anybody's: they are made printable.
-///
-/// # Errors
-/// It is no such document.
+/// A document of the API server. Its texts are untrusted: they are made printable.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     let mut value: Value = serde_json::from_slice(bytes)?;
     border::clean(&mut value, text::printable);

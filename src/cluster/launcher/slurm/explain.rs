@@ -1,5 +1,5 @@
-//! What srun says and slurmctld knows, turned into a cause and a next step. srun's texts are those of Slurm 22.05, the only version
-//! that this was tried with; what slurmctld knows goes first, because a step that is gone says little of why.
+//! Turns srun's output and slurmctld's knowledge into a cause and a next step. srun's texts are those of Slurm 22.05, the only version
+//! tried; slurmctld has precedence, because the end of a step says little about its reason.
 
 use railgauge_wire::{
     failure::{Kind, Stage},
@@ -25,18 +25,18 @@ const ENDS: &[(&str, &str, bool)] = &[
     ("OUT_OF_MEMORY", "was ended because it was out of memory", false),
 ];
 
-/// A node that is no part of the job.
+/// A node outside the job.
 pub(super) fn outside(job: &str, node: &str) -> Trouble {
     let cause = format!("the node {node} is not in the allocation of job {job}");
     Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::SLURM_NODE_OUTSIDE.with([("job", job)]))
 }
 
-/// Why a process of a step ended, or why nothing comes from it. Nothing where the process itself ended and Slurm is well.
+/// Why a process of a step ended, or does not answer. `None` where the process itself ended and Slurm is well.
 pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known) -> Option<Trouble> {
     let words = words.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     let refused = says(&["unable to create step"]);
-    // A node that is being drained goes on with the job's steps: that says nothing of a process that ended by itself.
+    // A draining node continues the job's steps: that does not explain a process that ended by itself.
     let drained = || (end.is_none() || refused).then(|| being_drained(known)).flatten();
     let known_to_slurm = job_ended(&words, known).or_else(|| node_lost(&words, known)).or_else(drained);
     if known_to_slurm.is_some() {
@@ -60,8 +60,8 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known) -> Opt
         let cause = format!("its step of job {job} was cancelled; {of}");
         return Some(lasting(Kind::Lost, cause).remedy(remedy::SLURM_STEPS.with(of_job)));
     }
-    // Only srun's own errors count: slurmstepd also tells of a directory that is missing or of memory that ran out, and what an
-    // agent writes arrives in the same stream.
+    // Only srun's own errors count: slurmstepd also reports missing directories or memory that ran out, and an agent's output is in the
+    // same stream.
     let of_srun = |line: &str| {
         line.starts_with("srun: error:")
             && ["slurmstepd", "io error", "timed out waiting for job step"].iter().any(|part| line.contains(part))
@@ -88,12 +88,12 @@ pub(super) fn late(known: &Known) -> Option<Trouble> {
     })
 }
 
-/// The end of the whole job. The run is told.
+/// The end of the whole job, which is reported to the run.
 fn job_ended(words: &str, known: &Known) -> Option<Trouble> {
     end_of_job(words, known).map(|(what, longer)| over(&known.job, what, longer))
 }
 
-/// Why the job has ended or is ending, as slurmctld alone says it.
+/// Why the job has ended or is ending, according to slurmctld alone.
 pub(super) fn ending(known: &Known) -> Option<String> {
     end_of_job("", known).map(|(what, _)| said(&known.job, what))
 }
@@ -104,8 +104,8 @@ fn end_of_job(words: &str, known: &Known) -> Option<(&'static str, bool)> {
     Some((what, *longer))
 }
 
-/// Why the job has ended or is ending. It is COMPLETING until its nodes are free, whatever ends it, and slurmctld may not answer at
-/// all: then its reason tells, or the words of slurmstepd.
+/// Why the job has ended or is ending. It is COMPLETING until its nodes are free, whatever ends it, and slurmctld may not answer at all:
+/// then use its reason, or the words of slurmstepd.
 fn why(words: &str, known: &Known) -> Option<&'static (&'static str, &'static str, bool)> {
     let by_state = ENDS.iter().find(|(state, ..)| known.job_state.contains(state));
     let by_reason = || (known.job_reason == "TimeLimit").then(|| by("TIMEOUT")).flatten();
@@ -124,7 +124,7 @@ fn is_ending(known: &Known) -> bool {
     known.job_state.contains("COMPLETING")
 }
 
-/// Whether the job is being ended and nothing says yet why: its state will, once its nodes are free.
+/// Whether the job is being ended for a yet unknown reason: its state will show it, once its nodes are free.
 pub(super) fn is_unexplained(words: &str, known: &Known) -> bool {
     is_ending(known) && why(&words.to_lowercase(), known).is_none()
 }
@@ -146,7 +146,7 @@ fn node_lost(words: &str, known: &Known) -> Option<Trouble> {
     let unreachable =
         ["communication connection failure", "node failure on", "socket timed out", "unable to contact slurmd"];
     let silent = is_silent(known) || unreachable.iter().any(|part| words.contains(part));
-    // POWER_DOWN alone is a wish for the time after the job.
+    // POWER_DOWN alone is a request for the time after the job.
     (silent || is_in(known, &["DOWN", "POWERED_DOWN", "POWERING_DOWN"])).then(|| {
         let cause = format!("slurmd of {node} does not answer ({})", state_of(known));
         let remedy = remedy::SLURM_CHECK_SLURMD.with([("node", node.as_str())]);
@@ -164,12 +164,11 @@ fn being_drained(known: &Known) -> Option<Trouble> {
     })
 }
 
-/// The states of the node: a base state and flags, as `ALLOCATED*+DRAIN`. A sign behind a state is a flag too.
+/// The states of the node: a base state and flags, as `ALLOCATED*+DRAIN`. A sign after a state is a flag too.
 fn states(known: &Known) -> impl Iterator<Item = &str> {
     known.node_state.split('+')
 }
 
-/// Whether the node is in one of these states.
 fn is_in(known: &Known, wanted: &[&str]) -> bool {
     states(known).any(|state| wanted.contains(&state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())))
 }

@@ -1,5 +1,5 @@
-//! What slurmctld says of the job and of its nodes. All hosts share what is asked: a thousand steps that end together must not
-//! become two thousand questions.
+//! What slurmctld says of the job and of its nodes. All hosts share one query: a thousand steps that end together must not cause two
+//! thousand.
 
 use std::{collections::BTreeMap, process::Stdio, sync::Arc, time::Duration};
 
@@ -13,41 +13,38 @@ use tokio::{
 use super::super::Pending;
 use super::scontrol::{self, field};
 
-/// Time for slurmctld to answer; it may be busy, or gone.
+/// Time for slurmctld to answer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Time for others whose step ended too, before the question is asked.
 const GATHER: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Known {
     pub job: String,
     pub node: String,
-    /// State of the job, such as `RUNNING` or `CANCELLED`; empty where slurmctld does not say.
+    /// Such as `RUNNING` or `CANCELLED`; empty where unknown.
     pub job_state: String,
-    /// Slurm's reason for that state, such as `TimeLimit`; empty where slurmctld does not say.
+    /// Such as `TimeLimit`; empty where unknown.
     pub job_reason: String,
-    /// States of the node, such as `ALLOCATED+DRAIN` or `DOWN*`; empty where slurmctld does not say.
+    /// Such as `ALLOCATED+DRAIN` or `DOWN*`; empty where unknown.
     pub node_state: String,
-    /// Why the node is drained or down, in the administrator's words.
     pub node_reason: String,
 }
 
-/// The answer of slurmctld: the record of the job, and those of its nodes by name. Empty where it did not answer in time.
+/// Records of the job, and of its nodes by name. Empty if there was no answer in time.
 #[derive(Debug, Default)]
 struct Told {
     job: String,
     nodes: BTreeMap<String, String>,
 }
 
-/// The last answer.
 struct Last {
     asked: Instant,
-    /// When it came, or was no longer waited for.
+    /// When it arrived or timed out.
     came: Instant,
     told: Arc<Told>,
 }
 
-/// Where slurmctld is asked, for all hosts of the job.
+/// Shares queries to slurmctld among all hosts of the job.
 pub(super) struct Desk {
     job: String,
     ask: Box<dyn Fn() -> Pending<'static, Told> + Send + Sync>,
@@ -64,7 +61,7 @@ impl Desk {
         Self { job: job.to_owned(), ask: Box::new(ask), last: Mutex::default() }
     }
 
-    /// What slurmctld says now of the job, and of a node.
+    /// The current state of the job, and of a node.
     pub(super) async fn known(&self, node: Option<&str>) -> Known {
         let told = self.told().await;
         let of_job = |name: &str| field(&told.job, name).unwrap_or_default().to_owned();
@@ -79,8 +76,8 @@ impl Desk {
         }
     }
 
-    /// An answer to a question that was asked after this call: what slurmctld said before may be of a time when all was well. No
-    /// answer is as good later: nobody waits for a silent slurmctld twice.
+    /// An answer to a query made after this call: an older one may predate the failure. A timeout serves all waiters: a silent slurmctld is
+    /// not awaited twice.
     async fn told(&self) -> Arc<Told> {
         let came = Instant::now();
         let mut last = self.last.lock().await;
@@ -97,7 +94,7 @@ impl Desk {
     }
 }
 
-/// Asks for the job and all its nodes, at once.
+/// Queries the job and all its nodes at once.
 async fn inquire(job: &str, nodes: &str) -> Told {
     let (of_job, of_nodes) = tokio::join!(show("job", job), show("node", nodes));
     let named = |record: String| Some((field(&record, "NodeName")?.to_owned(), record));
@@ -107,7 +104,7 @@ async fn inquire(job: &str, nodes: &str) -> Told {
     }
 }
 
-/// `scontrol --oneliner show …`; empty where nobody answers in time.
+/// `scontrol --oneliner show …`; empty on timeout.
 async fn show(kind: &str, name: &str) -> Vec<u8> {
     let asked = Command::new("scontrol")
         .args(["--oneliner", "show", kind, name])
@@ -120,7 +117,6 @@ async fn show(kind: &str, name: &str) -> Vec<u8> {
     }
 }
 
-/// The reason of a node: words up to the time in brackets that slurmctld adds.
 fn reason(record: &str) -> String {
     let Some((_, rest)) = record.split_once(" Reason=") else { return String::new() };
     rest.split(" [").next().unwrap_or_default().trim().to_owned()
@@ -134,7 +130,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(300);
 
-    /// A desk whose slurmctld counts the questions and takes so long for each.
+    /// A desk whose slurmctld counts the queries and takes this long for each.
     fn counting(answer: &'static str, takes: Duration) -> (Arc<Desk>, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -165,7 +161,7 @@ mod tests {
             assert_eq!((known.job_state.as_str(), known.job_reason.as_str()), ("RUNNING", "1"));
         }
         assert_eq!(asked.load(Ordering::SeqCst), 1);
-        // What was said before its end says nothing of it.
+        // What was said before its end does not apply to it.
         assert_eq!(desk.known(None).await.job_reason, "2");
     }
 
@@ -178,7 +174,6 @@ mod tests {
         };
         let (early, late) = tokio::join!(desk.known(None), late);
         assert_eq!((early.job_reason.as_str(), late.as_str()), ("1", "2"));
-        // A slurmctld that does not answer is waited for once.
         let (desk, silent) = counting("", 2 * SHORT);
         let late = async {
             sleep(SHORT).await;
@@ -187,7 +182,7 @@ mod tests {
         let began = Instant::now();
         let (early, late) = tokio::join!(desk.known(None), late);
         assert_eq!((early.job_state.as_str(), late.as_str()), ("", ""));
-        // The late one waits for what is left of the first one's time.
+        // The late one waits for the rest of the first one's time.
         assert!(began.elapsed() < GATHER + 3 * SHORT, "{:?}", began.elapsed());
         assert_eq!((asked.load(Ordering::SeqCst), silent.load(Ordering::SeqCst)), (2, 1));
     }

@@ -2,9 +2,9 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `inquiry` | what slurmctld says of the job and its nodes, asked once for all hosts |
-//! | `scontrol` | what `scontrol` prints |
-//! | `explain` | what that and the words of srun mean |
+//! | `inquiry` | the state of the job and its nodes, queried once for all hosts |
+//! | `scontrol` | the output of `scontrol` |
+//! | `explain` | what that and srun's output mean |
 //! | `read` | the allocation: its nodes and the switches above them |
 
 mod explain;
@@ -37,23 +37,22 @@ use inquiry::{Desk, Known};
 
 pub use read::allocation;
 
-/// Longest time without a byte from an agent that is asked. srun does not notice that a slurmstepd was killed; ssh gives a
-/// silent host the same time.
+/// Longest silence of an agent that is asked. srun does not notice that a slurmstepd was killed. The same as for ssh.
 const SILENCE: Duration = Duration::from_secs(15);
-/// Name of our steps, as `squeue --steps` shows them.
+/// Shown by `squeue --steps`.
 const STEP: &str = "railgauge";
 
-/// What srun is told of every step.
+/// Options of every step.
 ///
-/// `--unbuffered`: srun keeps lines back, and frames are no lines. `--overlap`: several steps share a node and all that the job
-/// has of it. `--mpi=none`: no PMI server, which can hang. `--cpu-bind=none`: task/affinity would put the one task on one core.
-/// `--mem=0`: what the job has of the node, where a step would take an equal part for each CPU. One task gets all GPUs of
-/// the job on its node, and is bound to none of them. `--cpus-per-task` would imply `--exact`, and less than the job has.
+/// `--unbuffered`: srun buffers lines, and frames are not lines. `--overlap`: several steps share a node and all that the job has of it.
+/// `--mpi=none`: no PMI server, which can hang. `--cpu-bind=none`: task/affinity would put the one task on one core. `--mem=0`: what the
+/// job has of the node, where a step would take an equal part for each CPU. One task gets all GPUs of the job on its node, and is bound to
+/// none of them. `--cpus-per-task` would imply `--exact`, and less than the job has.
 const OPTIONS: &[&str] =
     &["--unbuffered", "--overlap", "--mpi=none", "--cpu-bind=none", "--mem=0", "--nodes=1", "--ntasks=1"];
 
-/// Variables that srun needs to find Slurm and the job. All others of Slurm would be options for a step: a job with
-/// `--gpus-per-task=1`, or a batch script's `SLURM_EXPORT_ENV`, must not decide what an agent sees.
+/// Variables that srun needs to find Slurm and the job. All others of Slurm would be options for a step, such as those of a job with
+/// `--gpus-per-task=1`, and must not decide what an agent sees.
 const NEEDED: &[&str] = &[
     "SLURM_CONF",
     "SLURM_CONF_SERVER",
@@ -80,19 +79,18 @@ struct Node {
     desk: Arc<Desk>,
 }
 
-/// Where the job is asked about whose nodes this process has agents on.
+/// The desk of the job whose nodes have agents of this process.
 static IN_USE: OnceLock<Arc<Desk>> = OnceLock::new();
-/// Time between two questions about a job whose state does not say yet why it ends.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
-/// Why the allocation that agents run in has ended or is ending; `None` where there is none, or it goes on. For who was told to end
-/// and wants to know by whom: salloc may pass the end of its job on as a signal, which comes before the first step has ended.
+/// Why the allocation of the agents has ended or is ending; `None` without one, or while it runs. For a process that was asked to end:
+/// salloc may pass the end of its job on as a signal, before the first step has ended.
 pub async fn ending() -> Option<String> {
     let desk = IN_USE.get()?;
     explain::ending(&settled("", 10, desk, None).await)
 }
 
-/// What slurmctld says, asked again at most so many times while it does not say why the job ends; nor do the words of its step.
+/// Queries slurmctld at most `most` times until it or the step's output gives a reason.
 async fn settled(words: &str, most: u32, desk: &Desk, node: Option<&str>) -> Known {
     let mut known = desk.known(node).await;
     for _ in 0..most {
@@ -112,7 +110,7 @@ pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launch
     let Some((job, nodes)) = read::nodes().map_err(|strange| nowhere(strange.to_string()))? else {
         return Err(nowhere("this is no Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
     };
-    // One process runs in one allocation at most.
+    // A process runs in at most one allocation.
     let desk = Arc::clone(IN_USE.get_or_init(|| Arc::new(Desk::new(&job, nodes.iter().map(String::as_str)))));
     let gpus = read::gpus(&job);
     Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect(), gpus, desk }))
@@ -155,7 +153,7 @@ impl Connection for Node {
         Box::pin(ready(started))
     }
 
-    /// Homes and often the place railgauge is installed in are shared by all nodes.
+    /// Homes and often railgauge's installation are shared by all nodes.
     fn may_share_files(&self) -> bool {
         true
     }
@@ -168,7 +166,7 @@ impl Connection for Node {
     }
 }
 
-/// Variables of this process that would shape a step.
+/// Variables of this process that would affect a step.
 fn shaping() -> Vec<OsString> {
     let is_shaping = |name: &OsString| {
         name.to_str().is_some_and(|name| {

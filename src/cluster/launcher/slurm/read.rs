@@ -1,4 +1,4 @@
-//! The allocation that this process runs in: its nodes from the environment, the switches above them from slurmctld.
+//! The allocation of this process: its nodes from the environment, the switches above them from slurmctld.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,6 @@ use super::scontrol::{self, field};
 /// An environment that Slurm does not write.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Strange {
-    /// A job without nodes.
     #[error("job {0} tells no nodes: SLURM_JOB_NODELIST is not set")]
     NoNodes(String),
     #[error("SLURM_JOB_NODELIST of job {job} is no list of hosts: {list}")]
@@ -28,9 +27,6 @@ pub(super) enum Strange {
 }
 
 /// The job and its nodes; `None` outside an allocation.
-///
-/// # Errors
-/// Its environment says something else than Slurm writes.
 pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return Ok(None) };
     let Ok(list) = std::env::var("SLURM_JOB_NODELIST") else { return Err(Strange::NoNodes(job)) };
@@ -40,10 +36,10 @@ pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
     }
 }
 
-/// The Slurm allocation that this process runs in, for plans that take their hosts from it; `None` where there is none.
+/// For plans that take their hosts from it; `None` without one.
 pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
-    // All nodes at once, by the names of SLURM_TOPOLOGY_ADDR: that only tasks of steps have, each that of its own node.
+    // All nodes at once; SLURM_TOPOLOGY_ADDR exists only in tasks of steps, with their own node.
     let answer = ask(scontrol(&["show", "topology"]), LIMIT);
     let switches = answer.as_ref().map(|answer| switches(&answer.output)).unwrap_or_default();
     let (topology, unread) = match topology(answer) {
@@ -53,8 +49,8 @@ pub fn allocation() -> Option<Allocation> {
     Some(Allocation { job, nodes, switches, topology, unread, pods: None })
 }
 
-/// GPUs of the job on each of its nodes, where the job asked for so many in all (`--gpus`): a step that does not say how many it wants
-/// is refused there ("Invalid generic resource"), because it is taken to want all of them on its one node.
+/// GPUs of the job on each of its nodes, if the job requested a total (`--gpus`): a step without a number is then refused ("Invalid generic
+/// resource"), because it is assumed to want all of them on its one node.
 pub(super) fn gpus(job: &str) -> BTreeMap<String, u32> {
     if std::env::var_os("SLURM_GPUS").is_none() {
         return BTreeMap::new();
@@ -63,7 +59,7 @@ pub(super) fn gpus(job: &str) -> BTreeMap<String, u32> {
     answer.map(|answer| gpus_of(&answer.output, job)).unwrap_or_default()
 }
 
-/// The GPUs in a job's record with details: `Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:h100:2(IDX:0,3)` for nodes that have the same.
+/// From a job's record with details: `Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:h100:2(IDX:0,3)` for nodes that have the same.
 fn gpus_of(text: &str, job: &str) -> BTreeMap<String, u32> {
     let Some(record) = scontrol::job(text.as_bytes(), job) else { return BTreeMap::new() };
     let mut found = BTreeMap::new();
@@ -71,7 +67,7 @@ fn gpus_of(text: &str, job: &str) -> BTreeMap<String, u32> {
         let nodes = part.split(' ').next().unwrap_or_default();
         let list = field(part, "GRES").unwrap_or_default();
         let counts = list.split("gpu:").skip(1).filter_map(|one| {
-            // A type may stand before the number.
+            // A type may come before the number.
             one.split(['(', ',']).next()?.rsplit(':').next()?.parse::<u32>().ok()
         });
         let count = counts.sum();
@@ -80,12 +76,11 @@ fn gpus_of(text: &str, job: &str) -> BTreeMap<String, u32> {
     found
 }
 
-/// Time for slurmctld to answer: a plan must be read where it is down, too.
+/// Time for slurmctld to answer: a plan must also be readable where it is down.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Largest answer that is read: the records of some 100,000 switches, each with 500 bytes of nodes.
+/// Largest answer: the records of some 100,000 switches, each with 500 bytes of nodes.
 const LARGEST: u64 = 64 << 20;
-/// Of what scontrol complains about, as much as anybody reads.
 const COMPLAINT: u64 = 64 << 10;
 
 struct Answer {
@@ -93,7 +88,6 @@ struct Answer {
     errors: String,
 }
 
-/// Why there is none, or none that can be used.
 #[derive(Debug, thiserror::Error)]
 enum Unanswered {
     #[error("scontrol cannot be started: {0}")]
@@ -108,7 +102,7 @@ enum Unanswered {
     Unread(#[from] Unread),
 }
 
-/// scontrol with one line for each record, in the language that is read here.
+/// With one line per record, in the C locale.
 fn scontrol(what: &[&str]) -> Command {
     let mut command = Command::new("scontrol");
     command.arg("--oneliner").args(what).env("LC_ALL", "C");
@@ -135,21 +129,17 @@ fn ask(mut command: Command, limit: Duration) -> Result<Answer, Unanswered> {
     Ok(Answer { output: text(output), errors: text(errors.unwrap_or_default()) })
 }
 
-/// Reads a stream up to so many bytes, in a thread: who asked may have waited long enough before.
+/// Reads a stream up to this many bytes, in a thread: the caller may time out before.
 fn read_aside(from: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
     let (read, told) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // Nobody waits any more for what comes too late.
         let _ = from.take(most).read_to_end(&mut bytes).map(|_| read.send(bytes));
     });
     told
 }
 
 /// The topology of an answer; `None` where Slurm has none.
-///
-/// # Errors
-/// Why it is not known.
 fn topology(answer: Result<Answer, Unanswered>) -> Result<Option<Told>, Unanswered> {
     let Answer { output, errors } = answer?;
     if !output.trim().is_empty() {
@@ -177,7 +167,7 @@ mod tests {
 
     #[test]
     fn gpus_are_counted_on_each_node() {
-        // As Slurm 22.05 writes it, and with types and lists of indices as its manual has them.
+        // As Slurm 22.05 writes it, and with types and lists of indices as in its manual.
         let text = "JobId=2 JobName=x NodeList=n[1-4] NumNodes=4 TresPerJob=gres:gpu:3 Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:2(IDX:0-1) \
                     Nodes=n[2-3] CPU_IDs=0 Mem=0 GRES=gpu:h100:3(IDX:0,2-3),gpu:t4:1(IDX:4) Nodes=n4 CPU_IDs=0 Mem=0 GRES= Command=x\n";
         let counts = ["n1", "n2", "n3", "n4"].map(str::to_owned).into_iter().zip([2, 4, 4, 0]).collect();
@@ -209,7 +199,6 @@ mod tests {
         };
         let tree = "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n1,n2\nSwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=leaf1\n";
         assert_eq!(told(tree, "scontrol: a warning\n").unwrap().unwrap().cables.len(), 3);
-        // As Slurm 22.05 writes it with topology/none.
         assert_eq!(told("", "scontrol: error: No topology information available\n"), Ok(None));
         assert_eq!(told("", ""), Ok(None));
         let down = "slurm_load_topo error: Unable to contact slurm controller (connect failure)";

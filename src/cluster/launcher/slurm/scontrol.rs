@@ -1,4 +1,4 @@
-//! What `scontrol --oneliner` prints: a record in each line, `Name=value` in words.
+//! The output of `scontrol --oneliner`: a record per line, with words `Name=value`.
 
 use railgauge_model::border::text;
 
@@ -6,19 +6,19 @@ pub(crate) fn records(output: &[u8]) -> impl Iterator<Item = String> {
     output.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty())
 }
 
-/// The record of one job. For a job array or a heterogeneous job scontrol prints those of all its tasks or parts, each of which has
-/// a number of its own, whichever of them was asked for.
+/// The record of one job. For a job array or a heterogeneous job scontrol prints those of all its tasks or parts, each with a number of its
+/// own, whichever was requested.
 pub(crate) fn job(output: &[u8], number: &str) -> Option<String> {
     records(output).find(|record| field(record, "JobId") == Some(number))
 }
 
-/// `Name=value` in a record.
+/// The value of `name` in a record.
 pub(crate) fn field<'r>(record: &'r str, name: &str) -> Option<&'r str> {
     record.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Whether scontrol failed because slurmctld does not know the job: it forgets those that ended some time ago (`MinJobAge`, 5
-/// minutes where it is not set). The words are those of Slurm 22.05, ESLURM_INVALID_JOB_ID in slurm_errno.c.
+/// Whether scontrol failed because slurmctld has forgotten the job (`MinJobAge`, default 5 minutes). The words are those of Slurm 22.05,
+/// ESLURM_INVALID_JOB_ID in slurm_errno.c.
 pub(crate) fn is_forgotten(errors: &[u8]) -> bool {
     String::from_utf8_lossy(errors).to_lowercase().contains("invalid job id")
 }

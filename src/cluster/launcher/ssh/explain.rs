@@ -1,5 +1,5 @@
-//! What ssh says when it does not get through, turned into a cause and a next step. ssh's texts are those of OpenSSH
-//! 7.4 to 10; they are not promised to stay, so an unknown one is passed on as it is.
+//! Turns ssh's errors into a cause and a next step. The texts are those of OpenSSH 7.4 to 10; they may change, so an unknown one is passed
+//! on unchanged.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// The first match counts: causes go before their consequences (a jump host that refuses also closes the connection).
+/// The first match counts: causes come before their consequences (a jump host that refuses also closes the connection).
 const SIGNS: &[Sign] = &[
     Sign { passing: true, ..lasting("temporary failure in name resolution", "", remedy::CHECK_NAME_SERVER) },
     lasting("could not resolve hostname|no address associated with hostname", "", remedy::GIVE_ADDRESS),
@@ -39,10 +39,10 @@ const SIGNS: &[Sign] = &[
     ),
 ];
 
-/// What ssh says of a peer behind a jump host or proxy command that closed the connection.
+/// A peer behind a jump host or proxy command closed the connection.
 pub(super) const NO_PEER: &str = "UNKNOWN port 65535";
 
-/// Why a connection failed. `text` is ssh's, `known_hosts` the plan's file for host keys.
+/// `text` is ssh's, `known_hosts` the plan's file for host keys.
 pub(super) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> Trouble {
     if let Some(trouble) = host_key(text, address, known_hosts) {
         return trouble;
@@ -68,8 +68,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// Unknown and changed host keys: the one case in which the next step is a matter of trust, so the exact commands are
-/// told and none is run.
+/// Unknown and changed host keys: trusting them is the user's decision, so the exact commands are shown and none is run.
 fn host_key(text: &str, address: &str, known_hosts: Option<&Path>) -> Option<Trouble> {
     let lasting = |cause: String| Trouble::lasting(Stage::Connect, Kind::Configuration, cause);
     let file = known_hosts.map_or_else(|| "~/.ssh/known_hosts".to_owned(), |file| file.display().to_string());
@@ -105,7 +104,6 @@ fn host_key(text: &str, address: &str, known_hosts: Option<&Path>) -> Option<Tro
     })
 }
 
-/// The parts of a name as ssh writes it into known_hosts: `host` or `[host]:port`.
 fn host_and_port(name: &str) -> (&str, &str) {
     name.strip_prefix('[').and_then(|rest| rest.split_once("]:")).unwrap_or((name, "22"))
 }
@@ -161,7 +159,6 @@ mod tests {
 
     #[test]
     fn known_texts_are_told_apart() {
-        // (ssh's text, whether another try may help, the remedy)
         let cases = [
             ("connect to host 10.0.0.9 port 22: Connection refused", true, "check-sshd"),
             ("connect to host 10.0.0.9 port 22: Connection timed out", true, "check-hung-host"),

@@ -1,7 +1,7 @@
-//! The master connection: one ssh process per host that holds the connection for everything after it.
+//! The master connection: one ssh process per host that holds the connection for all later processes.
 //!
-//! It is started here and not by the openssh crate, so that a try that is given up leaves no ssh behind, that options
-//! the crate does not know can be set, and that a jump host's words are not lost.
+//! It is started here and not by the openssh crate, so that an abandoned try leaves no ssh process, options unknown to the crate can be
+//! set, and a jump host's errors are kept.
 
 use std::{
     fs::{self, File, Permissions, TryLockError},
@@ -25,31 +25,29 @@ use tokio::process::Command;
 use super::explain;
 use crate::cluster::trouble::Trouble;
 
-/// Seconds that an ssh master without a conversation lives: long enough between two steps of bringing a host up on a
-/// busy machine, and the longest that one outlives a controller that was killed.
+/// Seconds that an idle ssh master lives: long enough between two steps of bringing a host up on a busy machine, and the longest that one
+/// outlives a killed controller.
 const IDLE: u32 = 15;
-/// Seconds between two questions of ssh whether a silent host still lives, and how many may stay unanswered.
+/// Seconds between two keep-alive probes of ssh, and how many may stay unanswered.
 const ALIVE: (u32, u32) = (5, 3);
-/// Longest path of the control directory in which ssh's socket still fits into the 108 bytes of a unix socket's
-/// address: `/XXXXXX/master` is added here, a dot and sixteen letters by ssh while it makes the socket.
+/// Longest path of the control directory with which ssh's socket fits into the 108 bytes of a unix socket's address: `/XXXXXX/master` is
+/// added here, a dot and sixteen letters by ssh while it makes the socket.
 const LONGEST: usize = 70;
-/// Beginning of the control directory's name; the controller's process number follows, for people who look.
+/// Prefix of the control directory's name; the controller's process number follows, as information.
 const ROOM: &str = "railgauge-ssh-";
-/// The file in it that its controller holds a lock on.
 const HELD: &str = "held";
 
-/// Connects to a host. What the plan says of the host goes before what it says of all; what neither says comes from
-/// the user's ssh_config.
+/// Settings of the host have precedence over those of the plan; the user's ssh_config has the rest.
 pub(super) async fn connect(ssh: &Ssh, host: &Host, limit: Duration, room: &Path) -> Result<Session, Trouble> {
     let configuration = |cause: String| Trouble::lasting(Stage::Connect, Kind::Configuration, cause);
-    // The names `master` and `log` are those that the openssh crate expects.
+    // The openssh crate expects the names `master` and `log`.
     let own = tempfile::Builder::new()
         .prefix("")
         .tempdir_in(room)
         .map_err(|error| configuration(format!("no directory for ssh's socket: {error}")))?;
     let log = own.path().join("log");
     let status = command(ssh, host, limit)
-        // A master (-M) that goes into the background once it stands (-f) and runs nothing itself (-N).
+        // A master (-M) that goes into the background once connected (-f) and runs nothing itself (-N).
         .args(["-M", "-f", "-N", "-S"])
         .arg(own.path().join("master"))
         .args(["-o", &format!("ControlPersist={IDLE}s"), "-E"])
@@ -76,8 +74,8 @@ pub(super) async fn connect(ssh: &Ssh, host: &Host, limit: Duration, room: &Path
     }
 }
 
-/// Why a jump host did not let us through. A master with ControlPersist sends the words of its jump host's ssh to
-/// /dev/null, so that the one way to them is a try without a master.
+/// Why a jump host refused. A master with ControlPersist discards the output of its jump host's ssh, so that only a try without a master
+/// shows it.
 async fn words_of_the_jump(ssh: &Ssh, host: &Host, limit: Duration) -> String {
     let output = command(ssh, host, limit)
         .args(["-T", "-o", "ControlMaster=no", "-o", "ControlPath=none", "--"])
@@ -86,11 +84,10 @@ async fn words_of_the_jump(ssh: &Ssh, host: &Host, limit: Duration) -> String {
         .stderr(Stdio::piped())
         .output()
         .await;
-    // A try that succeeds now has nothing to say: then what the master said counts.
+    // If this try succeeds, the master's output counts.
     output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default()
 }
 
-/// `ssh` and its options, without the host.
 fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
     let mut command = Command::new("ssh");
     command
@@ -98,7 +95,7 @@ fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
         .stdout(Stdio::null())
         // Ctrl-C on the terminal is for the controller.
         .process_group(0)
-        // Ends ssh with the try; a master that stands has left this process.
+        // Ends ssh with the try; a connected master has left this process.
         .kill_on_drop(true);
     let check = match ssh.host_keys {
         HostKeys::Strict => "StrictHostKeyChecking=yes",
@@ -112,9 +109,9 @@ fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
         format!("ConnectTimeout={}", limit.as_secs().max(1)),
         format!("ServerAliveInterval={interval}"),
         format!("ServerAliveCountMax={count}"),
-        // Forwardings of the user's ssh_config could be in use already; nothing here needs them.
+        // Forwardings of the user's ssh_config could already be in use; nothing here needs them.
         "ClearAllForwardings=yes".to_owned(),
-        // Less tells no cause, more hides it.
+        // Lower levels hide the cause, higher ones bury it.
         "LogLevel=INFO".to_owned(),
     ];
     for option in options {
@@ -137,18 +134,17 @@ fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
         command.arg("-J").arg(ssh.jump.join(","));
     }
     if let Some(file) = &ssh.known_hosts {
-        // The option takes a list of files, with quotes and percent signs of its own.
+        // The option is a list of files, with quotes and percent signs of its own.
         let file = file.display().to_string().replace('%', "%%");
         command.arg("-o").arg(format!("UserKnownHostsFile=\"{file}\""));
     }
     command
 }
 
-/// The control directory, held as long as this lives.
+/// The control directory, locked as long as this lives.
 #[derive(Debug)]
 pub(super) struct Room {
     directory: TempDir,
-    /// Locked, so that other controllers see that somebody lives here, in whatever PID namespace.
     _held: File,
 }
 
@@ -158,7 +154,7 @@ impl Room {
     }
 }
 
-/// A new private directory with a short path. What controllers that were killed left behind is taken away.
+/// A new private directory with a short path. Removes those of killed controllers.
 pub(super) fn control_directory() -> io::Result<Room> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([std::env::temp_dir(), "/tmp".into()]);
@@ -177,18 +173,18 @@ pub(super) fn control_directory() -> io::Result<Room> {
 }
 
 fn room(place: &Path, prefix: &str) -> io::Result<Room> {
-    // Whatever the umask: who can reach a master's socket can log in to the host.
+    // Whatever the umask: a process with access to a master's socket can log in to the host.
     let private = Permissions::from_mode(0o700);
     let directory = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(place)?;
     let held = File::create_new(directory.path().join(HELD))?;
     match held.try_lock() {
         Err(TryLockError::WouldBlock) => Err(io::Error::other("somebody holds a new directory")),
-        // A file system without locks: nobody can tell there that we live, and nobody sweeps.
+        // A file system without locks: directories there are never swept.
         _ => Ok(Room { directory, _held: held }),
     }
 }
 
-/// Removes control directories that nobody holds any more. Those of other users cannot be removed and stay.
+/// Removes unlocked control directories. Those of other users cannot be removed and stay.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let is_room = entry.file_name().to_str().is_some_and(|name| name.starts_with(ROOM));
@@ -200,8 +196,8 @@ fn sweep(place: &Path) {
     }
 }
 
-/// Whether the controller of a control directory of ours is gone. One without its file is just being made, and stays. What others
-/// lay there is not touched: opening their pipe would wait for ever.
+/// Whether the controller of a control directory of ours is gone. One without its lock file is just being made. Files of other users are
+/// not touched: opening their pipe would block forever.
 fn is_left(room: &Path) -> bool {
     let held = room.join(HELD);
     let ours = fs::symlink_metadata(room).is_ok_and(|room| room.uid() == geteuid().as_raw());
@@ -216,7 +212,7 @@ mod tests {
     #[test]
     fn a_room_is_private_held_while_it_lives_and_swept_afterwards() {
         let place = tempfile::tempdir().unwrap();
-        // tempfile passes the mode to mkdir(2), from which a umask can only take away.
+        // tempfile passes the mode to mkdir(2), from which a umask can only remove bits.
         let living = room(place.path(), ROOM).unwrap();
         let mode = fs::metadata(living.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{mode:o}");
@@ -226,7 +222,7 @@ mod tests {
         File::create(left.join(HELD)).unwrap();
         let begun = place.path().join(format!("{ROOM}2-abcdef"));
         fs::create_dir(&begun).unwrap();
-        // A pipe that nobody writes to would hold up whoever opens it.
+        // Opening a pipe without a writer would block.
         let trap = place.path().join(format!("{ROOM}3-abcdef"));
         fs::create_dir(&trap).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(trap.join(HELD)).status().unwrap().success());

@@ -1,5 +1,5 @@
-//! OpenSSH, by one master connection per host and ssh's own multiplexing protocol: the user's ssh_config, keys,
-//! agents, jump hosts and known hosts work as they do on the command line.
+//! OpenSSH, by one master connection per host and ssh's own multiplexing protocol: the user's ssh_config, keys, agents, jump hosts and
+//! known hosts work as on the command line.
 
 mod explain;
 mod master;
@@ -23,10 +23,9 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// Time for a master whose connection broke to write why and to go.
+/// Time for a master whose connection broke to write why and to end.
 const AFTERMATH: Duration = Duration::from_millis(100);
 
-/// What all connections share.
 struct Prepared {
     ssh: Ssh,
     timeout: Duration,
@@ -89,7 +88,7 @@ impl Connection for SshConnection {
     fn close(self: Box<Self>) -> Pending<'static, ()> {
         Box::pin(async move {
             if let Ok(session) = Arc::try_unwrap(self.session) {
-                // A master that is gone already has nothing to close.
+                // A master that has ended needs no closing.
                 let _ = session.close().await;
             }
         })
@@ -97,7 +96,6 @@ impl Connection for SshConnection {
 }
 
 impl SshConnection {
-    /// Starts a process on the host. openssh quotes every word for the login shell.
     async fn process(&self, words: &[String]) -> Result<Pipe, Trouble> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(Trouble::lasting(Stage::Start, Kind::Internal, "nothing to start"));
@@ -117,9 +115,9 @@ impl SshConnection {
         let end = async move {
             match child.wait().await {
                 Ok(status) => ProcessEnd::from(status),
-                // openssh tells exit status 127 apart: the shell's word for a program that is not there.
+                // openssh maps exit status 127 (a missing program) to an error of its own.
                 Err(openssh::Error::Remote(_)) => ProcessEnd::Code(127),
-                // No status came. A killed process has none, and a connection that broke cannot tell one.
+                // No status arrived: the process was killed or the connection broke.
                 Err(_) => {
                     sleep(AFTERMATH).await;
                     match session.check().await {
@@ -135,7 +133,7 @@ impl SshConnection {
             stderr: Box::new(stderr),
             end: Box::pin(end),
             kill: None,
-            // ssh asks silent hosts itself, and says in its log why it ended.
+            // ssh probes silent hosts itself, and logs why it ended.
             way: Behind::default(),
         })
     }
@@ -148,7 +146,7 @@ fn connection_ended(session: &Session, error: &openssh::Error) -> String {
     format!("ssh lost the host: {}", lines.next_back().unwrap_or_else(|| words(error)))
 }
 
-/// An error of openssh with everything below it: the useful words are mostly at the bottom.
+/// With all sources: the useful words are mostly in the innermost one.
 fn words(error: &openssh::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
