@@ -1,5 +1,3 @@
-//! All checks over a cluster.
-
 use std::{
     borrow::Borrow,
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,7 +13,6 @@ use super::{
     scene::Scene,
 };
 
-/// Every finding about a plan's hosts, the most serious first, then by check and host.
 pub fn judge<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>) -> Vec<Finding> {
     let cluster = &cluster.seen();
     let (used, whole) = (Scene::new(plan, cluster), Scene::whole(plan, cluster));
@@ -39,7 +36,7 @@ pub fn judge<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>) -> Vec<Fin
 
 type FindingKey = (Severity, bool, String, Option<Observation>, String, Remedy, Option<String>);
 
-/// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.
+/// Findings of one check, merged over devices of the same hosts, and over hosts.
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
     let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
     for Found { severity, unread, host, device, what, observed, key, meaning, remedy } in found {
@@ -58,7 +55,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
         let waived = severity > Severity::Notice && named(&overruled.waive);
         let severity = match severity {
             _ if waived => Severity::Notice,
-            // What is not known is not wrong.
+            // Unknown values are not failures.
             _ if named(&overruled.escalate) && !unread => Severity::Failure,
             severity => severity,
         };

@@ -1,14 +1,14 @@
-//! Why the numbers will be bad, said before they are measured: facts of all hosts in, findings out. Pure.
+//! Predicts bad measurements from the facts of all hosts. Pure.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | [`finding`] | what a check found, and how serious it is |
-//! | `observed` | the value it is about, as seen and as wanted, for programs |
-//! | `scene`, `usual` | what checks look at, and what values are compared with |
+//! | `observed` | its value, as seen and as wanted, for programs |
+//! | `scene`, `usual` | the input of checks, and reference values |
 //! | `check/` | one file per check: what it reads, what it means for the numbers, the remedy, the source |
 //! | [`demand`] | what the plan wants, answered for every host: the verdicts of preflight |
 //! | `judge` | all checks over a cluster, equal findings folded, the plan's waivers applied |
-//! | [`drift`] | the cluster judging itself: for every fact the majority's value and who differs; what changed between two runs |
+//! | [`drift`] | for every fact the majority's value and the hosts that differ; changes between two runs |
 //! | `comparable` | the facts of a host that can be compared, in words |
 //!
 //! A new check is one file in `check/` and one line in the list of checks, [`railgauge_model::checks`].
@@ -35,7 +35,7 @@ pub use finding::{Finding, Severity};
 pub use judge::judge;
 pub use observed::{Decimal, Observation, Value, WantedBy};
 
-/// What is known of the hosts that answered. The facts are its own, or somebody else's: those of 10,000 hosts take 100 MB.
+/// What is known of the hosts that answered. The facts may be borrowed: those of 10,000 hosts take 100 MB.
 #[derive(Debug, Clone)]
 pub struct Cluster<F = HostFacts> {
     pub facts: BTreeMap<String, F>,
@@ -52,7 +52,6 @@ impl<F> Default for Cluster<F> {
 }
 
 impl<F: Borrow<HostFacts>> Cluster<F> {
-    /// The same without facts of its own.
     fn seen(&self) -> Seen<'_> {
         let facts = self.facts.iter().map(|(host, facts)| (host.clone(), facts.borrow()));
         Cluster { facts: facts.collect(), clocks: self.clocks.clone() }

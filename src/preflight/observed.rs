@@ -1,5 +1,3 @@
-//! What a finding is about, as values: programs need not read its sentence.
-
 use std::cmp::Ordering;
 
 use railgauge_wire::unit::GigabitsPerSecond;
@@ -7,17 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::usual::Usual;
 
-/// A value that a host has, and the one it should have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
-    /// Which value: the key of `[preflight]` where there is one (`mtu`), else its name in `facts.json` (`memlock_bytes`).
+    /// The key of `[preflight]` if there is one (`mtu`), else its name in `facts.json` (`memlock_bytes`).
     pub fact: String,
-    /// Its unit, where it has one: `B`, `Gb/s`, `GT/s`, `lanes`, `s`, `%`.
+    /// `B`, `Gb/s`, `GT/s`, `lanes`, `s`, `%`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// What it is; `None` where it could not be read.
+    /// `None` where it could not be read.
     pub seen: Option<Value>,
-    /// What it should be; `None` where any other value would do. Whether more would do as well depends on the fact.
+    /// `None` where any other value would do. Whether a higher one would depends on the fact.
     pub wanted: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_by: Option<WantedBy>,
@@ -28,7 +25,6 @@ pub struct Observation {
 pub enum WantedBy {
     /// `[preflight]` of the plan.
     Plan,
-    /// More than half of the hosts or devices have it.
     Others,
     /// The check itself: what the tests of the plan need, what the hardware can do, or what is recommended.
     Check,
@@ -44,7 +40,7 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// A number that is ordered among all others, so that findings can be.
+/// A number with a total order, so that findings can be sorted.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Decimal(pub f64);
@@ -70,18 +66,18 @@ impl PartialEq for Decimal {
 impl Eq for Decimal {}
 
 impl Observation {
-    /// A value that is not as it should be, whatever that is.
+    /// A wrong value without a single right one.
     pub(super) fn seen(fact: impl Into<String>, seen: impl Into<Value>) -> Self {
         Self { fact: fact.into(), unit: None, seen: Some(seen.into()), wanted: None, wanted_by: None }
     }
 
-    /// A value that the plan wants and nobody can read.
+    /// A wanted value that cannot be read.
     pub(super) fn unread(fact: impl Into<String>, wanted: impl Into<Value>) -> Self {
         let plan = Some(WantedBy::Plan);
         Self { fact: fact.into(), unit: None, seen: None, wanted: Some(wanted.into()), wanted_by: plan }
     }
 
-    /// A value and what the plan requires it to be or others have.
+    /// A value, and what the plan requires it to be or others have.
     pub(super) fn with_usual<T: Clone + Into<Value>>(
         fact: impl Into<String>,
         seen: impl Into<Value>,
@@ -95,19 +91,19 @@ impl Observation {
         self
     }
 
-    /// What share of a bandwidth it can take at most, as a difference of logarithms; `None` where its value does not say that.
+    /// The largest share of a bandwidth that it can cost, as a difference of logarithms; `None` where unknown.
     pub fn takes_at_most(&self) -> Option<f64> {
         let seen = self.seen.as_ref()?.number()?;
         let most = match self.unit.as_deref()? {
             "Gb/s" | "lanes" => (self.wanted.as_ref()?.number()? / seen).ln(),
-            // What is in use of a port's rate.
+            // The used share of a port's rate.
             "%" => -(-seen / 100.0).ln_1p(),
             _ => return None,
         };
         most.is_finite().then_some(most.max(0.0))
     }
 
-    /// How far off it is, to compare with others of its fact; `None` where that is not in numbers.
+    /// Size of the deviation, for comparison within its fact; `None` without numbers.
     fn size(&self) -> Option<f64> {
         let off = || {
             let seen = self.seen.as_ref()?.number()?;
@@ -117,13 +113,12 @@ impl Observation {
         self.takes_at_most().or_else(off)
     }
 
-    /// Whether another one of the same fact is at least half as far off. A value that could not be read is not known to be off.
+    /// Whether another one of the same fact deviates by at least half as much. An unread value is not known to deviate.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let is_less = self.size().zip(other.size()).is_some_and(|(own, other)| other < own / 2.0);
         self.fact == other.fact && self.seen.is_some() == other.seen.is_some() && !is_less
     }
 
-    /// Says in what unit both are.
     pub(super) fn unit(mut self, unit: &str) -> Self {
         self.unit = Some(unit.to_owned());
         self
@@ -146,7 +141,7 @@ impl From<bool> for Value {
     }
 }
 
-/// Whole numbers that are whole in JSON too; one that does not fit is a decimal.
+/// Integers stay integers in JSON; one that does not fit becomes a decimal.
 macro_rules! integers {
     ($($type:ty),*) => {
         $(impl From<$type> for Value {

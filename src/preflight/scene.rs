@@ -1,4 +1,4 @@
-//! What checks look at: the plan, and every host's facts with the devices that the plan uses.
+//! The input of checks: the plan, and every host's facts with the devices that the plan uses.
 
 use std::{collections::HashMap, fmt};
 
@@ -18,9 +18,7 @@ pub(super) struct Scene<'a> {
     pub plan: &'a Plan,
     pub cluster: &'a Seen<'a>,
     ports: Vec<Port<'a>>,
-    /// RDMA ports that the plan could use and a run of it does not.
     unused: Vec<Port<'a>>,
-    /// Whether everything is looked at, also what no test uses.
     whole: bool,
 }
 
@@ -32,12 +30,12 @@ pub(super) struct Port<'a> {
     pub port: &'a RdmaPort,
     /// The network interface behind it, or that of a member.
     pub interface: Option<&'a Interface>,
-    /// The member of its bond that `interface` is, where it is looked at by members.
+    /// The member of its bond that `interface` is, when examined by member.
     pub member: Option<&'a str>,
 }
 
 impl<'a> Port<'a> {
-    /// Its physical ports: what is set on an interface of Ethernet is set on the members of a bond.
+    /// Its physical ports: settings of an Ethernet interface are those of the members of a bond.
     pub(super) fn wires(self) -> Vec<Self> {
         if self.port.members.is_empty() {
             return vec![self];
@@ -47,12 +45,12 @@ impl<'a> Port<'a> {
         self.port.members.iter().map(of_member).collect()
     }
 
-    /// Something about it, with the member where it is looked at by members.
+    /// A finding about it, with the member when examined by member.
     pub(super) fn found(&self, severity: Severity, what: impl fmt::Display, remedy: impl Into<Remedy>) -> Found {
         Found::host(severity, self.host, self.told(what), remedy).device(self.name())
     }
 
-    /// A value of it in words, with the member where it is looked at by members.
+    /// One of its values in words, with the member when examined by member.
     pub(super) fn told(&self, what: impl fmt::Display) -> String {
         match (self.member, &self.port.netdev) {
             (Some(member), Some(bond)) => format!("{member} of {bond}: {what}"),
@@ -61,7 +59,6 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// As plans name it: `mlx5_0`, `mlx5_0:2`.
     pub(super) fn name(&self) -> String {
         match self.port.number {
             1 => self.device.name.clone(),
@@ -88,7 +85,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// What an agent runs in, and so who sets its limits.
+/// The agent's surroundings, which set its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     Slurm,
@@ -98,7 +95,6 @@ pub(super) enum Around {
 }
 
 impl<'a> Scene<'a> {
-    /// What the agent of this host runs in.
     pub(super) fn around(&self, facts: &HostFacts) -> Around {
         match (&self.plan.launch.via, facts.surroundings.container.as_deref()) {
             (Launcher::Slurm(_), _) => Around::Slurm,
@@ -108,7 +104,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
+    /// Finds the ports that the plan uses: those it names, else all; none if no test can use RDMA.
     pub(super) fn new(plan: &'a Plan, cluster: &'a Seen<'a>) -> Self {
         let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl | Transport::Nic);
         let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
@@ -116,7 +112,7 @@ impl<'a> Scene<'a> {
         Self { plan, cluster, ports, unused, whole: false }
     }
 
-    /// As if every device were used: for checks that the plan escalates, which are to look whatever its tests do.
+    /// As if every device were used: for escalated checks, which ignore what the tests use.
     pub(super) fn whole(plan: &'a Plan, cluster: &'a Seen<'a>) -> Self {
         Self { plan, cluster, ports: all_ports(plan, cluster), unused: Vec::new(), whole: true }
     }
@@ -125,17 +121,16 @@ impl<'a> Scene<'a> {
         self.ports.iter().copied()
     }
 
-    /// Their physical ports: the members of a bond, else the ports themselves.
     pub(super) fn wires(&self) -> impl Iterator<Item = Port<'a>> {
         self.ports().flat_map(Port::wires)
     }
 
-    /// RDMA ports that the plan could use and a run of it does not: down, and not only here.
+    /// RDMA ports that the plan could use but a run does not: down here and on most hosts.
     pub(super) fn unused(&self) -> impl Iterator<Item = Port<'a>> {
         self.unused.iter().copied()
     }
 
-    /// The first ports of the devices the plan uses: one for each device.
+    /// The first port of each device the plan uses.
     pub(super) fn devices(&self) -> impl Iterator<Item = Port<'a>> {
         let mut last = ("", "");
         self.ports().filter(move |port| {
@@ -148,7 +143,6 @@ impl<'a> Scene<'a> {
         self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), *facts))
     }
 
-    /// Every GPU, if the plan uses any.
     pub(super) fn gpus(&self) -> impl Iterator<Item = (&'a str, &'a Gpu)> {
         let used = self.needs_gpus();
         self.hosts().filter(move |_| used).flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| (host, gpu)))
@@ -162,7 +156,7 @@ impl<'a> Scene<'a> {
         self.plan.tests.iter().any(test)
     }
 
-    /// Whether a test cannot do without RDMA.
+    /// Whether a test requires RDMA.
     pub(super) fn needs_rdma(&self) -> bool {
         let over_ib =
             |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Carrier::NcclIb));
@@ -173,7 +167,7 @@ impl<'a> Scene<'a> {
         self.whole || self.has(|test| test.memory == Memory::Cuda || test.transport == Transport::Nccl)
     }
 
-    /// Whether a NIC may reach GPU memory by itself in a test.
+    /// Whether a NIC may access GPU memory directly in a test.
     pub(super) fn may_use_gpudirect(&self) -> bool {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
         self.whole || self.has(|test| test.memory == Memory::Cuda && test.transport != Transport::Tcp && !staged(test))
@@ -191,8 +185,7 @@ fn all_ports<'a>(plan: &Plan, cluster: &'a Seen<'a>) -> Vec<Port<'a>> {
     cluster.facts.iter().flat_map(of).collect()
 }
 
-/// The ports of a host that a run of the plan uses, whatever its tests use: those it names, else all but those that are down
-/// on most hosts.
+/// The ports of a host that a run of the plan uses, whatever its tests use: those it names, else all but those that are down on most hosts.
 pub(super) fn ports_of_plan<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts, cluster: &Seen<'_>) -> Vec<Port<'a>> {
     let named = names(plan, host);
     ports_of(host, facts).filter(|port| is_named(port, named) && is_used(plan, cluster, port)).collect()
@@ -202,10 +195,10 @@ fn names<'p>(plan: &'p Plan, host: &str) -> &'p [String] {
     plan.hosts.iter().find(|known| known.name == host).map(|known| known.devices.as_slice()).unwrap_or_default()
 }
 
-/// Whether a run of the plan uses a port. Where the plan names none it takes the active ones. One that is down was meant to be
-/// used if this port is not down on most hosts.
+/// Whether a run uses a port. A plan without names uses the active ones. A port that is down counts as used unless it is down on most
+/// hosts.
 fn is_used(plan: &Plan, cluster: &Seen<'_>, port: &Port<'_>) -> bool {
-    // The port first: a large plan takes long to look for a host in.
+    // The port first: finding a host in a large plan is slow.
     if !is_down(port.port) || !names(plan, port.host).is_empty() {
         return true;
     }

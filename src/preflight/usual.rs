@@ -1,4 +1,4 @@
-//! What a value is compared with: what the plan requires, or otherwise what most hosts have.
+//! Reference values: what the plan requires, or otherwise what most hosts have.
 
 use super::Severity;
 
@@ -10,7 +10,7 @@ pub(super) struct Usual<T> {
 }
 
 impl<T: Clone + PartialOrd> Usual<T> {
-    /// What the plan wants, else what more than half of the values are. `None` if neither.
+    /// What the plan wants, else what more than half of the values are.
     pub(super) fn of(wanted: Option<T>, values: impl IntoIterator<Item = T>) -> Option<Self> {
         match wanted {
             Some(value) => Some(Self { value, wanted: true }),
@@ -18,7 +18,7 @@ impl<T: Clone + PartialOrd> Usual<T> {
         }
     }
 
-    /// How serious it is not to have it: a failure if the plan wants it.
+    /// A deviation is a failure if the plan wants the value.
     pub(super) const fn severity(&self, otherwise: Severity) -> Severity {
         if self.wanted { Severity::Failure } else { otherwise }
     }
@@ -30,7 +30,7 @@ impl<T: Clone + PartialOrd> Usual<T> {
     }
 }
 
-/// The value that more than half have. Values that cannot be ordered, such as NaN, have no majority.
+/// The value that more than half have. Unordered values such as NaN have no majority.
 fn majority<T: Clone + PartialOrd>(values: impl IntoIterator<Item = T>) -> Option<T> {
     let mut sorted: Vec<T> = values.into_iter().collect();
     sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));

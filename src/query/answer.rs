@@ -1,5 +1,3 @@
-//! The rows of runs that a filter keeps.
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -17,12 +15,11 @@ use crate::analysis::{
     words::count,
 };
 
-/// Why a question cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     #[error("no run could be read; the first: {}", left_out.first().map_or("", |first| first.error.as_str()))]
     NoRun { left_out: Vec<LeftOut> },
-    /// No row of any run has a test or a host that was asked for: no row would look like no failure.
+    /// No row of any run has a requested test or host: an empty result would look like no failure.
     #[error("no row of these runs has the test or host `{name}` (a row of a collective has its first and last rank)")]
     Unknown { name: String },
 }
@@ -30,16 +27,14 @@ pub enum QueryError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Read {
     pub directory: String,
-    /// Its identity; empty where it has no row at all.
     pub run_id: String,
-    /// What wrote the outputs, where another tool measured and they were imported; `None` for runs of railgauge.
+    /// The tool of an imported run; `None` for runs of railgauge.
     pub imported: Option<String>,
     pub rows: usize,
-    /// Whether the run came to its end; cases of one that did not may be missing.
+    /// Whether the run is complete; otherwise cases may be missing.
     pub whole: bool,
 }
 
-/// A run that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     pub directory: String,
@@ -48,17 +43,14 @@ pub struct LeftOut {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Names of the columns.
     pub columns: Vec<&'static str>,
-    /// The rows of each run, in the order in which they were given.
+    /// By run, in the given order.
     frames: Vec<Frame>,
-    /// The runs, in the same order.
     pub runs: Vec<Read>,
-    /// Runs that could not be read.
     pub left_out: Vec<LeftOut>,
 }
 
-/// The rows of these runs, with these columns or all of them. A run that cannot be read is left out, and named.
+/// The rows of these runs, with these columns or all of them. Unreadable runs are skipped and listed.
 ///
 /// # Errors
 /// No run can be read, or no run has a test or host of the filter.
@@ -107,7 +99,7 @@ impl Answer {
         self.frames.iter().flat_map(frame::values)
     }
 
-    /// What is worth knowing of the rows and cannot be seen in them, each in a sentence.
+    /// Remarks on the rows, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         let part: Vec<&str> = self.runs.iter().filter(|run| !run.whole).map(|run| run.directory.as_str()).collect();

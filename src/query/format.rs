@@ -1,14 +1,12 @@
-//! Rows as text.
-
 use serde_json::{Map, Value, json};
 
 use super::Answer;
 use crate::analysis::words::number;
 
 const VERSION: u32 = 2;
-/// What a table has in place of no value.
+/// A missing value in a table.
 const NOTHING: &str = "–";
-/// Characters with which a text begins that a spreadsheet takes for a formula.
+/// First characters of a text that a spreadsheet treats as a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 /// All of an answer: `version`, `runs`, `left_out`, `columns`, `rows`.
@@ -24,9 +22,8 @@ pub fn document(answer: &Answer) -> Value {
     })
 }
 
-/// The rows with a line of names above them, quoted by RFC 4180, with a line feed alone at the end of lines, which all readers of CSV
-/// take. Null is an empty cell, an empty text is `""`. A text that a spreadsheet would take for a formula has `'` before it; numbers
-/// never do.
+/// CSV with a header, quoted by RFC 4180, with line feeds as line ends, which all readers accept. Null is an empty cell, an empty text is
+/// `""`. A text that a spreadsheet would treat as a formula has `'` before it; numbers never do.
 pub fn csv(answer: &Answer) -> String {
     let cell = |value| match value {
         Value::Null => String::new(),
@@ -43,13 +40,12 @@ pub fn csv(answer: &Answer) -> String {
 
 fn quoted(text: &str) -> String {
     let guard = if text.starts_with(FORMULA) { "'" } else { "" };
-    // Semicolons and tabs too: spreadsheets of some countries divide at them, and what follows one could be taken for a formula.
+    // Semicolons and tabs too: spreadsheets of some countries split at them, and what follows one could be treated as a formula.
     let needs_quotes = text.is_empty() || text.contains(['"', ',', ';', '\t', '\n', '\r']) || text != text.trim();
     if needs_quotes { format!("\"{guard}{}\"", text.replace('"', "\"\"")) } else { format!("{guard}{text}") }
 }
 
-/// The rows under the names of their columns, numbers on the right. Reals have four significant digits; the other formats have all
-/// of them.
+/// The rows under the names of their columns, numbers on the right. Reals have four significant digits; the other formats have all.
 pub fn table(answer: &Answer) -> String {
     let cell = |value| match value {
         // A line is one row.

@@ -1,4 +1,4 @@
-//! Work that takes long on a large cluster, done on a thread of its own, so that an interrupt is heard meanwhile.
+//! Long work on a thread of its own, so that interrupts are handled meanwhile.
 
 use std::{
     io,
@@ -13,11 +13,8 @@ use super::spine::Spine;
 
 const STACK: usize = 8 << 20;
 
-/// What `work` comes to; `None` if the run is asked to end and `patience` passes before. The work then goes on until the
-/// process ends, and nobody hears of it.
-///
-/// # Errors
-/// There can be no further thread.
+/// The result of `work`; `None` if the run is asked to end and `patience` passes before. The work then continues until the process ends,
+/// and its result is dropped.
 pub(crate) async fn aside<T: Send + 'static>(
     spine: &Spine,
     patience: Duration,
@@ -51,7 +48,7 @@ mod tests {
         let spine = Spine::unrecorded(true, false);
         let short = || thread::sleep(Duration::from_millis(50));
         assert_eq!(aside(&spine, Duration::ZERO, short).await.unwrap(), Some(()));
-        // This work ends the run, and then hangs for as long as the test has hold of it.
+        // This work ends the run, and then hangs for as long as the test holds it.
         let (hold, held) = mpsc::channel::<()>();
         let halted = spine.clone();
         let hangs = move || {
@@ -60,7 +57,7 @@ mod tests {
         };
         assert_eq!(aside(&spine, Duration::ZERO, hangs).await.unwrap(), None);
         drop(hold);
-        // What takes no longer than the patience is had even then.
+        // Work shorter than the patience completes even then.
         assert_eq!(aside(&spine, Duration::from_secs(60), short).await.unwrap(), Some(()));
     }
 }

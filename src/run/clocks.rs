@@ -1,4 +1,4 @@
-//! Clocks of the hosts against the controller's.
+//! Clocks of the hosts relative to the controller's.
 
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,12 @@ const CLOCK_READINGS: usize = 5;
 #[derive(Clone, Copy)]
 pub(super) struct Clocks {
     pub offset: NanosecondsI64,
-    /// Half the round trip: how far off the offset may be.
+    /// Half the round trip: the uncertainty of the offset.
     pub half: Nanoseconds,
     pub wall: NanosecondsI64,
 }
 
-/// Readings of a host's clocks that were asked for.
+/// Pending readings of a host's clocks.
 pub(super) struct Reading(Vec<(Nanoseconds, Asked)>);
 
 impl Reading {
@@ -31,7 +31,7 @@ impl Reading {
         Self(vec![(controller_clock(), agent.send(Ask::Clock))])
     }
 
-    /// What is to be asked for them. At the greeting none waits for the one before it: a round trip to a host may take long.
+    /// The questions for the readings. At the greeting they are sent together: a round trip to a host may take long.
     pub(super) fn questions() -> Vec<Ask> {
         vec![Ask::Clock; CLOCK_READINGS]
     }
@@ -40,10 +40,6 @@ impl Reading {
         Self(all.into_iter().map(|(moment, asked)| (controller_clock_at(moment), asked)).collect())
     }
 
-    /// Compares the clocks of the host with the controller's.
-    ///
-    /// # Errors
-    /// The agent is gone, or does not answer.
     pub(super) async fn clocks(self, agent: &Agent) -> Result<Clocks, Failure> {
         let mut best: Option<Clocks> = None;
         for (before, asked) in self.0 {
@@ -53,9 +49,9 @@ impl Reading {
             let Answer::Clock { monotonic, realtime } = answer else {
                 return Err(unexpected(agent.host(), Stage::Facts, &answer));
             };
-            // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
+            // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, plus or minus half of it.
             let half = (after - before) / 2;
-            // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
+            // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is invalid.
             let (Ok(monotonic), Ok(realtime)) =
                 (NanosecondsI64::try_from(monotonic), NanosecondsI64::try_from(realtime))
             else {
@@ -71,10 +67,7 @@ impl Reading {
     }
 }
 
-/// Compares the clocks of one host with the controller's, one reading after the other: what delays one need not delay the next.
-///
-/// # Errors
-/// The agent is gone, or does not answer.
+/// Compares the clocks of one host with the controller's, reading by reading, so that a delay affects only one.
 pub(super) async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
     let mut best = Reading::one(agent).clocks(agent).await?;
     for _ in 1..CLOCK_READINGS {
@@ -86,16 +79,11 @@ pub(super) async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
     Ok(best)
 }
 
-/// The responder's monotonic clock minus the initiator's now.
-///
-/// # Errors
-/// One of the agents is gone, or does not answer.
 pub(super) async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Failure> {
     let (from, to) = tokio::try_join!(clocks(from), clocks(to))?;
     Ok(to.offset - from.offset)
 }
 
-/// The controller's monotonic clock: the time since an arbitrary moment of this process.
 pub(super) fn controller_clock() -> Nanoseconds {
     controller_clock_at(Instant::now())
 }
@@ -103,21 +91,19 @@ pub(super) fn controller_clock() -> Nanoseconds {
 fn controller_clock_at(moment: Instant) -> Nanoseconds {
     const BEFORE: Nanoseconds = Nanoseconds::from_secs(3_600);
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    // Counted from one hour before the first reading, so that differences to it stay positive.
+    // Starts one hour before the first reading, so that differences to it stay positive.
     let start = *START.get_or_init(Instant::now);
     let earlier = Nanoseconds::from(start.saturating_duration_since(moment));
     BEFORE.saturating_add(moment.saturating_duration_since(start).into()).saturating_sub(earlier)
 }
 
-/// The time since 1970 by the controller's monotonic clock, which was compared with its wall clock when this was first asked for: unlike
-/// that one it never steps.
+/// The time since 1970 by the controller's monotonic clock, anchored to its wall clock at the first call: unlike that one it never steps.
 pub(super) fn since_1970() -> Nanoseconds {
     static APART: std::sync::OnceLock<NanosecondsI64> = std::sync::OnceLock::new();
     let apart = *APART.get_or_init(|| wall_clock().saturating_since(controller_clock()));
     controller_clock().saturating_add_signed(apart)
 }
 
-/// The controller's wall clock: the time since 1970.
 pub(super) fn wall_clock() -> Nanoseconds {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().into()
 }

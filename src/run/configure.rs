@@ -1,8 +1,8 @@
-//! Commands of the plan that change the cluster for a test, and take that back.
+//! Commands of the plan that change the cluster for a test, and undo that.
 //!
-//! At most one change of one test stands at a time. It is taken back before another test or another of its values is measured and at the end of the run,
-//! interrupted or not; a change that was begun counts as one. Every command is an event before it starts and when it has
-//! ended, so that a later process knows what an earlier one left behind.
+//! At most one change of one test is in effect. It is undone before another test or another of its values is measured and at the end of the
+//! run, interrupted or not; a started change counts. Every command is an event before it starts and when it has ended, so that a later
+//! process knows what an earlier one left.
 
 use std::{
     io,
@@ -32,26 +32,25 @@ use railgauge_model::{
     plan::{Plan, command, model::Host},
 };
 
-/// Bytes of a command's last words that are told.
+/// Most bytes of a command's last words in a message.
 const LAST_WORDS: usize = 500;
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
-/// Why a command of the plan did not do its work.
+/// Why a command of the plan failed.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
     #[error("{}", .0.cause)]
     Template(Box<Failure>),
     #[error("it is empty")]
     Empty,
-    /// The program is not there, or cannot be executed.
+    /// The program is missing, or cannot be executed.
     #[error("cannot start `{command}`: {cause}")]
     Start { command: String, cause: io::Error },
-    /// It ran and did not end well.
+    /// It ran and failed.
     #[error("`{command}` {ending}; {}", if output.is_empty() { "it said nothing".to_owned() } else { format!("it said: {output}") })]
     Ended { command: String, ending: Ending, output: String },
 }
 
-/// How a command ended that did not end well.
 #[derive(Debug, thiserror::Error)]
 enum Ending {
     #[error("ended with {0}")]
@@ -62,10 +61,9 @@ enum Ending {
     TimedOut(Duration),
 }
 
-/// Where it failed, and why; the host is empty for a command of no host.
 type Failed = (String, CommandError);
 
-/// What the plan's commands have made of the cluster.
+/// The state of the cluster after the plan's commands.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
     standing: Option<AppliedChange>,
@@ -80,13 +78,13 @@ struct AppliedChange {
 }
 
 impl Configuration {
-    /// What an earlier process left: this change, which may be half done, or none.
+    /// The state left by an earlier process: this change, which may be half done, or none.
     pub(super) fn left(plan: &Plan, change: Option<&Change>) -> Self {
         let of_test = |change: &Change| plan.tests.iter().enumerate().find(|(_, known)| known.name == change.test);
         let standing = change.and_then(|change| Some((of_test(change)?, change)));
         let standing = standing.map(|((index, test), change)| AppliedChange {
             test: index,
-            // Nothing but a value of the plan is put into a command of the plan.
+            // Only values of the plan are put into its commands.
             value: change
                 .value
                 .as_ref()
@@ -98,7 +96,7 @@ impl Configuration {
         Self { standing }
     }
 
-    /// Whether the cluster is not what a test wants, at this of its values if it has some.
+    /// Whether the cluster must change for a test at this value.
     pub(super) fn differs(&self, plan: &Plan, test: usize, value: Option<&str>) -> bool {
         match &self.standing {
             Some(standing) => standing.test != test || standing.value.as_deref() != value || !standing.whole,
@@ -106,10 +104,10 @@ impl Configuration {
         }
     }
 
-    /// Makes the cluster what a test wants, at this of its values if it has some: takes back what stands, then applies the test's own change.
+    /// Prepares the cluster for a test at this value: undoes the current change, then applies the test's own.
     ///
     /// # Errors
-    /// A command failed. What had been begun was taken back where that worked; nothing may be measured.
+    /// A command failed. What had been started was undone where that worked; nothing may be measured.
     pub(super) async fn enter(
         &mut self,
         plan: &Plan,
@@ -130,15 +128,12 @@ impl Configuration {
             standing.whole = true;
             return Ok(());
         };
-        // Its own failure is an event; the first one says more.
+        // Its own failure is an event; the first one is more informative.
         let _ = self.leave(plan, hosts, spine).await;
         Err(failure)
     }
 
-    /// Takes back what stands.
-    ///
-    /// # Errors
-    /// A command failed; it is tried again at the next call.
+    /// Undoes the current change. A failed command is tried again at the next call.
     pub(super) async fn leave(&mut self, plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
         if let Some(standing) = &self.standing {
             change(plan, standing, true, hosts, spine).await?;
@@ -148,7 +143,7 @@ impl Configuration {
     }
 }
 
-/// Runs the command of one direction wherever it belongs.
+/// Runs the command of one direction for the controller or the hosts.
 async fn change(
     plan: &Plan,
     standing: &AppliedChange,
@@ -175,7 +170,7 @@ async fn change(
     let (gone, failed): (Vec<_>, Vec<_>) =
         failed.into_iter().partition(|(host, _)| undo && !host.is_empty() && !hosts.agents.contains_key(host));
     for (host, cause) in gone {
-        // A host that was lost is measured no more; what it was configured for is no reason to stop.
+        // A lost host is not measured any more, so its configuration is no reason to stop.
         let text = format!("was lost while configured for {change}, which could not be undone: {cause}");
         spine.emit(Event::Note { host, text });
     }
@@ -199,7 +194,7 @@ fn told((host, cause): &Failed, others: &[Failed], undo: bool, value: Option<&st
     if host.is_empty() { failure } else { failure.at(host) }
 }
 
-/// Runs a command for every host, so many at the same time. Returns the hosts where it failed and why, in their order.
+/// Runs a command for every host, limited in parallel. Returns the hosts where it failed and why, in order.
 async fn everywhere(
     (words, value): (&[String], Option<&str>),
     hosts: &[Host],
@@ -213,7 +208,7 @@ async fn everywhere(
         let filled = cluster::filled_at(words, Some(host), value)
             .map_err(|trouble| CommandError::Template(Box::new(trouble.failure)));
         running.spawn(async move {
-            // The semaphore is never closed; without a turn the command runs all the same.
+            // The semaphore is never closed; without a turn the command runs anyway.
             let _turn = turns.acquire().await;
             let result = match filled {
                 Ok(words) => run(&words, limit).await,
@@ -232,7 +227,6 @@ async fn everywhere(
     failed.into_iter().map(|(_, host, cause)| (host, cause)).collect()
 }
 
-/// Runs one command to its end.
 async fn run(words: &[String], limit: Duration) -> Result<(), CommandError> {
     let Some((program, arguments)) = words.split_first() else { return Err(CommandError::Empty) };
     let command = text::command(words);
@@ -241,7 +235,7 @@ async fn run(words: &[String], limit: Duration) -> Result<(), CommandError> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C on the terminal must not cut it half way through.
+        // Ctrl-C on the terminal must not interrupt it.
         .process_group(0)
         .kill_on_drop(true)
         .spawn();
@@ -261,15 +255,14 @@ async fn run(words: &[String], limit: Duration) -> Result<(), CommandError> {
         Ok(Err(error)) => Ending::Unknown(error),
         Err(_) => Ending::TimedOut(limit),
     };
-    // What it started may keep its output open for ever, as ssh's ControlPersist does.
+    // What it started may keep its output open forever, as ssh's ControlPersist does.
     let _ = timeout(LAST_WAIT, listening.join_all()).await;
     let said = said.lock();
-    // It goes to the terminal as it comes, before any journal is read.
+    // Shown on the terminal directly, before any journal is read.
     let output = text::line(said.trim_ascii());
     Err(CommandError::Ended { command, ending, output })
 }
 
-/// Keeps the last words of a stream.
 async fn listen(mut stream: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = [0; 1024];
     while let Ok(n @ 1..) = stream.read(&mut buffer).await {

@@ -1,6 +1,6 @@
-//! Confirmation: what the tests made suspect is measured again, within the run and bounded in time.
+//! Confirmation: suspects of the tests are measured again, within the run and a time limit.
 //!
-//! Which cases settle it is for analysis to say, which reads the journal; the run only asks.
+//! Analysis, which reads the journal, chooses the cases.
 
 use std::{collections::HashSet, error::Error, sync::Arc, time::Instant};
 
@@ -11,21 +11,20 @@ use railgauge_model::{
 
 use super::{hosts::Hosts, rounds::RunState};
 
-/// Returns the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
-/// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run. Of its error the run
-/// knows nothing but the words.
+/// Returns additional cases that settle what the journal leaves open so far; none when nothing is left. Cases of one round are adjacent and
+/// share no port. It may take long, and is called again after they ran. Only the words of its error are used.
 pub type FollowUp = Arc<dyn Fn() -> Result<Asked, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Asked {
     pub cases: Vec<Case>,
-    /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
+    /// Whether they look for the bad cable or switch; otherwise for the bad host, NIC, path or group.
     pub links: bool,
 }
 
 impl RunState<'_> {
-    /// Runs the cases that an earlier process of this run was asked for and did not measure, then those that are asked
-    /// for now, until there are none, the time of the plan is over, or the spine is halted.
+    /// Runs the open cases of an earlier process of this run, then new ones, until there are none, the time of the plan is over, or the
+    /// spine is halted.
     pub(super) async fn confirm(
         &mut self,
         earlier: &[Case],
@@ -35,7 +34,7 @@ impl RunState<'_> {
     ) {
         let mut open: Vec<Case> = earlier.iter().filter(|case| !done.contains(&(case.id, 0))).cloned().collect();
         let start = Instant::now();
-        // No event says so where a resumed run goes on with what was asked for before.
+        // There is no event for it where a resumed run continues with earlier cases.
         self.spine.expect_suspects(open.len() as u64);
         loop {
             if !self.rounds_of(&open, start, hosts).await {
@@ -56,7 +55,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Runs these cases round by round; false if the run should end or the time is over.
+    /// Round by round; false if the run should end or the time is over.
     async fn rounds_of(&mut self, cases: &[Case], start: Instant, hosts: &mut Hosts) -> bool {
         let plan = &self.work.plan;
         let own = (start + plan.localise.at_most, "[localise] at_most");

@@ -1,4 +1,4 @@
-//! What a kit (`docs/dev/bundle.md`) has of the hosts apart from a run: facts and the files that they are made of.
+//! What a kit (`docs/dev/bundle.md`) has of the hosts apart from a run: facts and their source files.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,14 +19,13 @@ pub(crate) const HOSTS: usize = 32;
 #[derive(Default)]
 pub(crate) struct Contact {
     pub facts: BTreeMap<String, HostFacts>,
-    /// Why a host cannot be used.
     pub lost: BTreeMap<String, Failure>,
     /// Files of each of the first [`HOSTS`] hosts that answered, or why there are none.
     pub trees: BTreeMap<String, Result<RawTree, Failure>>,
 }
 
 impl Contact {
-    /// Whether all that a kit promises of the hosts was learned.
+    /// Whether everything a kit promises of the hosts was learned.
     pub(crate) fn is_whole(&self) -> bool {
         self.lost.is_empty()
             && self.facts.len() > 1
@@ -35,7 +34,6 @@ impl Contact {
     }
 }
 
-/// Brings the hosts up, learns all of it, and ends their agents.
 pub(crate) async fn contact(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Spine) -> Contact {
     let mut hosts = hosts::bring_up(plan, run_id, binary, spine).await;
     let mut contact = Contact { facts: hosts.facts.clone(), lost: hosts.lost.clone(), ..Contact::default() };

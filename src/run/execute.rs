@@ -1,4 +1,4 @@
-//! A whole run: hosts up, cases planned, rounds run, goodbyes said. Everything on the way is an event.
+//! A whole run, from the first host to the last goodbye. Everything is an event.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -43,30 +43,26 @@ use railgauge_model::{
 /// What an earlier process of the same run already did.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// The cases as planned then; empty for a new run.
     pub cases: Vec<Case>,
     pub further: Vec<Case>,
     pub done: HashSet<(u64, u32)>,
-    /// How long the soak has lasted so far.
     pub soaked: Duration,
-    /// What was made of the cluster and is not taken back.
+    /// The change of the cluster that is in effect.
     pub configured: Option<Change>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
     Complete,
-    /// Somebody interrupted it.
     Interrupted,
     Revoked(String),
-    /// The cluster or the disk did not let it happen; in words, and what to do before the plan is run again where `--resume` would end
-    /// in the same way.
+    /// The cluster or the disk prevented it; in words, and what to do before running the plan again if `--resume` would fail in the same
+    /// way.
     Prevented(String, Option<Remedy>),
 }
 
-/// Runs a plan. The first event (`Started` or `Resumed`) is the caller's; `follow_up` is asked after the tests if the plan
-/// wants suspects confirmed. The agents are let go while the caller goes on: it waits for the [`Farewell`] before the process
-/// ends.
+/// Runs a plan. The caller records the first event (`Started` or `Resumed`); `follow_up` is called after the tests if the plan wants
+/// suspects confirmed. The agents are released in the background: the caller waits for the [`Farewell`] before the process ends.
 pub async fn execute(
     plan: Arc<Plan>,
     directory: &Directory,
@@ -105,7 +101,7 @@ pub async fn execute(
 pub struct Farewell(JoinHandle<()>);
 
 impl Farewell {
-    /// Waits until every agent has ended and its file is off its host, or cannot be.
+    /// Waits until every agent has ended and its file is removed, or cannot be.
     pub async fn said(self) {
         // A goodbye that panicked is over, too.
         let _ = self.0.await;
@@ -190,12 +186,12 @@ fn halted(spine: &Spine) -> Option<RunEnd> {
     })
 }
 
-/// The preflight's findings as notes: why numbers will be bad, before they are measured.
+/// Records the preflight's findings as notes.
 fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
     let cluster = Cluster { facts: hosts.facts.clone(), clocks: hosts.walls.clone() };
     for finding in preflight::judge(plan, &cluster).into_iter().filter(|f| f.severity > Severity::Notice) {
         let text = format!("{} [{}]: {}; remedy: {}", finding.what, finding.check, finding.meaning, finding.remedy);
-        // What is about switches is about no host.
+        // A finding about switches has no host.
         let hosts = if finding.hosts.is_empty() { vec![String::new()] } else { finding.hosts };
         for host in hosts {
             spine.emit(Event::Note { host, text: text.clone() });
@@ -227,12 +223,12 @@ fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -
     Ok(cases)
 }
 
-/// Writes what every host is; hosts that are not up this time keep what an earlier process found.
+/// Writes the facts of every host; hosts that are not up keep those of an earlier process.
 fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> std::io::Result<()> {
     let path = directory.facts();
     let earlier = files::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let mut all: BTreeMap<String, HostFacts> = earlier.unwrap_or_default();
     all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
-    // In one step: a reader, or the next process after a power cut, finds the old or the new document.
+    // Atomically: a reader, or the next process after a power failure, finds the old or the new document.
     files::write(&path, serde_json::to_vec_pretty(&all)?)
 }

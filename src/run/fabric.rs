@@ -1,4 +1,4 @@
-//! Where the rails of a run's hosts are in the plan's topology, and which ways its flows take there.
+//! Places of the rails of a run's hosts in the plan's topology, and the ways of its flows.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use railgauge_wire::{facts::HostFacts, terms::Transport};
 
 use super::rails;
 
-/// Says where the rails of a host are, by what the host itself told.
+/// Places the rails of a host by its own facts.
 pub(super) fn place(inventory: &mut Inventory, host: &Host, facts: &HostFacts) {
     let Some(fabric) = inventory.fabric().cloned() else { return };
     let names = [host.name.as_str(), host.address.as_str()];
     for transport in [Transport::Verbs, Transport::Tcp] {
         let devices = rails::devices(host, Some(facts), transport);
         let places = match devices.is_empty() {
-            // TCP without a word of the plan goes wherever the host sends it: known where the host has one place.
+            // TCP without devices in the plan uses the host's routes: known where the host has one place.
             true => match fabric.of_host(&names).as_slice() {
                 [one] => vec![Some(*one)],
                 _ => vec![nic_of(&fabric, &names, None, Some(facts))],
@@ -31,7 +31,7 @@ pub(super) fn place(inventory: &mut Inventory, host: &Host, facts: &HostFacts) {
 }
 
 /// The ways that forwarding tables give to the flows of these cases, each pair of ends once. Without tables there are none: which of
-/// several equal paths a flow takes nobody knows.
+/// several equal paths a flow uses is unknown.
 pub(super) fn routes(inventory: &Inventory, cases: &[Case]) -> Vec<FlowRoute> {
     let Some(fabric) = inventory.fabric().filter(|fabric| fabric.has_tables()) else { return Vec::new() };
     let place =

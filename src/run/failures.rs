@@ -1,4 +1,4 @@
-//! Failures that are made where agents are asked.
+//! Failures created where agents are asked.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -6,7 +6,6 @@ use railgauge_wire::{
     remedy,
 };
 
-/// The failure for an answer that does not belong to its question.
 pub(super) fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     let text = format!("{answer:?}");
     let text: String = text.chars().take(80).collect();
@@ -15,8 +14,8 @@ pub(super) fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
         .remedy(remedy::REBUILD_BOTH)
 }
 
-/// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named. So
-/// it is with ends that do not fit each other, such as a GID type that only one of them has.
+/// A break between two hosts may be either's fault, so both the one that noticed and its peer are named. The same applies to ends that do
+/// not fit each other, such as a GID type that only one of them has.
 pub(super) fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
     let misfit = failure.stage == Stage::Join && failure.kind == Kind::Configuration;
     let known = !misfit && !matches!(failure.kind, Kind::Fabric | Kind::Deadline);

@@ -16,19 +16,18 @@ use railgauge_wire::{
 
 use super::rails::devices;
 
-/// The RDMA device of a port: `mlx5_0` of `mlx5_0:2`.
 fn card(device: &str) -> &str {
     port_name(device).0
 }
 
-/// How far the GPUs of a host are from the RDMA device of each of its rails; nothing where it has no rails.
+/// Distances of a host's GPUs from the RDMA device of each of its rails.
 pub(super) fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
     let of = |device: &String| facts.gpus_near(card(device)).map(|known| known.distance).collect();
     devices(host, Some(facts), Transport::Verbs).iter().map(of).collect()
 }
 
-/// The GPU of an end: the one the plan names for its rail, else one at the distance the plan asks for, else the nearest
-/// to the rail's NIC, else the one with the rail's number.
+/// The GPU of an end: the one the plan names for its rail, else one at the distance the plan wants, else the nearest to the rail's NIC,
+/// else the one with the rail's number.
 ///
 /// # Errors
 /// The host has no GPU at that distance.
@@ -66,7 +65,7 @@ pub(super) fn of_end(
     Ok(Some(found.map_or(port.rail, |known| known.gpu)))
 }
 
-/// `Err` unless the GPU an end opened is as far from its NIC as the plan asks: CUDA may count otherwise than the facts.
+/// `Err` unless the opened GPU is as far from its NIC as the plan wants: CUDA may number GPUs differently than the facts.
 pub(super) fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
     let Some(wanted) = test.gpu_distance else { return Ok(()) };
     let found = end.settings.get("gpu_distance").map_or("at an unknown distance", String::as_str);

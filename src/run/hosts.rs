@@ -1,5 +1,3 @@
-//! Brings hosts up and learns what they are.
-
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
@@ -31,27 +29,25 @@ pub(crate) struct Hosts {
     pub facts: BTreeMap<String, HostFacts>,
     /// Wall clock of each host minus the controller's, in nanoseconds.
     pub walls: BTreeMap<String, NanosecondsI64>,
-    /// Why a host cannot be used, by host name.
     pub lost: BTreeMap<String, Failure>,
     /// Longest time from an agent's greeting until its host's facts and clock were known.
     pub told_within: Duration,
-    /// Where the time of bringing them up went, by the host that was up last.
     pub stages: Stages,
 }
 
-/// Time for the hosts of tries that were given up to be cleared up.
+/// Time to clear up the hosts of abandoned tries.
 const CLEARED: Duration = Duration::from_secs(10);
-/// How long an agent may take to answer after a deadline passed, before its host is given up.
+/// Time for an agent to answer after a missed deadline, before its host is given up.
 const PULSE_LIMIT: Duration = Duration::from_secs(5);
-/// How long a host may take to say what it is. Counters with a lifespan and library look-ups are the slow part.
+/// Time for a host to report its facts. Counters with a lifespan and library look-ups are the slow part.
 const FACTS_LIMIT: Duration = Duration::from_secs(20);
-/// Starts agents on every host and asks each what it is. Ends early only if the run is halted.
+/// Starts agents on every host and reads its facts. Ends early only if the run is halted.
 pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Spine) -> Hosts {
     let log = {
         let spine = spine.clone();
         cluster::LogSink::new(move |host: &str, line: &str| spine.log(host, line))
     };
-    // The clocks first: the agent answers them at once, while its processor is not busy with its facts yet.
+    // The clocks first: the agent answers them at once, while its processor is not yet busy with its facts.
     let first = Reading::questions().into_iter().chain([Ask::Facts]).collect();
     let (launch, planned) = (plan.launch.clone(), plan.hosts.clone());
     let mut raised = cluster::bring_up_asking(launch, planned, run_id.to_owned(), binary, log, first);
@@ -94,8 +90,6 @@ pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spi
     hosts
 }
 
-/// Where the time went until a host was up and known. What is in none of its own stages it waited for its turn, or for a try that
-/// failed.
 fn stages(all: Duration, took: BringUp, facts: Duration) -> Stages {
     let BringUp { connect, deploy, start } = took;
     let waited = all.saturating_sub(connect + deploy + start + facts);
@@ -109,7 +103,6 @@ fn stages(all: Duration, took: BringUp, facts: Duration) -> Stages {
 }
 
 impl Hosts {
-    /// Gives a host up for the rest of the run.
     pub(crate) fn lose(&mut self, host: String, failure: Failure, spine: &Spine) {
         if !self.lost.contains_key(&host) {
             spine.emit(Event::HostLost { host: host.clone(), failure: failure.clone() });
@@ -118,7 +111,7 @@ impl Hosts {
         self.agents.remove(&host);
     }
 
-    /// Gives up the hosts whose agents are known to be gone. Nothing else looks at a host that no case uses any more.
+    /// Gives up the hosts whose agents have ended. Hosts without further cases are checked only here.
     pub(crate) fn lose_gone(&mut self, spine: &Spine) {
         let gone = |(host, agent): (&String, &Agent)| Some((host.clone(), agent.lost()?));
         for (host, failure) in self.agents.iter().filter_map(gone).collect::<Vec<_>>() {
@@ -126,7 +119,7 @@ impl Hosts {
         }
     }
 
-    /// Asks every agent for a sign of life, and gives up the hosts that have none.
+    /// Asks every agent for a sign of life, and gives up the silent hosts.
     pub(crate) async fn lose_silent(&mut self, spine: &Spine) {
         let mut asking = JoinSet::new();
         for (host, agent) in self.agents.clone() {
@@ -139,7 +132,6 @@ impl Hosts {
         }
     }
 
-    /// Says goodbye to every agent at once.
     pub(crate) async fn close(&mut self) {
         let mut leaving = JoinSet::new();
         for (_, agent) in std::mem::take(&mut self.agents) {
@@ -161,8 +153,7 @@ async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
     Ok((facts, clocks?))
 }
 
-/// Why an agent must be given up, if it must: its pipe is gone, or it let a deadline pass and does not answer a clock
-/// reading either.
+/// Why an agent must be given up: its pipe is closed, or it missed a deadline and does not answer a clock reading either.
 pub(super) async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
     if let Some(lost) = agent.lost() {
         return Some(lost);

@@ -31,13 +31,12 @@ use railgauge_model::{
     schedule::{Flow, Port},
 };
 
-/// An open link between two agents. A copy names the same link.
+/// An open link between two agents. A copy refers to the same link.
 #[derive(Clone)]
 pub(super) struct Link {
     pub from: Agent,
     pub to: Agent,
     pub id: LinkId,
-    /// Ports of the devices at both ends, counted from 1.
     pub ports: (u8, u8),
     pub record: LinkRecord,
 }
@@ -50,14 +49,14 @@ struct IdleKey {
 }
 
 pub(super) struct Links {
-    /// Tests with equal settings share links: class of each test, by its position in the plan.
+    /// Tests with equal settings share links: class of each test, by its index in the plan.
     classes: Vec<usize>,
     largest: Vec<Bytes>,
     idle: HashMap<IdleKey, (Link, u64)>,
     clock: u64,
 }
 
-/// Idle links kept per host. A host keeps its buffers and queue pairs for each of them.
+/// Idle links kept per host, which keeps buffers and queue pairs for each.
 const IDLE_LINKS: usize = 64;
 /// Buffers of idle links kept per host.
 const IDLE_BYTES: Bytes = Bytes::from_mib(512);
@@ -65,7 +64,6 @@ const IDLE_BYTES: Bytes = Bytes::from_mib(512);
 pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 impl Links {
-    /// No links yet, for the tests of a plan.
     pub(super) fn new(plan: &Plan) -> Self {
         let mut classes: Vec<usize> = Vec::new();
         let mut first: Vec<&Test> = Vec::new();
@@ -82,12 +80,12 @@ impl Links {
         Self { classes, largest, idle: HashMap::new(), clock: 0 }
     }
 
-    /// The link for a flow of a test if it is warm, and the specification to open it if not.
+    /// The warm link for a flow of a test, or the specification to open one.
     pub(super) fn take(&mut self, test: usize, flow: &Flow, qps: u32) -> Option<Link> {
         self.idle.remove(&IdleKey { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
     }
 
-    /// Keeps a link for later. Returns those that have to go for it.
+    /// Keeps a link for later. Returns those that are evicted.
     pub(super) fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
         self.clock += 1;
         let key = IdleKey { flow: flow.clone(), class: self.classes[test], qps };
@@ -105,7 +103,6 @@ impl Links {
         going
     }
 
-    /// Drops the links of a host that is gone.
     pub(super) fn forget(&mut self, host: &str) -> Vec<Link> {
         let keys: Vec<IdleKey> = self.idle.keys().filter(|key| touches(key, host)).cloned().collect();
         keys.iter().filter_map(|key| self.idle.remove(key)).map(|(link, _)| link).collect()
@@ -115,7 +112,7 @@ impl Links {
         self.idle.drain().map(|(_, (link, _))| link).collect()
     }
 
-    /// Largest message a link of this test will carry.
+    /// Largest message of the links of this test.
     pub(super) fn largest(&self, test: usize) -> Bytes {
         self.largest[self.classes[test]]
     }
@@ -142,10 +139,8 @@ fn shares(a: &Test, b: &Test) -> bool {
     class(a) == class(b) && turned(a) == turned(b) && a.knobs == b.knobs && a.gpus == b.gpus
 }
 
-/// A secret for one link or group: 32 bytes of the kernel's randomness, in hexadecimal digits.
-///
-/// # Errors
-/// The kernel gives none: nothing that can be guessed takes its place.
+/// A secret for one link or group: 32 bytes of the kernel's randomness, in hexadecimal digits. Fails without: a guessable value must not be
+/// used.
 pub(super) fn token() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -155,7 +150,7 @@ pub(super) fn token() -> Result<String, Failure> {
     Ok(hex::encode(bytes))
 }
 
-/// A number no other link of this controller has.
+/// Unique within this controller.
 pub(super) fn fresh_id() -> LinkId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -172,10 +167,6 @@ pub(super) struct Wanted<'a> {
     pub rides_out: bool,
 }
 
-/// Opens and joins both ends.
-///
-/// # Errors
-/// Either end's failure, with its host's name.
 pub(super) async fn open(
     wanted: Wanted<'_>,
     from: (&Agent, &HostFacts),
@@ -184,8 +175,7 @@ pub(super) async fn open(
     begin(wanted, from, to).await?.finish().await
 }
 
-/// Opens both ends, and asks them to join. What is asked of the link next reaches them behind that, unless they join
-/// [by rdma_cm](Joining::by_manager).
+/// Opens both ends, and asks them to join. Later requests on the link follow that, unless they join [by rdma_cm](Joining::by_manager).
 ///
 /// # Errors
 /// Either end's failure, with its host's name.
@@ -231,14 +221,13 @@ pub(super) struct Joining {
     pub id: LinkId,
     ports: (u8, u8),
     limit: Duration,
-    /// Smaller rate of both ports; `None` where neither is known.
+    /// Smaller rate of both ports.
     pub rate: Option<GigabitsPerSecond>,
     /// Whether rdma_cm joins them. Then nothing may be asked of the link before both have joined: the initiator is connected before the
-    /// responder is, and what it sends in between siw leaves unread until it sends again (`siw_accept` answers first, and listens then).
+    /// responder, and siw leaves what it sends in between unread until it sends again (`siw_accept` answers first, and listens then).
     pub by_manager: bool,
 }
 
-/// Whether rdma_cm joins an end with its peer.
 fn is_by_manager(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Verbs(endpoint) => endpoint.cm_port.is_some(),
@@ -248,10 +237,7 @@ fn is_by_manager(endpoint: &Endpoint) -> bool {
 }
 
 impl Joining {
-    /// Waits until both ends have joined.
-    ///
-    /// # Errors
-    /// Either end's failure, with its host's name; both are closed then.
+    /// Waits until both ends have joined. After a failure both are closed.
     pub(super) async fn finish(self) -> Result<Link, Failure> {
         let Self { asked, from, to, id, ports, limit, .. } = self;
         // The first failure ends it: an end whose peer has given up would wait for its whole limit.
@@ -268,7 +254,7 @@ impl Joining {
     }
 }
 
-/// Both ends, if they say that the same transport joins them: what carried the bytes is never one end's word alone.
+/// Both ends, if both report the same transport: one end alone does not determine what carried the bytes.
 fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Result<(Opened, Opened), Failure> {
     if from.transport == to.transport {
         return Ok((from, to));
@@ -277,8 +263,7 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
     Err(Failure::new(Stage::Join, Kind::Internal, cause).at(from_host).with(to_host).remedy(remedy::LEAVE_HOST_OUT))
 }
 
-/// A link on which something goes on. Dropped, it is closed at both ends without waiting for that: nobody is left who waits for what
-/// they do, and they would go on with it.
+/// A link in use. Dropping it closes both ends without waiting, since they would otherwise continue.
 pub(super) struct Held {
     ends: Option<(Agent, Agent)>,
     id: LinkId,
@@ -293,7 +278,7 @@ impl Held {
         self.ends = None;
     }
 
-    /// Closes it, and waits until both ends have: what is tried next does not meet its traffic.
+    /// Closes it, and waits for both ends: the next try must not meet its traffic.
     pub(super) async fn close(mut self) {
         let Some((from, to)) = &self.ends else { return };
         tokio::join!(close_end(from, self.id), close_end(to, self.id));
@@ -304,13 +289,13 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         for agent in self.ends.iter().flat_map(|(from, to)| [from, to]) {
-            // Only the answer is given up.
+            // Abandons only the answer.
             drop(agent.send(Ask::Close { link: self.id }));
         }
     }
 }
 
-/// Closes both ends. An end that does not answer is left to its agent's end of life.
+/// Closes both ends. An end that does not answer is left until its agent ends.
 pub(super) async fn close(link: Link) {
     tokio::join!(close_end(&link.from, link.id), close_end(&link.to, link.id));
 }
@@ -326,7 +311,7 @@ async fn open_end(agent: &Agent, link: LinkId, spec: LinkSpec, limit: Duration) 
     }
 }
 
-/// One end joined with its peer: what it is now that both are known.
+/// One end joined with its peer: its properties now that both are known.
 async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, Failure> {
     match asked.within(limit).await? {
         Answer::Joined(opened) => Ok(*opened),
@@ -334,10 +319,7 @@ async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, 
     }
 }
 
-/// What one end has to open.
-///
-/// # Errors
-/// The host has no such rail.
+/// Fails if the host has no such rail.
 pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
     let host = wanted.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
@@ -390,7 +372,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
     })
 }
 
-/// What a host has in place of an RDMA port that it does not have.
+/// The failure for an RDMA port that the host lacks.
 pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Failure {
     let idle: Vec<String> = facts
         .rdma
@@ -412,7 +394,6 @@ pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFac
         .remedy(remedy::DEVICES_OF_HOST)
 }
 
-/// The smaller rate, as far as rates are known.
 fn smaller(from: Option<GigabitsPerSecond>, to: Option<GigabitsPerSecond>) -> Option<GigabitsPerSecond> {
     match (from, to) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -422,7 +403,7 @@ fn smaller(from: Option<GigabitsPerSecond>, to: Option<GigabitsPerSecond>) -> Op
 
 fn record(from: Opened, to: &Opened) -> LinkRecord {
     let rate = smaller(from.rate_gbps, to.rate_gbps);
-    // A loopback at one end only is still a path that leaves that end: the other's word counts.
+    // A loopback at only one end is still a path that leaves that end: the other's report counts.
     let link_layer = if from.link_layer == LinkLayer::Loopback { to.link_layer } else { from.link_layer };
     let mut settings = from.settings;
     for name in ["gpu", "gpu_distance"] {

@@ -1,28 +1,28 @@
-//! The one loop: rounds and conversations become events, journalled as they happen.
+//! The main loop: rounds and conversations become events, journalled as they happen.
 //!
-//! A case goes one way: [`execute`] → [`rounds`] → `measure` → the agents → an outcome, which [`spine`] journals. The modules
-//! stand one above the other, and import only those below.
+//! A case goes one way: [`execute`] → [`rounds`] → `measure` → the agents → an outcome, which [`spine`] journals. The modules are layered,
+//! and import only those below.
 //!
 //! | file | does |
 //! | --- | --- |
 //! | [`spine`] | stamps events and hands them to journal and progress |
-//! | [`progress`] | what a person sees while it runs |
+//! | [`progress`] | output for people while it runs |
 //! | [`execute`] | a whole run, from the first host to the last goodbye |
-//! | [`aside`] | work that takes long, given up when the run is interrupted |
+//! | [`aside`] | long work, given up when the run is interrupted |
 //! | [`hosts`] | brings hosts up and learns what they are |
-//! | `raw` | the files that facts and counters are made of, page by page |
-//! | [`tools`] | what programs of a host write of its switches, page by page |
-//! | `clocks` | clocks of the hosts against the controller's |
+//! | `raw` | the source files of facts and counters, page by page |
+//! | [`tools`] | output of a host's programs about its switches, page by page |
+//! | `clocks` | clocks of the hosts relative to the controller's |
 //! | `rails`, `gpus` | which devices the rails of a host are, which GPU an end of a pair uses |
-//! | `fabric` | where rails are in the plan's topology, and which ways flows take |
+//! | `fabric` | places of rails in the plan's topology, and ways of flows |
 //! | [`links`] | what to open for a flow, and which links stay warm |
-//! | `failures` | failures that are made where agents are asked |
-//! | `configure` | commands of the plan that change the cluster for a test, and take that back |
-//! | `work`, `order` | what is to be done, and in which order tests, repeats and rounds are run |
+//! | `failures` | failures created where agents are asked |
+//! | `configure` | commands of the plan that change the cluster for a test, and undo that |
+//! | `work`, `order` | the work, and the order of tests, repeats and rounds |
 //! | `measure` | one case: of a pair, of concurrent flows, of a collective |
 //! | [`rounds`] | the loop over rounds, cells and flows |
-//! | `watch` | asks the agents what they saw of their ports |
-//! | `gather` | what came of the windows of a soak, flow by flow |
+//! | `watch` | asks the agents about their ports |
+//! | `gather` | results of the windows of a soak, by flow |
 //! | `soak` | traffic for hours after the tests, while ports are watched |
 //! | [`confirm`] | suspects measured again, after the tests |
 //! | [`contact`] | what a kit has of the hosts apart from a run: facts and raw files |

@@ -1,4 +1,4 @@
-//! In which order tests, repeats and rounds are run, and how many of them fit the time of the plan.
+//! The order of tests, repeats and rounds, and how many of them fit the time of the plan.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,22 +15,21 @@ use railgauge_wire::unit::GigabitsPerSecond;
 
 use super::work::Work;
 
-/// One round, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     pub test: usize,
     pub round: u32,
-    /// Repeat, counted from 0.
+    /// From 0.
     pub repeat: u32,
-    /// Place of the only value of the test that is measured; all cases of the round if `None`.
+    /// Index of the only value of the test that is measured; all cases of the round if `None`.
     pub value: Option<usize>,
 }
 
-/// All rounds of a plan in the order in which they are run; `rounds` are the numbers of each test's rounds.
+/// All rounds of a plan in order of execution; `rounds` are the numbers of each test's rounds.
 ///
-/// Tests follow one another in the plan's order, repeat by repeat. Two interleaved tests stand at the place of the first
-/// of them: in every block, round after round is run in the block's order. A test with values runs all of its rounds at one value, then
-/// at the next, in every repeat.
+/// Tests follow one another in the plan's order, repeat by repeat. Two interleaved tests are at the place of the first of them: in every
+/// block, round after round is run in the block's order. A test with values runs all of its rounds at one value, then at the next, in every
+/// repeat.
 pub(super) fn steps(plan: &Plan, rounds: &[Vec<u32>]) -> Vec<Step> {
     let mut steps = Vec::new();
     let position = |name: &str| plan.tests.iter().position(|test| test.name == name);
@@ -71,7 +70,6 @@ fn in_turn(pair: &Interleave, tests: [usize; 2], rounds: &[u32], seed: u64) -> V
     steps
 }
 
-/// The cases of each test's rounds, by their numbers.
 type Rounds<'c> = [BTreeMap<u32, Vec<&'c Case>>];
 
 /// The cases of a step that are still to be measured.
@@ -116,7 +114,6 @@ pub(crate) fn left_out(plan: &Plan, schedule: &Schedule, rate: Option<GigabitsPe
     left_out
 }
 
-/// The time that the tests of a run have.
 pub(super) struct Budget {
     limit: Option<Duration>,
     is_over: bool,
@@ -127,8 +124,7 @@ impl Budget {
         Self { limit: plan.until_suspects(), is_over: false }
     }
 
-    /// How many of the cells of a step fit after so much time of the run; none once one did not: what comes later in the plan is less
-    /// important.
+    /// How many of the cells of a step fit after this much of the run; none once one did not: later parts of the plan are less important.
     pub(super) fn fitting(&mut self, test: &Test, cells: &[&Cell], pace: PerByte, mut spent: Duration) -> usize {
         let Some(limit) = self.limit else { return cells.len() };
         let fits = |cell: &&&Cell| {
@@ -209,7 +205,6 @@ blocks = 6
         let at = |n: u32| Duration::from_secs(12) - n * each;
         let mut budget = Budget::of(&plan);
         assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(3)), 3);
-        // Links on which a message takes a second.
         let slow = PerByte::of(&plan, Some(GigabitsPerSecond(8e-9 * cells[0].size.0 as f64))).unwrap();
         assert_eq!(Budget::of(&plan).fitting(test, &cells, slow, at(3)), 0);
         assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(2)), 2);

@@ -1,5 +1,4 @@
-//! What a person sees while a run goes on: bars with the time left on a terminal, plain lines elsewhere. Removing this
-//! changes no result.
+//! Output for people during a run: bars with the time left on a terminal, plain lines elsewhere. It does not affect results.
 
 use std::{
     collections::HashMap,
@@ -18,7 +17,6 @@ use railgauge_model::{
     schedule::Time,
 };
 
-/// The listener that talks to people, on stderr.
 pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
@@ -31,16 +29,16 @@ pub struct Progress {
     soaked: Duration,
 }
 
-/// How far a run is, for everything that shows it: as text it is one line.
+/// How far a run is; as text it is one line.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// Outcomes expected, had, and those that say why there is no measurement.
+    /// Outcomes expected, received, and those without a measurement.
     expected: u64,
     had: u64,
     failed: u64,
-    /// What runs, in words: a round of a test, or the soak.
+    /// A round of a test, or the soak.
     round: String,
-    /// How long the rounds take that are known and not over, and when that was estimated.
+    /// Estimated time of the known open rounds, and when it was estimated.
     left: (Instant, Time),
 }
 
@@ -55,13 +53,13 @@ impl fmt::Display for Course {
     }
 }
 
-/// Time between two plain lines where there is no terminal.
+/// Time between two plain lines without a terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
-/// Time between two lines of a soak in which all is well.
+/// Time between two lines of a soak without trouble.
 const SOAK_EVERY: Duration = Duration::from_secs(60);
 
 impl Progress {
-    /// A listener; `quiet` says nothing but trouble, `verbose` also shows what agents say.
+    /// `quiet` shows only trouble, `verbose` also what agents write.
     pub fn new(quiet: bool, verbose: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {msg}");
@@ -95,17 +93,15 @@ impl Progress {
         Arc::clone(&self.course)
     }
 
-    /// How many outcomes are still to come.
     pub fn expect(&mut self, outcomes: u64) {
         self.await_more(outcomes);
     }
 
-    /// How long the rounds still take that are known.
     pub fn expect_time(&mut self, left: Time) {
         self.course.lock().left = (Instant::now(), left);
     }
 
-    /// The rounds of the tests are over, and this many further cases of an earlier process are still to come.
+    /// The rounds of the tests are over; this many additional cases of an earlier process remain.
     pub fn expect_suspects(&mut self, outcomes: u64) {
         self.again = true;
         self.await_more(outcomes);
@@ -134,7 +130,7 @@ impl Progress {
             Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
             Event::Round { test, round, repeat } => {
                 let round = match self.again {
-                    // Further rounds have numbers of their own, and how many there will be is not known.
+                    // Additional rounds have their own numbers, and an unknown count.
                     true => format!("{test}, suspects again"),
                     false => {
                         let of = self.rounds.get(test).map_or_else(String::new, |all| format!(" of {all}"));
@@ -197,7 +193,7 @@ impl Progress {
         }
     }
 
-    /// One line for a part of the soak, at most every minute; at once where something is wrong.
+    /// One line for a part of the soak, at most every minute; immediately on trouble.
     fn soaked(&mut self, part: &Soaked) {
         self.soaked += Duration::from(part.until.saturating_sub(part.from));
         let lasted = lasting(self.soaked);
@@ -275,7 +271,7 @@ impl Progress {
     fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            // A closed terminal, or a reader that has seen enough, must not end a run.
+            // A closed terminal or pipe must not end a run.
             None => _ = writeln!(std::io::stderr(), "{text}"),
         }
     }
@@ -292,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    /// Rounds that settle suspects are none of the test's: there is no "round 35 of 3".
+    /// Rounds that settle suspects are not the test's: there is no "round 35 of 3".
     #[test]
     fn further_rounds_are_not_counted_among_those_of_the_test() {
         let text = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"h[1-4]\"] }\n[[test]]\nname = \"bw\"\n\
@@ -310,7 +306,7 @@ mod tests {
         told(Event::Confirming { cases: vec![cases[0].clone()], links: false });
         assert_eq!(told(round(0)), "bw, suspects again");
         assert_eq!(told(round(34)), "bw, suspects again");
-        // A resumed run goes on with further cases that were asked for before: no event tells of them.
+        // A resumed run continues with additional cases of an earlier process without an event.
         let mut resumed = Progress::new(true, false);
         resumed.expect_suspects(1);
         resumed.event(&round(34));

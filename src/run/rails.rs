@@ -3,7 +3,7 @@
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{facts::HostFacts, terms::Transport};
 
-/// Devices of a host for one fabric, in rail order: those the plan names, else those the host offers.
+/// In rail order: those the plan names, else those the host offers.
 pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
     let named = match transport {
         Transport::Verbs | Transport::Nic => &host.devices,
@@ -18,8 +18,7 @@ pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transpo
     }
 }
 
-/// Parts of a host that tests within it are about: NUMA nodes that have processors, by number, or GPUs by PCI address, which is empty
-/// where it is not known.
+/// Parts of a host for tests within it: NUMA nodes with processors, by number, or GPUs by PCI address, which is empty where unknown.
 pub(crate) fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
     match transport {
         Transport::Gpu => facts.gpus.iter().map(|gpu| gpu.pci.clone().unwrap_or_default()).collect(),

@@ -1,5 +1,3 @@
-//! The files that a host's facts are made of, asked for page by page.
-
 use std::time::{Duration, Instant};
 
 use railgauge_wire::{
@@ -13,8 +11,8 @@ use crate::cluster::Agent;
 
 /// Most pages of one host: more text than its agent reads.
 const PAGES: u32 = 200;
-/// Most entries, most things that are told to be missing, and most digits of files of one host. An agent keeps to the first and
-/// to half of the last by itself (`agent/src/raw/collector.rs`): one that does not is broken.
+/// Most entries, most missing things, and most digits of files of one host. An agent limits itself to the first and to half of the last
+/// (`agent/src/raw/collector.rs`): one that does not is broken.
 const ENTRIES: usize = 40_000;
 const LEFT_OUT: usize = 10_000;
 const DIGITS: usize = 64 << 20;
@@ -22,12 +20,12 @@ const DIGITS: usize = 64 << 20;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawTree {
     pub entries: Vec<RawEntry>,
-    /// What was not read, and why.
+    /// With the reasons.
     pub left_out: Vec<RawLeftOut>,
 }
 
 impl RawTree {
-    /// Takes a page. Returns what is beyond all bounds, if anything is.
+    /// Adds a page. Returns the exceeded limit, if any.
     fn take(&mut self, page: RawPage) -> Option<&'static str> {
         self.entries.extend(page.entries);
         self.left_out.extend(page.left_out);
@@ -46,17 +44,17 @@ impl RawTree {
     }
 }
 
-/// The files of a host, page by page, within `limit` in all.
+/// The files of a host, page by page, within `limit` in total.
 ///
 /// # Errors
-/// The agent is gone, does not answer in time, does not come to an end, or tells of more than agents read.
+/// The agent is gone, does not answer in time, does not end, or sends more than agents read.
 pub(super) async fn raw(agent: &Agent, limit: Duration) -> Result<RawTree, Failure> {
     let mut tree = RawTree::default();
     let mut from = 0;
     let begun = Instant::now();
     let broken = |cause: &str| Failure::new(Stage::Facts, Kind::Internal, cause.to_owned()).at(agent.host());
     for _ in 0..PAGES {
-        // The limit is for all pages: an agent that answers slowly does not hold the kit for each of them.
+        // The limit is for all pages: a slow agent must not delay the kit for each of them.
         let left = limit.saturating_sub(begun.elapsed());
         let page = match agent.ask(Ask::Raw { from }, left).await? {
             Answer::Raw(page) => page,

@@ -1,7 +1,7 @@
 //! The loop over tests, repeats, rounds, cells and flows.
 //!
-//! The flows of a round run one cell at the same time, so that every measurement of a round meets the same traffic;
-//! the next cell starts when the slowest flow is done. Links stay warm in between.
+//! The flows of a round run one cell at the same time, so that every measurement of a round meets the same traffic; the next cell starts
+//! when the slowest flow is done. Links stay warm in between.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -47,12 +47,11 @@ use railgauge_model::{
     schedule::{Cell, Flow, PerByte, Seen},
 };
 
-/// Failures in a row after which a flow is left alone for the rest of its round.
+/// Failures in a row after which a flow is skipped for the rest of its round.
 const PATIENCE: u32 = 2;
 
-/// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
-/// as they stand, for what follows the tests.
-/// `configured` is what an earlier process made of the cluster and left.
+/// Runs all open cases, or until the spine is halted. Every outcome is an event. Returns the open links, for what follows the tests.
+/// `configured` is the change left by an earlier process.
 pub(super) async fn run<'a>(
     work: &'a Work,
     configured: Option<&Change>,
@@ -95,7 +94,7 @@ pub(super) async fn run<'a>(
         if open.is_empty() {
             continue;
         }
-        // Which of several paths a switch gives a queue pair depends on its number or port: each round and repeat is a draw of its own.
+        // Which of several paths a switch gives a queue pair depends on its number or port: each round and repeat is a new random choice.
         if test.compares_paths() {
             floor.close_idle().await;
         }
@@ -123,37 +122,34 @@ type Sweeps = JoinSet<(Flow, Left)>;
 /// Failures in a row of each flow, and the last of them.
 type Trouble = HashMap<Flow, (u32, Failure)>;
 
-/// Cases that are being measured; each task returns what all of its cases came to.
+/// Running cases; each task returns the results of all of its cases.
 type Running = JoinSet<Vec<Tried<Open>>>;
 
 pub(super) struct RunState<'a> {
     pub(super) work: &'a Work,
     links: Links,
-    /// Groups that wait for their next cell in the round that runs.
+    /// Groups that wait for their next cell in the current round.
     groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
     configuration: Configuration,
     pub(super) stages: Stages,
-    /// What each flow of the round that runs did with its time.
     spent: HashMap<Flow, OfFlow>,
-    /// The pace of links, by the rounds so far.
     seen: Seen,
     pub(super) spine: &'a Spine,
     pub(super) traffic: Traffic,
-    /// What takes the outcomes in place of the journal, where the soak runs.
+    /// Receives the outcomes instead of the journal during the soak.
     pub(super) gather: Option<Arc<Mutex<Gather>>>,
-    /// Is told of the ports that links use, where the tests are watched.
+    /// Receives the ports that links use, where the tests are watched.
     watched: Option<Shared>,
-    /// Is told of the ports that links of the test use whose flows the soak repeats: it watches them from its begin.
+    /// Receives the ports of the links of the soak's test: the soak watches them from its start.
     pub(super) of_soak: Shared,
 }
 
 impl RunState<'_> {
-    /// One round: all its cells, one after the other.
     pub(super) async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
         let begun = Instant::now();
         self.all_of_round(index, repeat, open, hosts).await;
-        // The flow that had the most to do is what the round took its time for.
+        // The busiest flow accounts for the time of the round.
         let most = std::mem::take(&mut self.spent).into_values().max_by_key(OfFlow::accounted);
         self.stages.add_round(begun.elapsed(), most.unwrap_or_default());
         self.seen.add(self.work.cost(index, open), begun.elapsed());
@@ -173,11 +169,11 @@ impl RunState<'_> {
         }
     }
 
-    /// Cases of a round with the cluster as one value makes it.
+    /// Cases of a round with the cluster at one value.
     async fn at_value(&mut self, index: usize, repeat: u32, value: Option<&str>, open: &[&Case], hosts: &mut Hosts) {
         let plan = &self.work.plan;
         if self.configuration.differs(plan, index, value) {
-            // A connection keeps much of what was configured when it was made.
+            // A connection keeps much of the configuration at its creation.
             self.close_idle().await;
             if let Err(failure) = self.configuration.enter(plan, index, value, hosts, self.spine).await {
                 open.iter().for_each(|case| self.refuse(case, repeat, failure.clone()));
@@ -191,7 +187,7 @@ impl RunState<'_> {
         }
     }
 
-    /// The pace of links: what rounds showed, else what the plan demands.
+    /// The pace of links: from earlier rounds, else from the plan's demands.
     pub(super) fn pace(&self) -> PerByte {
         self.seen.pace().or_else(|| PerByte::of(&self.work.plan, None)).unwrap_or_default()
     }
@@ -200,16 +196,15 @@ impl RunState<'_> {
         self.spine.emit(Event::Note { host: String::new(), text });
     }
 
-    /// Closes the links that wait for their next use.
     pub(super) async fn close_idle(&mut self) {
         for link in self.links.empty() {
             links::close(link).await;
         }
     }
 
-    /// Takes back what was configured for the last test; a run that cannot says so in its journal.
+    /// Undoes the configuration of the last test; a failure is recorded in the journal.
     pub(super) async fn settle(&mut self, hosts: &Hosts) {
-        // The failure is an event, and readers of the journal tell what is left.
+        // The failure is an event, from which readers of the journal know what is left.
         let _ = self.configuration.leave(&self.work.plan, hosts, self.spine).await;
     }
 
@@ -268,7 +263,7 @@ impl RunState<'_> {
         let mut trouble = Trouble::new();
         let mut running: Sweeps = JoinSet::new();
         let (done, mut tried) = mpsc::unbounded_channel();
-        // Every place is taken before the first flow begins: who is alone has no pace to keep.
+        // Take every place before the first flow begins: a single flow has no pace to keep.
         let left: Vec<_> = left
             .into_iter()
             .map(|(flow, cases)| {
@@ -302,7 +297,7 @@ impl RunState<'_> {
                 },
                 _ = self.spine.halting() => {
                     running.shutdown().await;
-                    // What was measured by then is kept.
+                    // Keep what was measured by then.
                     while let Ok(tried) = tried.try_recv() {
                         self.finish(index, tried, &mut trouble, hosts).await;
                     }
@@ -312,8 +307,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Starts the cases of a flow that can share a link, unless there are none or a host of it is gone; what is not started has no
-    /// outcome and counts as not run. Those behind them come back with those that were not tried.
+    /// Starts the cases of a flow that can share a link, unless there are none or a host of it is gone; what is not started has no outcome
+    /// and counts as not run. The rest is returned with those that were not tried.
     fn start_sweep(
         &mut self,
         (index, repeat): (usize, u32),
@@ -334,7 +329,7 @@ impl RunState<'_> {
         let done = done.clone();
         running.spawn(async move {
             let passed_on = move |tried: Tried<Link>| {
-                // Nobody listens any more where the run was halted.
+                // The receiver is gone where the run was halted.
                 let _ = done.send(tried.map(Open::Link));
             };
             let mut left = sweep::run(sweep, passed_on).await;
@@ -343,7 +338,6 @@ impl RunState<'_> {
         });
     }
 
-    /// Starts the cases of one cell whose flows share NICs.
     fn start_at_once(&mut self, index: usize, cases: &[&Case], repeat: u32, hosts: &Hosts, running: &mut Running) {
         let flows: Vec<_> = cases.iter().filter_map(|case| self.pair_case(index, case, repeat, hosts)).collect();
         running.spawn(
@@ -351,7 +345,7 @@ impl RunState<'_> {
         );
     }
 
-    /// Starts the cases of one cell within hosts, all of a host together; none of a host that is gone.
+    /// Starts the cases of one cell within hosts, all of a host together; skips lost hosts.
     fn start_within(&mut self, index: usize, cases: &[&Case], repeat: u32, hosts: &Hosts, running: &mut Running) {
         let mut by_host: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
         for case in cases {
@@ -375,7 +369,7 @@ impl RunState<'_> {
         running.spawn(async move { vec![collective::run(case).await.map(Open::Group)] });
     }
 
-    /// What a case needs to be started; `None` if a host of it is gone: what is not started has no outcome and counts as not run.
+    /// What a case needs to start; `None` if a host of it is gone: what is not started has no outcome and counts as not run.
     fn pair_case(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts) -> Option<PairCase> {
         let (from, to) = (self.end(&case.flow.from.host, hosts)?, self.end(&case.flow.to.host, hosts)?);
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
@@ -383,7 +377,7 @@ impl RunState<'_> {
         Some(PairCase { plan, index, case: case.clone(), repeat, from, to, warm, id, max_size, traffic: self.traffic })
     }
 
-    /// A host's agent and facts; `None` if the host is gone.
+    /// `None` if the host is gone.
     fn end(&self, host: &str, hosts: &Hosts) -> Option<HostAgent> {
         Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()))
     }
@@ -417,14 +411,14 @@ impl RunState<'_> {
         let times = trouble.get(&case.flow).map_or(0, |(times, _)| *times) + 1;
         match open {
             Some(Open::Link(link)) => drop(tokio::spawn(links::close(link))),
-            // Its ranks may still wait for one another: their processes are ended before anything is tried again.
+            // Its ranks may still wait for one another: end their processes before the next try.
             Some(Open::Group(group)) => collective::close(group).await,
             None => {}
         }
         for host in case.flow.hosts() {
             let Some(agent) = hosts.agents.get(&**host).cloned() else { continue };
             if let Some(lost) = without_pulse(&agent, failure.kind).await {
-                // Its links are closed at the other ends, so that these do not wait for it.
+                // Close its links at the other ends, so that these do not wait for it.
                 for link in self.links.forget(host) {
                     tokio::spawn(links::close(link));
                 }
@@ -449,10 +443,10 @@ impl RunState<'_> {
         self.record(case, outcome, None);
     }
 
-    /// Writes down what a case came to: by itself, or as a window of the soak.
+    /// Records the result of a case: by itself, or as a window of the soak.
     fn record(&mut self, case: &Case, outcome: Outcome, progress: Option<Nanoseconds>) {
         match &self.gather {
-            // So it would be to the end of the soak, and no flow has stalled.
+            // It would last to the end of the soak, and no flow has stalled.
             Some(_)
                 if let Err(failure) = &outcome.result
                     && let Some(remedy) = &failure.remedy

@@ -1,7 +1,7 @@
 //! The soak: traffic for hours after the tests, while the ports it passes are watched.
 //!
-//! The flows of one test run in their rounds, window after window, and each part of the time becomes one record: what is kept of days
-//! stays readable. What agents see of their ports is asked for meanwhile, whatever the traffic does.
+//! The flows of one test run in their rounds, window after window, and each part of the time becomes one record, which keeps the journals
+//! of days readable. Agents are asked about their ports meanwhile, whatever the traffic does.
 
 use std::{
     collections::HashSet,
@@ -31,14 +31,14 @@ use super::{
     work::Work,
 };
 
-/// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a controller that is killed loses one.
+/// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a killed controller loses one.
 const PART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
 const PARTS: u32 = 400;
-/// Shortest time of a round: flows that fail at once are not tried again at once.
+/// Shortest time of a round: flows that fail at once are not retried at once.
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 
-/// What is to be done for the soak: its test with its windows, in each round the cells with the largest message and the most queue pairs.
-/// `None` where the plan wants none, or its test has no case.
+/// The work of the soak: its test with its windows, in each round the cells with the largest message and the most queue pairs. `None` where
+/// the plan wants none, or its test has no case.
 pub(super) fn work(tests: &Work) -> Option<Work> {
     let soak = tests.plan.soak.as_ref()?;
     let mut plan = (*tests.plan).clone();
@@ -49,14 +49,14 @@ pub(super) fn work(tests: &Work) -> Option<Work> {
     (!cases.is_empty()).then(|| Work { cases, plan: Arc::new(plan), done: HashSet::new() })
 }
 
-/// The watch of the tests' ports, where the plan wants one: every reading is kept.
+/// The watch of the tests' ports, where the plan wants one; keeps every reading.
 pub(super) fn watch_tests(work: &Work, hosts: &Hosts, spine: &Spine) -> Option<Watcher> {
     let manner = Manner { part: PART.0, thin: false, every: work.plan.watch_every };
     work.plan.watch.then(|| Watcher::start(work, hosts, manner, &Shared::default(), spine))
 }
 
 impl<'a> RunState<'a> {
-    /// Runs the traffic of `work` until the soak has lasted as long as the plan says, `past` included, or the spine is halted.
+    /// Runs the traffic of `work` until the soak has lasted as long as the plan says, including `past`, or the spine is halted.
     pub(super) async fn soak(&mut self, soak: &Soak, work: &'a Work, past: Duration, hosts: &mut Hosts) {
         self.work = work;
         let Some((index, test)) = work.cases.first().and_then(|case| work.test(case)) else { return };
@@ -73,7 +73,7 @@ impl<'a> RunState<'a> {
         let gather =
             Arc::new(Mutex::new(Gather::new(begin, (test.warm_up.into(), soak.window.into()), watcher.shared())));
         self.gather = Some(gather.clone());
-        // Whatever the flows do: a round may wait long for one of them.
+        // Independent of the flows: a round may wait long for one of them.
         let recording = tokio::spawn(record_parts(gather.clone(), part, self.spine.clone()));
         let is_over = || past + begun.elapsed() >= soak.lasts;
         let mut turn = 0;
@@ -84,13 +84,13 @@ impl<'a> RunState<'a> {
                 gather.lock().round(clocks::since_1970(), rounds.len() == 1);
                 let lost = lost(cases, hosts);
                 self.round(index, turn, cases, hosts).await;
-                // A round that was cut off is not counted.
+                // An interrupted round is not counted.
                 for (case, failure) in lost.into_iter().filter(|_| self.spine.halted().is_none()) {
                     gather.lock().missed(case, &failure, clocks::since_1970());
                 }
                 if rounds.len() > 1 {
-                    // A link that waits while its port is down breaks unseen, and would fail a window in which all is well. New queue pairs
-                    // also take other paths where a hash chooses among several.
+                    // An idle link breaks unseen while its port is down, and would fail a good window. New queue pairs also take other
+                    // paths where a hash chooses among several.
                     self.close_idle().await;
                 }
                 if self.spine.halted().is_some() || is_over() {
@@ -104,10 +104,10 @@ impl<'a> RunState<'a> {
             turn = turn.wrapping_add(1);
         }
         recording.abort();
-        // Cut off, it has recorded a part or has not begun to.
+        // If interrupted, it has recorded a part or has not begun to.
         let _ = recording.await;
         self.gather = None;
-        // Windows that were cut off are not known: their time is not counted, and `--resume` runs it again.
+        // Interrupted windows are unknown: their time is not counted, and `--resume` runs it again.
         let until = match self.spine.halted() {
             Some(_) => gather.lock().last(),
             None => clocks::since_1970(),
@@ -124,7 +124,6 @@ async fn record_parts(gather: Arc<Mutex<Gather>>, part: Duration, spine: Spine) 
     }
 }
 
-/// Flows that cannot begin because a host of theirs is gone, and why it is.
 fn lost<'c>(cases: &[&'c Case], hosts: &Hosts) -> Vec<(&'c Case, Failure)> {
     let of = |case: &&'c Case| {
         let gone = case.flow.hosts().into_iter().find(|host| !hosts.agents.contains_key(&***host))?;
@@ -135,7 +134,7 @@ fn lost<'c>(cases: &[&'c Case], hosts: &Hosts) -> Vec<(&'c Case, Failure)> {
     cases.iter().filter_map(of).collect()
 }
 
-/// Records the part of the soak that runs; the next one begins.
+/// Records the current part of the soak; the next one begins.
 fn part_is_over(gather: &Mutex<Gather>, until: Nanoseconds, spine: &Spine) {
     let soaked = gather.lock().take(until);
     spine.emit(Event::Soaked(Box::new(soaked)));

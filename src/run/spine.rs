@@ -1,4 +1,4 @@
-//! Stamps events and hands them to every listener: the journal first, the progress after it.
+//! Stamps events and passes them to every listener: the journal first, then the progress.
 
 use std::{
     collections::HashMap,
@@ -23,18 +23,16 @@ use railgauge_model::{
     schedule::Time,
 };
 
-/// Why a run ends before its last round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
-    /// Somebody interrupted it.
     Interrupted,
     TimeOver,
     /// The allocation has ended, and all hosts with it; why, in words.
     Revoked(String),
-    /// It cannot go on; why, in words: the results can no longer be stored.
+    /// The results can no longer be stored; why, in words.
     Prevented(String),
-    /// It cannot go on, and would end in the same way if it was taken up again: the soak cannot send what the plan wants. Why, in words,
-    /// and what to do before the plan is run again.
+    /// A resumed run would end in the same way: the soak cannot send what the plan wants. Why, in words, and what to do before running the
+    /// plan again.
     Unfit(String, Remedy),
 }
 
@@ -51,21 +49,19 @@ struct Inner {
 }
 
 struct Record {
-    /// `None` once the run has ended.
     journal: Option<Journal>,
     log: std::fs::File,
     /// The file of what is not recorded yet.
     unrecorded: PathBuf,
-    /// Bytes of the log that each host has taken.
     logged: HashMap<String, u64>,
 }
 
-/// Most bytes that one host may write to `log.txt`: enough for NCCL's log of many cases, and little enough that a thousand
-/// hosts do not fill a disk.
+/// Most bytes that one host may write to `log.txt`: enough for NCCL's log of many cases, and little enough that a thousand hosts do not
+/// fill a disk.
 const LOG_OF_HOST: u64 = 4 << 20;
 
 impl Record {
-    /// Writes a line of a host to the log, as far as the host has room. A full disk loses log lines, never records.
+    /// Limited per host. A full disk loses log lines, never records.
     fn log(&mut self, host: &str, text: &str) {
         let taken = self.logged.entry(host.to_owned()).or_default();
         if *taken > LOG_OF_HOST {
@@ -82,10 +78,6 @@ impl Record {
 }
 
 impl Spine {
-    /// A spine over an open journal.
-    ///
-    /// # Errors
-    /// The log file cannot be opened.
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
         let unrecorded = log.with_file_name(UNRECORDED);
         let file = files::open_with(log, OpenOptions::new().create(true).append(true)).map_err(|cause| {
@@ -96,7 +88,7 @@ impl Spine {
         Ok(Self::over(Inner { record: Some(record), progress }))
     }
 
-    /// A spine that only shows, for commands that measure nothing.
+    /// For commands that measure nothing: only shows.
     pub fn unrecorded(quiet: bool, verbose: bool) -> Self {
         Self::over(Inner { record: None, progress: Progress::new(quiet, verbose) })
     }
@@ -105,7 +97,6 @@ impl Spine {
         Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0, begun: Instant::now() }
     }
 
-    /// How far the run is, as the terminal shows it.
     pub fn course(&self) -> Arc<Mutex<Course>> {
         self.inner.lock().progress.course()
     }
@@ -114,8 +105,7 @@ impl Spine {
         self.record(event);
     }
 
-    /// Records and shows one event. False if the journal does not have it: it could not be written, or the journal is closed. Where
-    /// nothing is recorded at all, nothing is lost.
+    /// Records and shows one event. False if it could not be written to the journal, or the journal is closed. True without a journal.
     pub fn record(&self, event: Event) -> bool {
         let line = Line { at: now(), event };
         let mut inner = self.inner.lock();
@@ -138,36 +128,33 @@ impl Spine {
         recorded
     }
 
-    /// The file for what is not recorded yet, and what the lines of the run call it; `None` where nothing is recorded.
+    /// The file for what is not recorded yet, and the run's name in its lines; `None` without a journal.
     pub(super) fn beside(&self) -> Option<(PathBuf, String)> {
         let inner = self.inner.lock();
         let record = inner.record.as_ref()?;
         Some((record.unrecorded.clone(), record.journal.as_ref()?.run().to_owned()))
     }
 
-    /// Closes the journal: nothing is recorded any more, and others may write to it. The log still takes the last words of agents.
+    /// Closes the journal, so that other processes may write to it. The log still accepts the last words of agents.
     pub fn close(&self) {
         if let Some(record) = &mut self.inner.lock().record {
             record.journal = None;
         }
     }
 
-    /// Tells the progress how many outcomes are still to come.
     pub fn expect(&self, outcomes: u64) {
         self.inner.lock().progress.expect(outcomes);
     }
 
-    /// Reports to the progress how long the rounds still take that are known.
     pub(super) fn expect_time(&self, left: Time) {
         self.inner.lock().progress.expect_time(left);
     }
 
-    /// Tells the progress that the rounds of the tests are over, and how many further cases are still to come.
     pub fn expect_suspects(&self, outcomes: u64) {
         self.inner.lock().progress.expect_suspects(outcomes);
     }
 
-    /// Writes one line to `log.txt`; a host that says very much is cut, with a note.
+    /// Writes one line to `log.txt`, truncated with a note beyond the host's limit.
     pub fn log(&self, host: &str, text: &str) {
         let mut inner = self.inner.lock();
         if let Some(record) = &mut inner.record {
@@ -176,8 +163,8 @@ impl Spine {
         inner.progress.log(host, text);
     }
 
-    /// Makes everything recorded so far safe against a power cut. False if the disk did not take it; what [`Spine::record`] could not
-    /// write is not counted.
+    /// Makes everything recorded so far safe against a power failure. False if the disk failed; what [`Spine::record`] could not write is
+    /// not counted.
     pub fn sync(&self) -> bool {
         let inner = self.inner.lock();
         let journal = inner.record.as_ref().and_then(|record| record.journal.as_ref());
@@ -186,7 +173,7 @@ impl Spine {
         false
     }
 
-    /// Asks the run to end. The first reason stays.
+    /// The first reason stays.
     pub fn halt(&self, why: Halt) {
         self.halt.send_if_modified(|halt| {
             let first = halt.is_none();
@@ -197,7 +184,7 @@ impl Spine {
         });
     }
 
-    /// Lets what follows a run that ended because its time was over take its own time.
+    /// After the time of the run is over, lets what follows use its own time.
     pub(super) fn time_is_noted(&self) {
         self.halt.send_if_modified(|halt| halt.take_if(|halt| *halt == Halt::TimeOver).is_some());
     }
@@ -217,12 +204,12 @@ impl Spine {
     }
 }
 
-/// The time in UTC: RFC 3339 with milliseconds.
+/// UTC, RFC 3339 with milliseconds.
 pub fn now() -> String {
     ago(Duration::ZERO)
 }
 
-/// What [`now`] was so long ago; since 1970 at the most.
+/// [`now`] this long ago; not before 1970.
 pub(super) fn ago(time: Duration) -> String {
     let then = jiff::Timestamp::now().checked_sub(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     then.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
@@ -243,7 +230,6 @@ mod tests {
         assert!(spine.record(note()) && spine.sync());
         spine.close();
         assert!(!spine.record(note()));
-        // Where nothing is recorded, nothing is lost.
         assert!(Spine::unrecorded(true, false).record(note()));
     }
 

@@ -1,4 +1,4 @@
-//! What programs of a host write, asked of its agent page by page.
+//! The output of a host's programs, requested from its agent page by page.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use railgauge_wire::{
 use super::failures::unexpected;
 use crate::cluster::Agent;
 
-/// What the pages may take beyond the time that the program may run.
+/// Time for the pages in addition to that of the program.
 const PAGES_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a program of a host writes.
+/// The output of a program of a host.
 ///
 /// # Errors
-/// The agent's reason, or it is gone, does not answer in time, or tells of more than an agent takes.
+/// The agent's reason, or it is gone, does not answer in time, or sends more than agents accept.
 pub(crate) async fn output(agent: &Agent, tool: Tool) -> Result<Vec<u8>, Failure> {
     let broken = |cause: &str| Failure::new(Stage::Facts, Kind::Internal, cause.to_owned()).at(agent.host());
     let (begun, limit) = (Instant::now(), tool.limit() + PAGES_WITHIN);

@@ -1,5 +1,3 @@
-//! What a run has to do: the plan, its cases, and what is done already.
-
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -15,21 +13,19 @@ use railgauge_model::{
 };
 use railgauge_wire::terms::TestMetric;
 
-/// What is to be done and what an earlier process already did.
 pub(super) struct Work {
     pub plan: Arc<Plan>,
-    /// Every case, in the schedule's order.
+    /// In the schedule's order.
     pub cases: Vec<Case>,
     pub done: HashSet<(u64, u32)>,
 }
 
 impl Work {
-    /// What these cases of a round take: flows run side by side, their cells one after another.
+    /// The cost of these cases of a round: flows run in parallel, their cells in sequence.
     pub(super) fn cost(&self, index: usize, open: &[&Case]) -> Cost {
         Cost::of(&self.plan.tests[index], cells(open))
     }
 
-    /// Outcomes still to come if nothing is lost.
     pub(super) fn outstanding(&self) -> u64 {
         let of_test = |test: &Test| {
             let rounds = self.rounds(test);
@@ -55,8 +51,8 @@ impl Work {
         rounds
     }
 
-    /// Whether the flows of a round are judged by what they did beside each other: on shared NIC ports, on shared links between switches
-    /// that the plan knows, or on paths that switches choose, where several numbers of queue pairs are compared.
+    /// Whether the flows of a round are judged together: on shared NIC ports, on shared links between switches that the plan knows, or on
+    /// paths that switches choose, where several numbers of queue pairs are compared.
     fn judged_together(&self, test: &Test) -> bool {
         let switches =
             self.plan.topology.is_some() && test.metric == TestMetric::Bandwidth && !test.transport.is_within_host();
@@ -64,8 +60,8 @@ impl Work {
         test.timed_together() || switches || together || test.compares_paths()
     }
 
-    /// The cases of a round that are still to be measured. Of flows that are judged together all of a cell are, if one of them is: a
-    /// bandwidth beside other flows says nothing without them, and a loss nothing without the flow alone shortly before.
+    /// The open cases of a round. If flows are judged together, all of a cell are open if one is: a bandwidth with other flows means
+    /// nothing without them, and a loss nothing without the flow alone shortly before.
     pub(super) fn open<'c>(&self, test: &Test, cases: &[&'c Case], repeat: u32) -> Vec<&'c Case> {
         let cell = |case: &Case| (case.cell.size, case.cell.qps, case.cell.applied.clone());
         let missing = |case: &Case| !self.done.contains(&(case.id, repeat));
@@ -77,7 +73,6 @@ impl Work {
     }
 }
 
-/// The cells of these cases, each once, in their order.
 pub(super) fn cells<'c>(cases: &[&'c Case]) -> Vec<&'c Cell> {
     let mut seen = HashSet::new();
     cases.iter().map(|case| &*case.cell).filter(|cell| seen.insert(*cell)).collect()

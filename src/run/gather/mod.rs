@@ -1,4 +1,4 @@
-//! What came of the windows of a part of the soak, flow by flow.
+//! Results of the windows of a part of the soak, by flow.
 
 mod silent;
 mod stalls;
@@ -19,16 +19,14 @@ use railgauge_wire::{
 use self::{silent::Silent, stalls::SHORTEST};
 use super::watch::{Clocks, Shared};
 
-/// Verifying and waiting that took so much longer than usual is a pause of the flow. What ends wait for beside their peer are readings of
-/// counters, which a driver may take a second for.
+/// Verifying and waiting this much longer than usual is a pause of the flow. Other waits are for readings of counters, which may take a
+/// driver a second.
 const LONGEST_ASIDE: Nanoseconds = Nanoseconds::from_secs(2);
 
-/// The part of the soak that runs.
 pub(crate) struct Gather {
     from: Nanoseconds,
-    /// When the round began that runs, and whether the next one has the same flows.
+    /// Start of the current round, and whether the next one has the same flows.
     round: (Nanoseconds, bool),
-    /// When the last outcome came.
     last: Nanoseconds,
     warm_up: Nanoseconds,
     window: Nanoseconds,
@@ -44,12 +42,12 @@ struct Account {
     rates: Vec<f64>,
     /// Since when nothing of it has arrived: a window failed, and none has been measured since.
     silent: Option<Silent>,
-    /// Least time that verifying and waiting took in any window.
+    /// Least time for verifying and waiting in any window.
     least_aside: Option<Nanoseconds>,
 }
 
 impl Gather {
-    /// A part that begins now, since 1970, of windows so long behind so long a warm-up.
+    /// A part that begins now, since 1970, with windows and warm-ups of these lengths.
     pub(super) fn new(now: Nanoseconds, (warm_up, window): (Nanoseconds, Nanoseconds), shared: Shared) -> Self {
         Self {
             from: now,
@@ -63,17 +61,17 @@ impl Gather {
         }
     }
 
-    /// A round begins; `again` if the next one has the same flows.
+    /// `again`: the next round has the same flows.
     pub(super) fn round(&mut self, now: Nanoseconds, again: bool) {
         self.round = (now, again);
     }
 
-    /// When the last outcome came: what runs since then is known to nobody yet.
+    /// Time of the last outcome; later traffic has not been reported yet.
     pub(super) fn last(&self) -> Nanoseconds {
         self.last.max(self.from)
     }
 
-    /// Takes what came of a window. `progress` is when something of a failed one completed last, on the initiator's clock.
+    /// Adds the outcome of a window. `progress` is when something of a failed one completed last, on the initiator's clock.
     pub(crate) fn add(&mut self, case: &Case, outcome: &Outcome, progress: Option<Nanoseconds>, now: Nanoseconds) {
         self.last = now;
         let (began, again) = (self.round.0.min(now), self.round.1);
@@ -99,7 +97,7 @@ impl Gather {
             }
             Err(failure) => {
                 let known = progress.and_then(|at| clocks.of(&case.flow.from.host)?.convert(at));
-                // Without a word of the agent, and where its word cannot be, it was at any time of the window.
+                // Without a credible report of the agent, it was at any time of the window.
                 let known = known.filter(|(at, _)| (began..=now).contains(at));
                 let least = account.least_aside.unwrap_or_default();
                 let untold = || {
@@ -120,12 +118,12 @@ impl Gather {
         account.failed(failure, Silent::known(began, Nanoseconds::ZERO), (now, again));
     }
 
-    /// The part, which ends at `until`; the next one begins.
+    /// Ends the part at `until` and begins the next one.
     pub(super) fn take(&mut self, until: Nanoseconds) -> Soaked {
         let from = std::mem::replace(&mut self.from, until);
         let mut flows = Vec::new();
         for account in self.flows.values_mut() {
-            // What is silent still is told up to here, and goes on in the next part.
+            // An ongoing silence is recorded up to here, and continues in the next part.
             if let Some(silent) = account.silent {
                 let told = silent.until(until, Nanoseconds::ZERO);
                 account.part.stalls.push(told);
@@ -150,14 +148,13 @@ impl Gather {
 }
 
 impl Account {
-    /// A window failed; nothing of the flow has arrived since so long. Where its next window is not the next round's, what follows is its
-    /// wait for its turn.
+    /// A window failed. Unless its next window is in the next round, the rest is its wait for its turn.
     fn failed(&mut self, failure: &Failure, since: Silent, (now, again): (Nanoseconds, bool)) {
         self.part.failed += 1;
         let is_wrong = failure.kind == Kind::Corruption;
         self.part.corrupted += u64::from(is_wrong);
         let known = self.part.failure.as_ref();
-        // Beside an ill GPU other ends only wait.
+        // With an ill GPU, other ends only wait.
         let is_ill = failure.is_of_gpu() && self.part.corrupted == 0 && !known.is_some_and(Failure::is_of_gpu);
         if known.is_none() || (is_wrong && self.part.corrupted == 1) || is_ill {
             self.part.failure = Some(failure.clone());
@@ -197,8 +194,7 @@ impl Account {
         self.part.stalls.sort_by_key(|stall| stall.from);
     }
 
-    /// A pause around the window. Before it the ends agree and warm up, and bytes are moved and compared before and after it: a pause of
-    /// the flow makes that longer.
+    /// A pause around the window. The ends agree and warm up before it, and verify before and after: a pause of the flow makes that longer.
     fn aside(
         &mut self,
         sample: &Sample,
@@ -216,13 +212,13 @@ impl Account {
     }
 }
 
-/// How long a flow is at most busy beside warm-up and window where all is well, and where that took so long at least.
+/// The longest normal time outside warm-up and window, given the least observed.
 fn longest_aside(least: Nanoseconds) -> Nanoseconds {
     LONGEST_ASIDE.saturating_add(least * 3)
 }
 
 fn silences(flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) -> Vec<Stall> {
-    // The end at which bytes arrive sees silences that buffers hide from the other.
+    // The receiving end sees silences that buffers hide from the other.
     let (arrives, host) = match &sample.responder {
         Some(responder) if !responder.slices.is_empty() => (&**responder, &flow.to.host),
         _ => (&sample.initiator, &flow.from.host),
@@ -233,7 +229,7 @@ fn silences(flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) -
             Some(((from, error), (until, _))) => {
                 Stall { from, until, error: error.saturating_add(SLICE), ..Stall::default() }
             }
-            // Until the host's clock is known its length is, and its place in the round.
+            // Until the host's clock is known, only its length is, and its place in the round.
             None => {
                 let place = |at: Nanoseconds| began.saturating_add(at.saturating_sub(arrives.started));
                 let (from, until) = (place(from), place(until));

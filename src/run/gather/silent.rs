@@ -1,5 +1,3 @@
-//! Since when nothing of a flow has arrived.
-
 use railgauge_model::journal::event::Stall;
 use railgauge_wire::unit::Nanoseconds;
 
@@ -7,26 +5,26 @@ use railgauge_wire::unit::Nanoseconds;
 pub(super) struct Silent {
     since: Nanoseconds,
     error: Nanoseconds,
-    /// Of a window of which no end told anything: how long traffic may have passed in it, at whatever time of it.
+    /// For a window without reports: how long traffic may have passed in it, at whatever time.
     traffic: Option<Nanoseconds>,
 }
 
 impl Silent {
-    /// Something came last at a time that is known so well.
+    /// The last arrival, with this uncertainty.
     pub(super) const fn known(since: Nanoseconds, error: Nanoseconds) -> Self {
         Self { since, error, traffic: None }
     }
 
-    /// A window began and failed, and no end told what passed in it: that takes `traffic` at most where all is well.
+    /// A window began and failed without a report of what passed in it: normally at most `traffic`.
     pub(super) fn untold(began: Nanoseconds, failed: Nanoseconds, traffic: Nanoseconds) -> Self {
         Self { since: began, error: failed.saturating_sub(began), traffic: Some(traffic) }
     }
 
-    /// The silence up to a time that is known so well.
+    /// The silence up to a time with this uncertainty.
     pub(super) fn until(&self, until: Nanoseconds, until_error: Nanoseconds) -> Stall {
         let stall = Stall { from: self.since, until: until.max(self.since), failed: true, ..Stall::default() };
-        // What passed in an untold window leaves the rest of the time silent: before it or behind it, so that one of them is half of that
-        // at least.
+        // Traffic in an unreported window leaves the rest of its time silent, before or after it, so one of the two is at least half of
+        // that.
         let rest = |traffic: Nanoseconds| Nanoseconds(traffic.saturating_add(stall.until - stall.from).0.div_ceil(2));
         let error = self.traffic.map_or(self.error, |traffic| self.error.min(rest(traffic)));
         // A window that began before this was noted moves the end there.
@@ -50,9 +48,8 @@ mod tests {
         let hung = Silent::untold(S * 100, S * 115, S * 3);
         let stall = hung.until(S * 115, Nanoseconds::ZERO);
         assert_eq!((stall.from, stall.until, least(stall)), (S * 100, S * 115, S * 6));
-        // Whatever follows it is silent for sure.
+        // What follows it is certainly silent.
         assert_eq!(least(hung.until(S * 140, Nanoseconds::ZERO)), S * 25);
-        // One that is not longer than its traffic says nothing.
         assert_eq!(least(Silent::untold(S * 100, S * 103, S * 3).until(S * 103, Nanoseconds::ZERO)), Nanoseconds::ZERO);
     }
 

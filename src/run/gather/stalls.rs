@@ -9,10 +9,10 @@ use railgauge_wire::{
 /// RDMA's acknowledgements are usually shorter than this.
 pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
-/// A stall is longer than so many usual silences of its window: large messages at a low rate arrive in lumps.
+/// A stall is longer than this many usual silences of its window: large messages at a low rate arrive in bursts.
 const USUAL: u64 = 4;
 
-/// The stalls in a window, on the clock of the end whose account it is: begin and end, each known to a slice.
+/// The stalls in a window, on the clock of the measuring end: start and end, each accurate to a slice.
 pub(super) fn within(window: &Measurement) -> Vec<(Nanoseconds, Nanoseconds)> {
     let mut silences: Vec<(Nanoseconds, Nanoseconds)> = Vec::new();
     let mut at = window.started;
@@ -28,13 +28,13 @@ pub(super) fn within(window: &Measurement) -> Vec<(Nanoseconds, Nanoseconds)> {
     silences
 }
 
-/// The median of the silences of a window without its longest one, which may be the stall. A flow that is usually silent between its
-/// messages has many of a length; one that stalls once or twice has hardly any other.
+/// The median silence of a window without its longest one, which may be the stall. A flow that is usually silent between its messages has
+/// many of one length; one that stalls once or twice has hardly any other.
 fn usual(silences: &[(Nanoseconds, Nanoseconds)]) -> Nanoseconds {
     let mut lengths: Vec<Nanoseconds> = silences.iter().map(|(from, until)| until.saturating_sub(*from)).collect();
     lengths.sort_unstable();
     lengths.pop();
-    // Of one or two nothing is usual.
+    // One or two are too few for a usual length.
     if lengths.len() < 3 { Nanoseconds::ZERO } else { lengths[lengths.len() / 2] }
 }
 
@@ -66,7 +66,6 @@ mod tests {
     fn short_silences_and_rare_large_messages_are_none() {
         let short = [vec![9; 10], vec![0; 4], vec![9; 10]].concat();
         assert_eq!(within(&window(&short, 1_000)), []);
-        // A message in 700 ms.
         let rare: Vec<u64> = (0..70).map(|slice| u64::from(slice % 7 == 0)).collect();
         assert_eq!(within(&window(&rare, 10)), []);
     }
@@ -74,7 +73,7 @@ mod tests {
     #[test]
     fn silences_at_both_edges_count() {
         let slices = [vec![0; 6], vec![9; 10], vec![0; 8]].concat();
-        // However few operations there were: the window's own silence makes none of it usual.
+        // However few operations there were: the window's own silence does not count as usual.
         let dead = [vec![9; 1], vec![0; 600]].concat();
         assert_eq!(within(&window(&dead, 8)), [(MS * 5_100, MS * 65_100)]);
         assert_eq!(within(&window(&slices, 1_000)), [(MS * 5_000, MS * 5_600), (MS * 6_600, MS * 7_400)]);

@@ -1,4 +1,4 @@
-//! A case of a pair with everything its measurement needs, and what one try of any case came to.
+//! A case of a pair with everything its measurement needs, and the result of one try of any case.
 
 use std::sync::Arc;
 
@@ -23,13 +23,12 @@ pub(crate) struct Tried<Open> {
     pub case: Case,
     /// What it left open: a link or a group.
     pub open: Option<Open>,
-    /// When something of a failed pass completed last, on the initiator's clock; `None` where that is not known.
+    /// When something of a failed pass completed last, on the initiator's clock; `None` where unknown.
     pub progress: Option<Nanoseconds>,
     pub outcome: Outcome,
 }
 
 impl<Open> Tried<Open> {
-    /// The same, with what it left open turned into something else.
     pub(crate) fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
         Tried { case: self.case, open: self.open.map(turn), progress: self.progress, outcome: self.outcome }
     }
@@ -42,11 +41,10 @@ pub(crate) struct PairCase {
     pub repeat: u32,
     pub from: HostAgent,
     pub to: HostAgent,
-    /// Its link, if that is open from an earlier case.
+    /// Its link, if open from an earlier case.
     pub warm: Option<Link>,
     /// Number of the link, if it has to be opened.
     pub id: LinkId,
-    /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
     pub traffic: Traffic,
 }
@@ -56,10 +54,7 @@ impl PairCase {
         &self.plan.tests[self.index]
     }
 
-    /// Its link: the warm one, or a new one.
-    ///
-    /// # Errors
-    /// A new one cannot be opened or joined.
+    /// The warm link, or a new one.
     pub(crate) async fn link(&self) -> Result<Link, Failure> {
         if let Some(link) = &self.warm {
             return Ok(link.clone());

@@ -1,4 +1,4 @@
-//! The plan's command beside a flow: run by the agents of its hosts from before the flow's window to after it.
+//! The plan's command during a flow: run by the agents of its hosts from before the flow's window to after it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,10 +17,10 @@ use tokio::task::JoinSet;
 use super::super::{failures::unexpected, links::Link};
 use crate::cluster::{self, Agent};
 
-/// How long an agent may take to start a command, or to end it with all its processes.
+/// Time for an agent to start a command, or to end it with all its processes.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Commands that run on hosts, once on each whatever the number of its flows. Given up on the way, all of them are ended.
+/// Commands on hosts, once per host whatever the number of its flows. Dropping this ends all of them.
 #[derive(Default)]
 pub(super) struct Commands {
     running: Vec<Agent>,
@@ -75,12 +75,12 @@ impl Commands {
         commands
     }
 
-    /// Why a link was not measured beside the command; `None` if it was, as far as is known.
+    /// Why a link was measured without the command; `None` if it was measured with it, as far as known.
     pub(super) fn against(&self, link: &Link) -> Option<&Failure> {
         [link.from.host(), link.to.host()].into_iter().find_map(|host| self.failed.get(host))
     }
 
-    /// Ends all commands and waits until nothing of them is left. A command that ended before is a failure of its host.
+    /// Ends all commands and waits for all of their processes. A command that ended earlier is a failure of its host.
     pub(super) async fn end(&mut self) {
         let mut ending = JoinSet::new();
         for agent in &self.running {
@@ -96,7 +96,7 @@ impl Commands {
                 Ok(other) => unexpected(&host, Stage::Measure, &other),
                 Err(failure) => failure,
             };
-            // What kept it from starting says more.
+            // What kept it from starting is more informative.
             self.failed.entry(host).or_insert(failure);
         }
         self.running.clear();
@@ -106,7 +106,7 @@ impl Commands {
 impl Drop for Commands {
     fn drop(&mut self) {
         for agent in &self.running {
-            // Only the answer is given up.
+            // Abandons only the answer.
             drop(agent.send(Ask::EndErrand));
         }
     }

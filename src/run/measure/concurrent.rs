@@ -3,8 +3,7 @@
 //! ```text
 //! verify all → the plan's command → compare clocks → counters → arm all → time all from the planned start → end it → counters → verify all
 //! ```
-//! Nothing here decides whether they overlapped: every sample says where it stands in time, and the analysis of the
-//! journal lays them over each other.
+//! The analysis of the journal, not this module, decides whether they overlapped; every sample has its place in time.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -48,10 +47,9 @@ struct Job {
     traffic: Traffic,
 }
 
-/// A flow on its way through the pass: what it has so far, or why it is out.
 struct Member {
     link: Link,
-    /// What runs beside it, where its case wants that.
+    /// Simultaneous traffic, if its case wants that.
     beside: Option<Arc<Neighbours>>,
     so_far: Result<SoFar, Failure>,
 }
@@ -64,7 +62,7 @@ struct SoFar {
     measured: Option<Timed>,
 }
 
-/// Runs the cases of one cell whose flows share NICs: all links are open before the first of them is measured.
+/// Runs the cases of one cell whose flows share NICs. All links are open before the first of them is measured.
 pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     let started_at = Started::from(now());
     let Some(first) = flows.first() else { return Vec::new() };
@@ -88,7 +86,7 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
             Err(failure) => tried.push(flow.tried(started_at.clone(), None, Err(failure))),
         }
     }
-    // Given up on the way, both ends of every link stop.
+    // If dropped, both ends of every link stop.
     let held: Vec<_> = links.iter().map(|(link, _)| Held::new(&link.from, &link.to, link.id)).collect();
     let mut closing = JoinSet::new();
     for ((flow, held), (link, result)) in open.into_iter().zip(held).zip(measure(&job, links).await) {
@@ -96,7 +94,7 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
         if one.outcome.result.is_ok() {
             held.keep();
         } else {
-            // The next cell does not meet what may still go on there.
+            // The next cell must not meet traffic that may still run there.
             one.open = None;
             closing.spawn(held.close());
         }
@@ -106,11 +104,9 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     tried
 }
 
-/// A flow's link, and what is ready to run beside it.
 type Opened = (Link, Result<Option<Neighbours>, Failure>);
 
-/// Measures a cell on all links at the same time; the answers are in their order. A flow that fails is left behind, and
-/// the others go on without it.
+/// Measures a cell on all links at the same time; the answers are in their order. The others continue without a flow that fails.
 async fn measure(job: &Job, links: Vec<Opened>) -> Vec<(Link, Result<Sample, Failure>)> {
     let member = |(link, beside): Opened| match beside {
         Ok(beside) => Member { link, beside: beside.map(Arc::new), so_far: Ok(SoFar::default()) },
@@ -137,7 +133,6 @@ async fn measure(job: &Job, links: Vec<Opened>) -> Vec<(Link, Result<Sample, Fai
     members.into_iter().map(|member| finish(member, (&before, &after), difference)).collect()
 }
 
-/// Starts what the plan wants to run on the hosts of the flows.
 async fn begin(job: &Job, members: &mut [Member]) -> Commands {
     if job.cell.neighbours.is_none() {
         return Commands::default();
@@ -147,7 +142,7 @@ async fn begin(job: &Job, members: &mut [Member]) -> Commands {
     commands
 }
 
-/// Puts flows out that did not have the command beside them.
+/// Removes flows that were measured without the command.
 fn refuse(members: &mut [Member], commands: &Commands) {
     for member in members.iter_mut().filter(|member| member.so_far.is_ok()) {
         if let Some(failure) = commands.against(&member.link) {
@@ -161,12 +156,11 @@ struct Planned {
     start: Nanoseconds,
     moment: Nanoseconds,
     wait: Duration,
-    /// Clocks of the hosts, or why they are not known.
     clocks: BTreeMap<String, Result<Clocks, Failure>>,
 }
 
 impl Planned {
-    /// Compares the clocks of all hosts and plans a start behind the warm-up.
+    /// Compares the clocks of all hosts and plans a start after the warm-up.
     async fn new(job: &Job, members: &[Member]) -> Self {
         let mut reading = JoinSet::new();
         let mut clocks = BTreeMap::new();
@@ -181,9 +175,9 @@ impl Planned {
         }
         clocks.extend(reading.join_all().await);
         let slowest = clocks.values().flatten().map(|clocks| clocks.half).max().unwrap_or_default();
-        // Arming takes a round trip, telling the initiators another half: four halves leave room for both.
+        // Arming takes a round trip, starting the initiators another half: four halves leave a margin for both.
         let test = &job.plan.tests[job.test];
-        // What runs beside a flow starts that much earlier. The flow alone waits as long, so that both are measured alike.
+        // Traffic alongside a flow starts this much earlier. The flow alone waits as long, so that both are measured alike.
         let before = if test.beside.is_some() { BEFORE } else { Duration::ZERO };
         let wait = test.warm_up + LEAD + before + Duration::from(slowest * 4);
         let ahead = wait.into();
@@ -191,7 +185,6 @@ impl Planned {
         Self { start, moment: clocks::controller_clock().saturating_add(ahead), wait, clocks }
     }
 
-    /// The start as both ends of a link know it.
     fn of(&self, link: &Link) -> Result<Together, Failure> {
         let moment = |host: &str| match self.clocks.get(host) {
             Some(Ok(clocks)) => Ok(Moment { at: self.moment.saturating_add_signed(clocks.offset), error: clocks.half }),
@@ -202,12 +195,11 @@ impl Planned {
     }
 }
 
-/// Links of the flows that are not out.
 fn sound(members: &[Member]) -> Vec<&Link> {
     members.iter().filter(|member| member.so_far.is_ok()).map(|member| &member.link).collect()
 }
 
-/// Does the same for every flow that is not out, at the same time. A failure puts a flow out.
+/// Runs this for every remaining flow at the same time. A failure removes a flow.
 async fn on_all<T, F>(
     members: &mut [Member],
     work: impl Fn(Link, Option<Arc<Neighbours>>) -> F,
@@ -247,8 +239,7 @@ async fn verify(job: &Job, members: &mut [Member], iteration: u64) {
     on_all(members, work, |so_far, checked| so_far.checked += checked).await;
 }
 
-/// Arms every responder, then starts every initiator. An initiator is told when its own responder is armed: the planned
-/// start is what they wait for together.
+/// Arms every responder, then starts every initiator as soon as its own responder is armed: all wait for the planned start.
 async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
     let (moments, wait): (HashMap<_, _>, _) =
         (members.iter().map(|member| (member.link.id, planned.of(&member.link))).collect(), planned.wait);

@@ -1,4 +1,4 @@
-//! Copies between hosts and GPUs, before the tests: what a slow slot takes must not be blamed on the fabric.
+//! Copies between hosts and GPUs, before the tests: a slow slot must not be attributed to the fabric.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,14 +16,14 @@ use super::super::{failures::unexpected, gpus, hosts::Hosts, rails::devices, spi
 use crate::cluster::Agent;
 use railgauge_model::journal::event::Event;
 
-/// Longest time that the copies of one GPU may take.
+/// Longest time for the copies of one GPU.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Measures the GPUs of all pairs that are still to be measured, one GPU of a host after the other. Every GPU is an event;
-/// what cannot be measured here is a note, and its cases say why they fail.
+/// Measures the GPUs of all open pairs, one GPU of a host after the other. Every GPU is an event; a failure is only a note, and its cases
+/// report why they fail.
 pub(crate) async fn measure(work: &Work, hosts: &Hosts, spine: &Spine) {
     let mut running = JoinSet::new();
-    // All hosts of a local run are this machine: copies at the same time would share its slots.
+    // All hosts of a local run are this machine: simultaneous copies would share its slots.
     let at_once = if work.plan.launch.via.way().is_one_machine() { 1 } else { usize::MAX };
     for (host, gpus) in wanted(work, hosts) {
         let Some(agent) = hosts.agents.get(&host).cloned() else { continue };
@@ -62,7 +62,7 @@ async fn of_host(agent: &Agent, gpus: &BTreeSet<u32>) -> Result<Vec<Copies>, Fai
 fn wanted(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<u32>> {
     let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for case in work.cases.iter().filter(|case| case.flow.members.is_empty()) {
-        // What a test within hosts measures needs no measurement before it.
+        // Tests within hosts need no measurement before them.
         let Some((_, test)) = work.test(case).filter(|(_, test)| !test.transport.is_within_host()) else { continue };
         if work.is_done(test, case) {
             continue;

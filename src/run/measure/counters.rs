@@ -1,5 +1,3 @@
-//! What the NICs of both ends counted around a timed pass, as differences.
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use railgauge_wire::{
@@ -18,7 +16,7 @@ use crate::cluster::Agent;
 
 pub(crate) type Counters = BTreeMap<String, u64>;
 
-/// Counters of every NIC of these links, now, each read once; by host and device.
+/// Current counters of every NIC of these links, each read once; by host and device.
 pub(crate) async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> {
     let mut reading = JoinSet::new();
     let mut asked = HashSet::new();
@@ -40,29 +38,29 @@ pub(crate) async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> 
 }
 
 async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
-    // `mlx5_0:2` is how plans name a port; the agent takes the two apart.
+    // `mlx5_0:2` is a plan's name of a port; the agent has separate fields.
     let (device, named) = port_name(device);
     let port = named.unwrap_or(port);
     match agent.ask(Ask::Counters { device: device.to_owned(), port }, COUNTERS_LIMIT).await {
         Ok(Answer::Counters(counters)) => counters,
-        // A device without counters is no failure: what cannot be checked is left unchecked, and the report says so.
+        // A device without counters is not a failure: the check is skipped, and the report says so.
         _ => Counters::new(),
     }
 }
 
-/// What was counted in between, zeros and per-queue statistics left out. The zeros of byte counters stay: while payload passes,
-/// they tell that the counter does not count.
+/// Differences, without zeros and per-queue statistics. Zeros of byte counters stay: with payload, they show that the counter does not
+/// count.
 pub(crate) fn difference(before: &Counters, after: &Counters) -> Counters {
     with_zeros(before, after, |_| false)
 }
 
-/// The same where flows compete. The zeros of pauses, marks and notifications stay too: a port without them and a port that does
-/// not count them are told apart.
+/// Differences where flows compete. Zeros of pauses, marks and notifications also stay, to distinguish ports without any from ports that do
+/// not count them.
 pub(crate) fn of_congestion(before: &Counters, after: &Counters) -> Counters {
     with_zeros(before, after, |plain| congestion(plain).is_some_and(|of| of != Congestion::Discard))
 }
 
-/// Zeros stay of counters that count bytes and of those that `keeps` names.
+/// Keeps zeros of byte counters and of those that `keeps` names.
 fn with_zeros(before: &Counters, after: &Counters, keeps: fn(&str) -> bool) -> Counters {
     let moved = |(name, now): (&String, &u64)| {
         let then = *before.get(name)?;
@@ -73,12 +71,12 @@ fn with_zeros(before: &Counters, after: &Counters, keeps: fn(&str) -> bool) -> C
     after.iter().filter_map(moved).collect()
 }
 
-/// Difference of a counter that only counts up; 32-bit counters wrap. `None` where it was reset.
+/// Difference of a counter that only increases; 32-bit counters wrap. `None` where it was reset.
 fn since(then: u64, now: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     match now.checked_sub(then) {
         Some(delta) => Some(delta),
-        // Old values just below 2^32 are taken for a wrap, anything else for a driver that started anew.
+        // Old values just below 2^32 are treated as a wrap, anything else as a restarted driver.
         None if then < WRAP && then > WRAP - WRAP / 4 => Some(now + WRAP - then),
         None => None,
     }

@@ -2,17 +2,17 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | [`counters`] | what the NICs of both ends counted around a timed pass |
+//! | [`counters`] | counter changes of the NICs around a timed pass |
 //! | `steps` | a verify pass, arming, a timed pass: each asked of both ends of a link |
 //! | [`traffic`] | how the traffic of the soak differs from that of tests |
-//! | [`case`] | what a case needs, and what one try of it came to |
+//! | [`case`] | what a case needs, and the result of one try |
 //! | [`sweep`] | the cases of a flow on one link, led by its two ends |
 //! | [`concurrent`] | flows that run at once, from a planned start |
 //! | [`collective`] | the ranks of one collective: opened, joined, measured together |
-//! | `command` | the plan's command beside a flow |
-//! | `neighbour` | other traffic of the same two hosts beside a flow |
+//! | `command` | the plan's command during a flow |
+//! | `neighbour` | other traffic of the same two hosts during a flow |
 //! | [`node`] | memory of one host's processors and GPUs |
-//! | [`copies`] | how fast bytes move between host and GPU, before the tests |
+//! | [`copies`] | speed between host and GPU, before the tests |
 
 pub(super) mod case;
 pub(super) mod collective;

@@ -1,5 +1,5 @@
-//! Traffic beside a flow between its two hosts: TCP connections of the agents over the interfaces of the same NICs, from before the
-//! flow's window to after it. What it carried in the window is told by the analysis; here it must have run at all.
+//! Traffic alongside a flow between its two hosts: TCP connections of the agents over the interfaces of the same NICs, from before the
+//! flow's window to after it. The analysis reports its rate in the window; this module only ensures that it ran.
 
 use std::time::Duration;
 
@@ -30,12 +30,11 @@ use super::{
 
 /// Largest message: that of iperf3's TCP streams.
 const LARGEST: Bytes = Bytes::from_kib(128);
-/// Smallest message of connections that are held back.
+/// Smallest message of rate-limited connections.
 const SMALLEST: Bytes = Bytes::from_kib(1);
-/// What a connection that is held back sends at once: what it may in this time.
+/// A rate-limited connection sends at once what it may send in this time.
 const AT_ONCE: Nanoseconds = Nanoseconds::from_millis(10);
 
-/// Connections of one direction.
 struct Direction {
     opposite: bool,
     link: Link,
@@ -49,10 +48,10 @@ pub(super) struct Neighbours {
     directions: Vec<Direction>,
 }
 
-/// Opens the connections that a case wants beside it; `None` where it wants none.
+/// Opens the connections that a case wants; `None` where it wants none.
 ///
 /// # Errors
-/// A NIC has no interface for TCP, or the hosts cannot be joined over it. Of several directions none stays open.
+/// A NIC has no interface for TCP, or the hosts cannot be joined over it. All directions are closed then.
 pub(super) async fn open(case: &PairCase) -> Result<Option<Neighbours>, Failure> {
     let (Some(flows), Some(beside)) = (case.case.cell.neighbours, &case.test().beside) else { return Ok(None) };
     if beside.command.is_some() {
@@ -91,7 +90,7 @@ pub(super) async fn open(case: &PairCase) -> Result<Option<Neighbours>, Failure>
     Ok(Some(Neighbours { test, cell, rate: beside.rate, directions }))
 }
 
-/// A test as which the traffic is run: nothing of the flow's own settings holds for it.
+/// The traffic as a test, without the flow's own settings.
 fn traffic(test: &Test) -> Test {
     let window = match test.window {
         Window::Duration(time) => time,
@@ -131,7 +130,7 @@ fn cell(beside: &Beside, flows: u32) -> Cell {
     }
 }
 
-/// Size of a message: small where connections are held back, so that they send evenly.
+/// Small for rate-limited connections, so that they send evenly.
 fn message(rate: Option<GigabitsPerSecond>, flows: u32) -> Bytes {
     let Some(rate) = rate else { return LARGEST };
     // Gb/s are bits per nanosecond.
@@ -143,7 +142,7 @@ fn message(rate: Option<GigabitsPerSecond>, flows: u32) -> Bytes {
     size
 }
 
-/// A host with the interface of the NIC that is this end of the flow as its only one, and that port.
+/// A host whose only interface is that of the NIC at this end of the flow, and that port.
 fn end(case: &PairCase, port: &Port, (_, facts): &HostAgent) -> Result<(Host, Port), Failure> {
     let host = case.plan.hosts.iter().find(|host| *host.name == *port.host).ok_or_else(|| {
         Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(&port.host)
@@ -172,17 +171,14 @@ fn interface(host: &Host, facts: &HostFacts, port: &Port) -> Result<String, Fail
         .ok_or_else(|| wrong(format!("the traffic beside it cannot use TCP: no network interface of {name} is known")))
 }
 
-/// A failure of the traffic, so that nobody takes it for one of the flow.
+/// Marks a failure as one of the traffic, not of the flow.
 fn named(failure: Failure) -> Failure {
     let cause = format!("the traffic beside it: {}", failure.cause);
     Failure { cause, ..failure }
 }
 
 impl Neighbours {
-    /// Runs all of it from before the planned start until the flow must be over. `wait` is how long it is until the start.
-    ///
-    /// # Errors
-    /// That of the first direction that failed.
+    /// Runs all of it from before the planned start until the flow must be over. `wait` is the time until the start.
     pub(super) async fn run(&self, together: Together, wait: Duration) -> Result<Vec<Neighbour>, Failure> {
         let mut running = Vec::new();
         for Direction { opposite, link, .. } in &self.directions {
@@ -207,7 +203,7 @@ impl Neighbours {
                 })
             });
         }
-        // Two at most.
+        // At most two.
         let mut running = running.into_iter();
         match (running.next(), running.next()) {
             (Some(one), Some(other)) => {
@@ -219,7 +215,7 @@ impl Neighbours {
         }
     }
 
-    /// Whether one of the directions ran beside the flow as the plan wants it.
+    /// Whether one of the directions ran during the flow as the plan wants it.
     ///
     /// # Errors
     /// As [`covered`].
@@ -235,19 +231,19 @@ impl Neighbours {
     }
 }
 
-/// Part of the wanted rate below which traffic was not what the plan asked for.
+/// Minimum share of the wanted rate.
 const ENOUGH: f64 = 0.8;
-/// Greedy traffic may leave one slice in so many empty. A stream that lost its last segments sends again after 200 ms at the earliest
-/// (Linux, TCP_RTO_MIN): it is there meanwhile, and two or three slices are empty.
+/// Unlimited traffic may leave one slice in this many empty. A stream that lost its last segments retransmits after 200 ms at the earliest
+/// (Linux, TCP_RTO_MIN), which leaves two or three slices empty.
 const EMPTY_ONE_IN: u64 = 3;
 
-/// Whether traffic of one direction ran beside a flow in all of its window, by the clocks of its sender and receiver.
+/// Whether traffic of one direction ran during all of a flow's window, by the clocks of its sender and receiver.
 ///
-/// Traffic that is held back to a `rate` is judged by what it moved in the whole window: its messages may leave slices empty. Greedy
-/// traffic has carried something in two of three full slices of the window at least.
+/// Rate-limited traffic is judged by its bytes in the whole window: its messages may leave slices empty. Unlimited traffic must have
+/// carried something in at least two of three full slices of the window.
 ///
 /// # Errors
-/// It began late, stopped early, or moved too little then: the flow was not measured beside it.
+/// It began late, stopped early, or moved too little.
 fn covered(
     flow: &Measurement,
     together: &Together,
@@ -297,8 +293,8 @@ fn covered(
     )
 }
 
-/// How many of the slices that lie whole between two moments on an end's clock had nothing, and how many there are. What lies before
-/// its first byte or after its last slice had nothing.
+/// How many of the slices entirely between two moments on an end's clock were empty, and how many there are. Those before its first byte or
+/// after its last slice were empty.
 fn empty_slices(end: &Measurement, from: Nanoseconds, until: Nanoseconds) -> (u64, u64) {
     let before = end.started.min(until).saturating_sub(from).0 / SLICE.0;
     let places = from.saturating_sub(end.started).0.div_ceil(SLICE.0)..until.saturating_sub(end.started).0 / SLICE.0;
@@ -330,10 +326,8 @@ mod tests {
         }
     }
 
-    /// Why a flow of one second was not measured beside the traffic of one direction.
     fn cause(opposite: bool, rate: Option<f64>, sender: Measurement, receiver: Option<Measurement>) -> Option<String> {
         let moment = |at| Moment { at: Nanoseconds(at), error: Nanoseconds(1000) };
-        // The sink's clock is 100 s ahead.
         let together = Together { start: Nanoseconds(0), from: moment(10 * SECOND), to: moment(110 * SECOND) };
         let (from_device, to_device) = ("eth0".to_owned(), "eth0".to_owned());
         let beside = Neighbour { opposite, flows: 4, from_device, to_device, sender, receiver };
@@ -357,7 +351,7 @@ mod tests {
         assert!(late.contains("began 100 ms after"), "{late}");
         let short = cause(false, None, end(10 * SECOND - SECOND / 5, SECOND, &[5; 10]), all()).unwrap();
         assert!(short.contains("ended 200 ms before"), "{short}");
-        // Nothing arrived in the window, or nobody counted it.
+        // Nothing arrived in the window, or it was not counted.
         let mut slices = [0; 20];
         slices[0] = 5;
         let still = cause(false, None, sent(), got(&slices)).unwrap();
@@ -367,7 +361,6 @@ mod tests {
 
     #[test]
     fn greedy_traffic_carries_something_in_most_slices_of_the_window() {
-        // The window has slices 2 to 11.
         let without = |places: std::ops::Range<usize>| {
             let mut slices = [5; 20];
             slices[places].fill(0);
@@ -380,14 +373,13 @@ mod tests {
         for places in [0..6, 5..9, 8..20] {
             assert!(without(places.clone()).unwrap().contains("in 4 of 10 slices"), "{places:?}");
         }
-        // One byte is not traffic all the time, nor is what came late or ended early.
         let mut one = [0; 20];
         one[5] = 1;
         assert!(cause(false, None, sent(), got(&one)).unwrap().contains("in 9 of 10 slices"));
         let late = cause(false, None, sent(), Some(end(110 * SECOND + SECOND / 2, SECOND, &[5; 10]))).unwrap();
         assert!(late.contains("in 5 of 10 slices"), "{late}");
         assert!(cause(false, None, sent(), got(&[5; 6])).unwrap().contains("in 6 of 10 slices"));
-        // Slices that the window's edges cut are judged by nobody.
+        // Slices cut by the window's edges are not judged.
         let between = Some(end(110 * SECOND - SECOND / 20, 2 * SECOND, &{
             let mut slices = [5; 20];
             slices[0] = 0;
@@ -395,7 +387,6 @@ mod tests {
             slices
         }));
         assert_eq!(cause(false, None, sent(), between), None);
-        // Against the flow, the sink is the sender.
         let (sent, got) =
             (end(110 * SECOND - SECOND / 5, 2 * SECOND, &[5; 20]), |slices| end(98 * SECOND / 10, 2 * SECOND, slices));
         assert_eq!(cause(true, None, sent.clone(), Some(got(&[5; 20]))), None);
@@ -405,13 +396,12 @@ mod tests {
 
     #[test]
     fn traffic_with_a_rate_moves_four_fifths_of_it_at_least() {
-        // 25 MB in each slice of 100 ms are 2 Gb/s.
         let with = |slices: &[u64]| cause(false, Some(2.0), sent(), got(slices));
         assert_eq!(with(&[25_000_000; 20]), None);
         assert_eq!(with(&[20_000_000; 20]), None);
         let slow = with(&[15_000_000; 20]).unwrap();
         assert!(slow.contains("moved 1.20 of 2 Gb/s"), "{slow}");
-        // Outside the window much, inside little.
+        // Much outside the window, little inside.
         let mut outside = [250_000_000; 20];
         outside[2..12].fill(1);
         assert!(with(&outside).unwrap().contains("moved 0.00 of 2 Gb/s"));
@@ -425,7 +415,6 @@ mod tests {
     fn messages_of_slow_connections_are_small() {
         assert_eq!(message(None, 4), LARGEST);
         assert_eq!(message(Some(GigabitsPerSecond(100.0)), 1), LARGEST);
-        // 2.5 Mb/s each: 3,125 bytes in ten milliseconds.
         assert_eq!(message(Some(GigabitsPerSecond(0.01)), 4), Bytes::from_kib(2));
         assert_eq!(message(Some(GigabitsPerSecond(1e-6)), 1), SMALLEST);
     }

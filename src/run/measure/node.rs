@@ -1,4 +1,4 @@
-//! Tests within a host: one request for all flows of the host that run at the same time. See `wire/src/node.rs`.
+//! Tests within a host: one request for all simultaneous flows of the host. See `wire/src/node.rs`.
 
 use std::{
     sync::Arc,
@@ -33,20 +33,18 @@ use super::{
     steps::corrupted,
 };
 
-/// What the controller waits longer than the agent, which gives up first and in its own words.
+/// How much longer the controller waits than the agent, which gives up first with its own words.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// Cases of one cell that run on a host at the same time.
 pub(crate) struct NodeCases {
     pub plan: Arc<Plan>,
     pub index: usize,
-    /// The cases: one at least, all of one cell and one host.
     pub cases: Vec<Case>,
     pub repeat: u32,
     pub host: HostAgent,
 }
 
-/// Runs them. What cannot be asked for fails by name, and the others run without it.
+/// Runs them. Impossible ones fail by name, and the others run without them.
 pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
     let NodeCases { plan, index, cases, repeat, host: (agent, facts) } = of;
     let (test, started_at, host) = (&plan.tests[index], Started::from(now()), agent.host().to_owned());
@@ -105,10 +103,7 @@ fn spec(test: &Test, case: &Case, seed: u64, flows: Vec<NodeFlow>) -> NodeSpec {
     }
 }
 
-/// The parts of the host that a case is about.
-///
-/// # Errors
-/// The host does not have them.
+/// The parts of the host that a case is about; fails if the host lacks them.
 fn flow(plan: &Plan, test: &Test, case: &Case, facts: &HostFacts) -> Result<NodeFlow, Failure> {
     if case.cell.op == Op::GpuToGpu && case.flow.from == case.flow.to {
         let cause = "this host has one GPU, and none to copy to";
@@ -144,10 +139,7 @@ fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Fail
     }
 }
 
-/// The RDMA port of a rail, and the GPU that goes with it.
-///
-/// # Errors
-/// The host has no such port.
+/// The RDMA port of a rail, and its GPU; fails if the host has no such port.
 fn nic(plan: &Plan, test: &Test, port: &Port, facts: &HostFacts) -> Result<NicPort, Failure> {
     let host =
         plan.hosts.iter().find(|host| *host.name == *port.host).ok_or_else(|| {
@@ -169,10 +161,7 @@ fn nic(plan: &Plan, test: &Test, port: &Port, facts: &HostFacts) -> Result<NicPo
     })
 }
 
-/// What one flow came to.
-///
-/// # Errors
-/// What it failed with; wrong bytes before that are told first.
+/// The result of one flow. Wrong bytes before a failure have precedence.
 fn sample(host: &str, account: NodeAccount, waited: Nanoseconds) -> Result<Sample, Failure> {
     let account = account.account;
     if let Some(failure) = account.failure {
@@ -185,12 +174,12 @@ fn sample(host: &str, account: NodeAccount, waited: Nanoseconds) -> Result<Sampl
     Ok(Sample { initiator, checked, spent: spent.map(Box::new), waited, gpus: gpus.into(), ..Sample::default() })
 }
 
-/// What a flow turned out to be; `None` where it was not opened.
+/// The record of a flow; `None` where it was not opened.
 fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkRecord> {
-    // An agent may say what it likes, but not that something else than what was asked for carried the bytes.
+    // An agent's word counts only if it agrees with the requested transport.
     let transport = account.carrier.filter(|carrier| carrier.transport() == case.cell.transport)?;
     let link_layer = match (case.cell.op, account.link_layer?) {
-        // What lies between two GPUs CUDA does not tell; the facts of both do.
+        // CUDA does not report what connects two GPUs; their facts do.
         (Op::GpuToGpu, LinkLayer::Unknown) if transport == Carrier::CudaCopy => between(account, facts),
         (_, layer) => layer,
     };
@@ -208,7 +197,7 @@ fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkR
     })
 }
 
-/// What lies between two GPUs: NVLink where both have active ones and reach each other, else PCIe.
+/// What connects two GPUs: NVLink where both have active ones and reach each other, else PCIe.
 fn between(account: &NodeAccount, facts: &HostFacts) -> LinkLayer {
     let of = |name: &str| -> Option<&Gpu> {
         let pci = account.settings.get(name)?;

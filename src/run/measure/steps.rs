@@ -24,40 +24,38 @@ use railgauge_model::{
     schedule::Cell,
 };
 
-/// What the controller waits longer than an agent, which gives up first and in its own words.
+/// How much longer the controller waits than an agent, which gives up first with its own words.
 pub(super) const MARGIN: Duration = Duration::from_secs(2);
-/// How long the search for a lost host may hold up the report of a failed case.
+/// How long the search for a lost host may delay the report of a failed case.
 const ATTRIBUTION: Duration = Duration::from_millis(1500);
 
-/// What a failure is if wrong bytes arrived before it: those are told, whatever came then.
+/// The failure if wrong bytes arrived before it: they have precedence.
 pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
     if before.wrong.is_zero() {
         return failure;
     }
     let remedy = failure.remedy.clone();
     let then = Failure { remedy: None, ..failure };
-    // Who noticed what came then has not corrupted anything for that.
+    // The end that noticed the later failure need not have corrupted anything.
     let cause = format!("{} of {} bytes were wrong; then: {then}", before.wrong, before.verified);
     Failure { remedy, ..Failure::new(Stage::Verify, Kind::Corruption, cause) }
 }
 
-/// Readies the responder for a timed pass. Serving ends by `Stop`, not by time: its own limit only matters when the
-/// controller is gone.
+/// Prepares the responder for a timed pass. `Stop` ends serving; its own time limit only matters when the controller is gone.
 pub(super) async fn arm(link: &Link, test: &Test, cell: &Cell) -> Result<(), Failure> {
     step(&link.to, link, serve(cell, Some(test.window)), limit(test) + test.deadline).await.map(drop)
 }
 
-/// A timed pass: what both ends say of it, and how long the controller waited for the initiator's answer.
+/// A timed pass: both ends' results, and how long the controller waited for the initiator's answer.
 pub(super) struct Timed {
     pub(super) initiator: Measurement,
     pub(super) responder: Option<Box<Measurement>>,
     pub(super) waited: Nanoseconds,
-    /// The state of the GPUs of both ends meanwhile.
     pub(super) gpus: Vec<GpuDuring>,
 }
 
-/// The timed pass on an armed link: both ends' accounts. `start_at` is when its window starts, on the initiator's clock
-/// and so much from now; after the warm-up without it.
+/// The timed pass on an armed link: both ends' results. `start_at` is when its window starts, on the initiator's clock and relative to now;
+/// `None` means after the warm-up.
 pub(super) async fn timed(
     link: &Link,
     test: &Test,
@@ -92,7 +90,7 @@ pub(super) async fn timed(
     Ok(Timed { initiator, responder, waited, gpus })
 }
 
-/// What both ends came to. Where both failed, an end that only waited for the other tells less than the other does.
+/// Both ends' results. Where both failed, the more informative failure counts.
 fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Result<(T, T), Failure> {
     match (initiator, responder) {
         (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
@@ -101,13 +99,14 @@ fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Resu
     }
 }
 
-/// Of the failures of both ends the one that tells more of the cause; the initiator's if both tell as much.
+/// The failure that is more informative about the cause; the initiator's if equal.
 pub(super) fn more_telling(initiator: Failure, responder: Failure) -> Failure {
     if tells(&responder) > tells(&initiator) { responder } else { initiator }
 }
 
-/// How much a failure tells of its cause. A GPU that is ill tells most, whatever its end was doing; then an end's own reason. A
-/// broken fabric is what either end sees of the other's end. An end that does not answer the controller tells more than one that only says that the other let it wait, or ended it.
+/// How informative a failure is about its cause. An ill GPU ranks highest, then an end's own reason. A broken fabric is what either end
+/// sees of the other's end. An end that does not answer the controller ranks above one that only reports that the other let it wait, or
+/// ended it.
 fn tells(failure: &Failure) -> u8 {
     match (failure.kind, failure.stage) {
         _ if failure.is_of_gpu() => 4,
@@ -122,7 +121,6 @@ pub(super) fn limit(test: &Test) -> Duration {
     test.deadline + test.warm_up + test.window.at_most()
 }
 
-/// One verify pass if the test wants any; `iteration` makes its bytes differ from those of other passes.
 pub(super) async fn verify(
     link: &Link,
     test: &Test,
@@ -144,7 +142,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     let (sink, at_initiator, at_responder) =
         if cell.op.pulls() { (&link.from, poison, fill) } else { (&link.to, fill, poison) };
     let serving = responder_takes_part(cell.transport, cell.op);
-    // Asked for together: a link does its steps in the order of the pipe.
+    // Requested together: a link performs its steps in the order of the pipe.
     let served = async {
         match serving {
             true => step(&link.to, link, serve(cell, None), limit).await,
@@ -166,7 +164,6 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     }
 }
 
-/// The responder's part of moving bytes.
 fn serve(cell: &Cell, window: Option<Window>) -> Step {
     Step::Serve { op: cell.op, metric: cell.metric, size: cell.size, window }
 }
@@ -175,12 +172,12 @@ async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result
     told(agent, link, step, limit).await.map(|(stepped, _)| stepped)
 }
 
-/// What a step came to, and the state of the end's GPU where it was timed there.
+/// The result of a step, and the state of the end's GPU if it was timed there.
 type Told = (Stepped, Vec<GpuSeen>);
 
 async fn told(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Told, Failure> {
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-    // The agent gives up by itself first, with its own words; the controller waits a little longer.
+    // The agent gives up first, with its own words; the controller waits a little longer.
     let answer = agent.ask(Ask::Step { link: link.id, step, limit_ms }, limit + ANSWER_WITHIN + MARGIN).await?;
     stepped(agent, answer)
 }
@@ -198,7 +195,7 @@ fn stepped(agent: &Agent, answer: Answer) -> Result<Told, Failure> {
     }
 }
 
-/// A window without operations or without length is no measurement.
+/// A window without operations or without length is not a measurement.
 fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
     if measured.operations == 0 || measured.elapsed.is_zero() {
         return Err(nothing(link, "no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
@@ -210,7 +207,7 @@ fn nothing(link: &Link, why: &str) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host())
 }
 
-/// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.
+/// Attributes a failure to a lost host of the link: waits shortly for the loss to show.
 pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
     if !matches!(failure.kind, Kind::Fabric | Kind::Deadline | Kind::Lost) {
         return failure;
@@ -269,7 +266,6 @@ mod tests {
         }
         assert_eq!(both::<()>(Err(broken()), Err(own())).unwrap_err(), own());
         assert_eq!(both::<()>(Err(waited()), Err(silent())).unwrap_err(), silent());
-        // Neither tells more: the initiator's.
         assert_eq!(more_telling(waited(), ended()), waited());
     }
 

@@ -9,17 +9,16 @@ use railgauge_wire::{
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traffic {
-    /// How fast it sends; as fast as it goes if `None`.
+    /// Unlimited if `None`.
     pub rate_limit: Option<RateLimit>,
-    /// Whether its link outlives breaks as those of jobs do.
+    /// Whether its link survives interruptions as those of jobs do.
     pub rides_out: bool,
 }
 
-/// The rate of each of so many queue pairs or streams, where the flow may send so much over ports of this rate; `None` if it may send
-/// as fast as it goes.
+/// The rate of each of this many queue pairs or streams, for a limit of the flow and ports of this rate; `None` if unlimited.
 ///
 /// # Errors
-/// A share of a rate that nobody knows.
+/// A share of an unknown rate.
 pub(super) fn of_each(
     limit: Option<RateLimit>,
     ports: Option<GigabitsPerSecond>,

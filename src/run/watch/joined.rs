@@ -1,4 +1,4 @@
-//! What an agent saw in several spans, as one.
+//! Joins what an agent saw in several spans.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use railgauge_wire::{
     watch::{CounterRow, Gap, PortSeen, Watched, WatchedPort},
 };
 
-/// Most changes, rows, and names in a row that an answer may have of a port: more than an agent of ours ever sends.
+/// Most changes, rows, and names in a row of a port in an answer: more than an agent of ours ever sends.
 const MOST: usize = 10_000;
 
-/// What an agent may say: of the ports that it was asked for, each once, of the time that the answer covers, and not without end.
+/// Limits an answer to the requested ports, each once, to the time that it covers, and to a bounded size.
 pub(super) fn bounded(mut seen: Watched, asked: &BTreeSet<WatchedPort>) -> Watched {
     seen.from = seen.from.min(seen.until);
     let mut left = asked.clone();
@@ -44,7 +44,7 @@ pub(super) fn bounded(mut seen: Watched, asked: &BTreeSet<WatchedPort>) -> Watch
     seen
 }
 
-/// The same on another clock, which shows so much more.
+/// The same on another clock, ahead by this much.
 pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     let shift = |at: &mut Nanoseconds| *at = at.saturating_add_signed(offset);
     shift(&mut seen.from);
@@ -66,8 +66,8 @@ pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     seen
 }
 
-/// The spans so far with the next one; the rows of a port become one if `thin`. `slip` is how much more the clock of the next one was
-/// moved than that of the last one before: it is estimated anew for every answer.
+/// Joins the next span; the rows of a port become one if `thin`. `slip` is how much more the clock of the next one was moved than that of
+/// the previous one: it is estimated again for every answer.
 pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool, slip: NanosecondsI64) -> Watched {
     let Some(mut all) = before else {
         return Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen };
@@ -79,7 +79,7 @@ pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool, slip: Nan
         match all.ports.iter_mut().find(|known| (&known.device, known.port) == (&port.device, port.port)) {
             Some(known) => join_port(known, port, thin, slip),
             None => {
-                // Nobody looked at one that is watched since later.
+                // A port that is watched only since later was not observed before.
                 port.gaps.insert(0, joined);
                 all.ports.push(thinned(port, thin));
             }
@@ -95,7 +95,7 @@ fn thinned(port: PortSeen, thin: bool) -> PortSeen {
 fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool, slip: NanosecondsI64) {
     all.looks = all.looks.saturating_add(port.looks);
     all.longest_gap = all.longest_gap.max(port.longest_gap);
-    // One that went on at the end of an answer is whole in the next. On the agent's clock both begin at the same moment.
+    // A gap that continues after an answer is complete in the next. On the agent's clock both begin at the same moment.
     let began = |known: &Gap| known.from.saturating_add_signed(slip);
     all.gaps.retain(|known| !port.gaps.iter().any(|gap| gap.from == began(known)));
     all.gaps.extend(port.gaps);
@@ -165,7 +165,7 @@ mod tests {
         let known: Vec<(Nanoseconds, Nanoseconds)> =
             all.ports[0].gaps.iter().map(|gap| (gap.from, gap.until)).collect();
         assert_eq!(known, [(S, S * 4), (S * 7, S * 12), (S * 15, S * 18)]);
-        // The offset of the clock was estimated anew, twice: the gap is one all the same.
+        // The offset of the clock was estimated again, twice: the gap is still one.
         let moved_by = |seen, offset| moved(seen, NanosecondsI64(offset));
         let first = join(None, moved_by(with(0, 10, &[(7, 10)]), 1_000), true, NanosecondsI64(0));
         let second = join(Some(first), moved_by(with(10, 20, &[(7, 20)]), 1_700), true, NanosecondsI64(700));
@@ -173,12 +173,11 @@ mod tests {
         let gaps = &all.ports[0].gaps;
         assert_eq!(gaps.len(), 2, "{gaps:?}");
         assert_eq!((gaps[0].from, gaps[0].until), (S * 7 + Nanoseconds(900), S * 24 + Nanoseconds(900)));
-        // Also on another clock.
         let later = moved(with(0, 10, &[(1, 4)]), NanosecondsI64(1_000_000_000));
         assert_eq!((later.ports[0].gaps[0].from, later.ports[0].gaps[0].until), (S * 2, S * 5));
     }
 
-    /// A link that tells a port late does not make it watched from the begin.
+    /// A link that reports a port late does not make it watched from the start.
     #[test]
     fn a_port_that_is_watched_since_later_has_a_gap_before() {
         let mut late = span(4, 6, Vec::new());

@@ -1,4 +1,4 @@
-//! What is not recorded yet is kept beside the journal, so that a killed controller loses seconds of the watch and not a whole part.
+//! Keeps what is not recorded yet next to the journal, so that a killed controller loses seconds of the watch and not a whole part.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use super::super::spine::{Spine, now};
 /// Time between two writes. With the time between two questions this is what a killed controller loses.
 pub(super) const WRITE_EVERY: Duration = Duration::from_secs(5);
 
-/// What is not recorded yet, by host.
+/// By host.
 #[derive(Clone, Default)]
 pub(super) struct Kept(Arc<Mutex<Changing>>);
 
@@ -28,7 +28,7 @@ struct Changing {
 }
 
 impl Kept {
-    /// What a host has seen since its last record.
+    /// Since its last record.
     pub(super) fn set(&self, host: &str, event: Event) {
         let mut kept = self.0.lock();
         kept.of_host.insert(host.to_owned(), Line { at: now(), event });
@@ -40,8 +40,7 @@ impl Kept {
         kept.changed |= kept.of_host.remove(host).is_some();
     }
 
-    /// Ends what is beside the journal after the last record: the file goes if the journal has everything, and has the last of what
-    /// it lacks otherwise.
+    /// Ends the file after the last record: it is removed if the journal has everything, and otherwise keeps the rest.
     pub(super) fn end(&self, spine: &Spine, path: &Path, run: &str) {
         let lines: Vec<Line> = self.0.lock().of_host.values().cloned().collect();
         let ended = match lines.is_empty() {
@@ -72,7 +71,7 @@ impl Kept {
             };
             let (to, of) = (path.clone(), run.clone());
             let written = task::spawn_blocking(move || unrecorded::write(&to, &of, &lines)).await;
-            // The run goes on without it: what it is for may never come.
+            // The run continues without it: it may never be needed.
             if let Ok(Err(error)) = written
                 && !std::mem::replace(&mut told, true)
             {
@@ -89,7 +88,6 @@ mod tests {
     use railgauge_model::{directory::Directory, journal::line::Tail};
     use std::path::PathBuf;
 
-    /// A run, and where what it has not recorded is kept.
     fn run(place: &Path) -> (Spine, PathBuf) {
         let (directory, claim) = Directory::create(&place.join("run")).unwrap();
         let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
@@ -137,7 +135,6 @@ mod tests {
             let writing = tokio::spawn(kept.clone().write(spine.clone(), stopped, Duration::from_millis(5)));
             kept.set("a", note());
             kept.set("b", note());
-            // The next one of a host has the one before in it.
             kept.set("a", note());
             until(2).await;
             kept.recorded("b");

@@ -31,28 +31,28 @@ use self::{
 use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
 use crate::cluster::{Agent, Asked};
 
-/// Time between two questions to an agent, [`ASK_EVERY`], where readings follow each other quickly: after so many of them, but not more often than this.
+/// With frequent readings, an agent is asked after this many of them, but at most every [`ASK_EVERY`].
 const READINGS: u32 = 20;
 const ASK_SOON: Duration = Duration::from_secs(1);
-/// How far off a clock may be that was compared well.
+/// Largest uncertainty of a well compared clock.
 const CLOSE: Nanoseconds = Nanoseconds::from_millis(100);
-/// Records of a host that changes of states may bring before their time.
+/// Early records of a host due to changes of states.
 const EARLY: u32 = 2_000;
 
-/// Clocks of the hosts as of their last answers, shared with those who turn times of agents into times since 1970.
+/// Clocks of the hosts as of their last answers, shared for conversions of agents' times to times since 1970.
 #[derive(Clone, Default)]
 pub(crate) struct Clocks(Arc<Mutex<BTreeMap<String, Clock>>>);
 
-/// An agent's monotonic clock against the time since 1970 by the controller.
+/// An agent's monotonic clock relative to the time since 1970 by the controller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// The time since 1970 minus what the agent's clock shows.
+    /// The time since 1970 minus the agent's clock.
     offset: NanosecondsI64,
     error: Nanoseconds,
 }
 
 impl Clock {
-    /// A moment of the agent's clock since 1970, and how far off that may be; `None` where it cannot be.
+    /// A moment of the agent's clock since 1970, with its uncertainty; `None` if out of range.
     pub(crate) fn convert(self, at: Nanoseconds) -> Option<(Nanoseconds, Nanoseconds)> {
         let shown = at.saturating_add_signed(self.offset);
         (!shown.is_zero()).then_some((shown, self.error))
@@ -60,7 +60,6 @@ impl Clock {
 }
 
 impl Clocks {
-    /// The clock of a host, if it has answered.
     pub(crate) fn of(&self, host: &str) -> Option<Clock> {
         self.0.lock().get(host).copied()
     }
@@ -72,12 +71,11 @@ type Ports = Arc<Mutex<BTreeMap<String, BTreeSet<WatchedPort>>>>;
 pub(crate) struct Shared {
     pub(crate) clocks: Clocks,
     ports: Ports,
-    /// Wakes those that watch when a link tells a port that was not known.
+    /// Wakes the watchers when a link reports a new port.
     news: Arc<Notify>,
 }
 
 impl Shared {
-    /// With clocks of hosts that were compared by hand.
     #[cfg(test)]
     pub(crate) fn with_clocks(clocks: &[(&str, NanosecondsI64)]) -> Self {
         let of =
@@ -108,7 +106,7 @@ impl Shared {
     }
 }
 
-/// A port by the name that plans give it: `mlx5_0:2` is the second of a device.
+/// A port by its name in plans: `mlx5_0:2` is the second of a device.
 fn port_of(name: &str) -> WatchedPort {
     let (device, port) = port_name(name);
     WatchedPort { device: device.to_owned(), port: port.unwrap_or(1) }
@@ -116,11 +114,11 @@ fn port_of(name: &str) -> WatchedPort {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// What was seen becomes a record when a state changed, and in any case after this time.
+    /// A record is written when a state changed, and at the latest after this time.
     pub(crate) part: Duration,
-    /// Whether the readings of counters in a record become one.
+    /// Whether to merge the readings of counters in a record.
     pub(crate) thin: bool,
-    /// Time between two readings of all counters, where the plan asks for one.
+    /// Time between two readings of all counters, where the plan sets one.
     pub(crate) every: Option<Duration>,
 }
 
@@ -131,8 +129,8 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches the ports that the work uses, as far as that is known before links tell it. `earlier` has those that links of the same flows
-    /// told before.
+    /// Watches the ports that the work uses, as far as known before links report them. `earlier` has those reported by earlier links of the
+    /// same flows.
     pub(crate) fn start(work: &Work, hosts: &Hosts, manner: Manner, earlier: &Shared, spine: &Spine) -> Self {
         let Manner { part, thin, every } = manner;
         let mut ports = known(work, hosts);
@@ -165,7 +163,7 @@ impl Watcher {
                 watching.spawn(host.run(stopped.clone()));
             }
             watching.join_all().await;
-            // A write that is under way comes to its end.
+            // A pending write completes.
             let _ = writing.await;
             if let Some((path, run)) = place {
                 kept.end(&spine, &path, &run);
@@ -178,9 +176,9 @@ impl Watcher {
         self.shared.clone()
     }
 
-    /// Asks once more, records what is left, and ends the watch at the agents.
+    /// Asks once more, records the rest, and ends the watch at the agents.
     pub(crate) async fn end(self) {
-        // Fails only if the task has ended already.
+        // Fails only if the task has already ended.
         let _ = self.stop.send(true);
         let _ = self.task.await;
     }
@@ -195,7 +193,7 @@ fn known(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<WatchedPort>> 
             let facts = hosts.facts.get(&host.name);
             let devices = rails::devices(host, facts, case.cell.transport);
             let device = devices.get(end.rail as usize).map(String::as_str);
-            // TCP is named by address, too. Where the facts do not tell of what interface, the link does.
+            // TCP can also be named by address. If the facts do not show the interface, the link does.
             let device = match (case.cell.transport, device) {
                 (Transport::Tcp, Some(name)) => interface(name, facts),
                 (Transport::Tcp, None) => only_interface(facts),
@@ -207,12 +205,11 @@ fn known(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<WatchedPort>> 
     ports
 }
 
-/// The interface of this name, or with this address.
 fn interface<'f>(name: &str, facts: Option<&'f HostFacts>) -> Option<&'f str> {
     facts?.interfaces.iter().find(|interface| interface.is(name)).map(|interface| interface.name.as_str())
 }
 
-/// The interface that the agent takes where the plan names none, if there is only one with an address that others can reach.
+/// The interface that the agent chooses without a name in the plan, if there is only one with an address that others can reach.
 fn only_interface(facts: Option<&HostFacts>) -> Option<&str> {
     let is_reachable = |address: &String| {
         let address: Option<IpAddr> = address.split('%').next().and_then(|address| address.parse().ok());
@@ -235,22 +232,22 @@ struct Watch {
     spine: Spine,
     asked: BTreeSet<WatchedPort>,
     refused: bool,
-    /// What is not recorded yet, and how far off its times may be.
+    /// What is not recorded yet, and the uncertainty of its times.
     pending: Option<(Watched, Nanoseconds)>,
     /// By how much the times of the last answer were moved.
     moved_by: NanosecondsI64,
-    /// The same for whoever goes on with the run if this process is killed.
+    /// The same for a resumed run if this process is killed.
     kept: Kept,
-    /// A question that was not answered in time, and when it was asked: the agent has taken what it saw into that answer.
+    /// An unanswered question, and when it was asked: the agent has put what it saw into that answer.
     late: Option<(Nanoseconds, Asked)>,
-    /// Records that a change made come before their time.
+    /// Early records due to changes.
     early: u32,
 }
 
 impl Watch {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         loop {
-            // Many readings are asked for before the agent joins old ones.
+            // Ask for many readings before the agent joins old ones.
             let pause = self.every.map_or(ASK_EVERY, |every| (every * READINGS).clamp(ASK_SOON, ASK_EVERY));
             let due = tokio::time::Instant::now() + pause;
             let is_last = loop {
@@ -259,7 +256,7 @@ impl Watch {
                 // From here on no news is missed.
                 told.as_mut().enable();
                 self.watch_all().await;
-                // The clock is known before anything can hang: an answer that comes late tells no more of it than how late it came.
+                // Read the clock before anything can hang: a late answer says little about it.
                 if self.shared.clocks.of(&self.host).is_none() {
                     self.ask().await;
                 }
@@ -281,13 +278,12 @@ impl Watch {
         }
     }
 
-    /// Has the agent watch the ports that are known by now.
     async fn watch_all(&mut self) {
         let wanted = self.shared.ports.lock().get(&self.host).cloned().unwrap_or_default();
         if wanted == self.asked {
             return;
         }
-        // What was seen so far is taken before the watch begins anew.
+        // Takes what was seen so far before the watch restarts.
         self.ask().await;
         let every = self.every.map(Into::into);
         let ask = Ask::Watch { ports: wanted.iter().cloned().collect(), every };
@@ -298,7 +294,6 @@ impl Watch {
         }
     }
 
-    /// Says once why ports are not watched.
     fn tell(&mut self, why: String) {
         if !std::mem::replace(&mut self.refused, true) {
             let text = format!("its ports are not watched: {why}");
@@ -306,14 +301,13 @@ impl Watch {
         }
     }
 
-    /// Asks what was seen since the last time.
     async fn ask(&mut self) {
         if self.asked.is_empty() {
             return;
         }
         let (before, mut asked) =
             self.late.take().unwrap_or_else(|| (clocks::since_1970(), self.agent.send(Ask::Watched)));
-        // An agent that is gone is told of by the flows. One that is late answers yet.
+        // The flows report an agent that is gone. A late one may still answer.
         let seen = match tokio::time::timeout(ANSWER_WITHIN, asked.answer()).await {
             Ok(Ok(Answer::Watched(seen))) => *seen,
             Ok(_) => return,
@@ -323,8 +317,8 @@ impl Watch {
             }
         };
         let after = clocks::since_1970();
-        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it. One that was long on
-        // its way tells less than the one before.
+        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, plus or minus half of it. A long round trip is
+        // less accurate than an earlier short one.
         let error = after.saturating_sub(before) / 2;
         let offset = before.saturating_add(error).saturating_since(seen.until);
         let known = self.shared.clocks.of(&self.host).filter(|known| known.error < error && error > CLOSE);
@@ -336,11 +330,11 @@ impl Watch {
         self.pending = Some((join(before, seen, self.thin, slip), worst.map_or(error, |worst| worst.max(error))));
     }
 
-    /// Records what is pending if a state changed or it is long enough, or if nothing follows.
+    /// Records what is pending if a state changed, if it is long enough, or if nothing follows.
     fn record(&mut self, is_last: bool) {
         let Some((seen, _)) = &self.pending else { return };
         let is_over = is_last || seen.until.saturating_sub(seen.from) >= self.part.into();
-        // A port that never comes to rest does not fill the disk.
+        // A flapping port must not fill the disk.
         let is_news = self.early < EARLY && seen.ports.iter().any(|port| !port.states.is_empty());
         if !is_over && !is_news {
             // Parts of the tests' watch are short.
@@ -357,7 +351,7 @@ impl Watch {
             if self.spine.record(event.clone()) {
                 self.kept.recorded(&self.host);
             } else {
-                // The next record has it, or whoever goes on with the run.
+                // It is in the next record, or in the kept file for a resumed run.
                 self.kept.set(&self.host, event);
                 self.pending = Some((seen, error));
             }
@@ -417,7 +411,7 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(5), told).await.unwrap();
         let ports = shared.told();
         assert_eq!((&ports["a"], &ports["b"]), (&[port_of("eth0")].into(), &[port_of("eth1")].into()));
-        // What is known is no news.
+        // A known port does not notify.
         let mut again = std::pin::pin!(news.notified());
         again.as_mut().enable();
         shared.add(used);

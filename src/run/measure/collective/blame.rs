@@ -1,4 +1,4 @@
-//! Asking all ranks of a group at once, and who is to blame when it fails.
+//! Asks all ranks of a group at once, and determines which one caused a failure.
 
 use std::{future::Future, time::Duration};
 
@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use super::Group;
 use crate::cluster::Agent;
 
-/// How long other ranks may still speak after one failed: the first to notice is not always the one to blame.
+/// How long other ranks may still report after one failed: the first to notice is not always the cause.
 const ATTRIBUTION: Duration = Duration::from_millis(2500);
 
-/// Asks the same of every rank at once. After a first failure the others have a moment to say what they know.
+/// Asks the same of every rank at once. After a first failure the others have a moment to report theirs.
 pub(super) async fn on_all<T: Send + 'static, F>(
     group: &Group,
     ask: impl Fn(usize, Agent, LinkId) -> F,
@@ -58,8 +58,8 @@ where
     Err(to_blame(group, failures, &silent))
 }
 
-/// The failure that explains the others: a lost host, then an ill GPU, then one of a rank's own, then a connection that broke
-/// or a host that does not answer, and only then a rank that waited for the others in vain. `silent` ranks have said nothing.
+/// The failure that explains the others: a lost host, then an ill GPU, then one of a rank's own, then a connection that broke or a host
+/// that does not answer, and only then a rank that waited for the others in vain. `silent` ranks have not reported.
 fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]) -> Failure {
     for member in &group.members {
         if let Some(lost) = member.agent.lost() {
@@ -81,8 +81,7 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
     let Some((_, mut failure)) = failures.into_iter().next() else {
         return Failure::new(Stage::Measure, Kind::Internal, "a rank gave no answer".to_owned());
     };
-    // All had the same time: who could speak has given up by now, and in words. Where most are silent that is no
-    // sign: the hosts are slow.
+    // All had the same time: healthy ranks have given up and reported by now. Where most are silent that means nothing: the hosts are slow.
     let gave_up = others + 1;
     let silent = silent.first().filter(|_| silent.len() < gave_up && !failure.is_of_gpu());
     if let (Kind::Deadline, Some(rank)) = (failure.kind, silent) {

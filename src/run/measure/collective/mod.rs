@@ -44,13 +44,13 @@ use railgauge_model::{
     schedule::{Cell, Flow, Port},
 };
 
-/// What the controller waits longer than the agent, which gives up first and in its own words.
+/// How much longer the controller waits than the agent, which gives up first with its own words.
 const GRACE: Duration = Duration::from_secs(8);
 
 pub(crate) struct Group {
     members: Vec<Member>,
     pub env: BTreeMap<String, String>,
-    /// What it turned out to be; known from the first collective on.
+    /// Known from the first collective on.
     pub record: Option<LinkRecord>,
 }
 
@@ -69,11 +69,10 @@ pub(crate) struct CollectiveCase {
     pub case: Case,
     pub repeat: u32,
     pub ends: BTreeMap<String, HostAgent>,
-    /// Its group, if that stands from an earlier case.
     pub warm: Option<Group>,
 }
 
-/// Runs one case: what it came to, with its group if that stands.
+/// Runs one case. Returns its result, with its group if still open.
 pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     let CollectiveCase { plan, index, case, repeat, ends, warm } = of;
     let started_at = now().into();
@@ -104,10 +103,7 @@ pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     Tried { case, open: group, progress: None, outcome }
 }
 
-/// Opens and joins all ranks of a flow.
-///
-/// # Errors
-/// The failure of the rank to blame, with its host's name. Whatever was opened is closed again.
+/// Opens and joins all ranks of a flow. After a failure everything opened is closed.
 async fn open(
     plan: &Plan,
     test: &Test,
@@ -194,8 +190,7 @@ async fn open_and_join(
     .map(drop)
 }
 
-/// Where a rank over host memory sits: by the host's devices in turn, and on cores next to each other if the plan
-/// names one.
+/// Where a rank over host memory runs: by the host's devices in turn, and on adjacent cores if the plan names one.
 fn endpoint(wanted: &Wanted<'_>, member: &Member) -> Result<RankEndpoint, Failure> {
     let name = &member.port.host;
     let host = wanted.hosts.iter().find(|host| *host.name == **name);
@@ -207,7 +202,7 @@ fn endpoint(wanted: &Wanted<'_>, member: &Member) -> Result<RankEndpoint, Failur
     Ok(RankEndpoint { host: name.to_string(), link })
 }
 
-/// Ranks with different versions of the library would hang, or worse.
+/// Ranks with different versions of the library could hang.
 fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> {
     let version = |opened: &MemberOpened| opened.settings.get("nccl_version").cloned();
     let first = opened.first().and_then(version);
@@ -225,10 +220,6 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
     }
 }
 
-/// Measures one cell.
-///
-/// # Errors
-/// The failure of the rank to blame, with its host's name.
 async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
     let wrong = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
@@ -330,7 +321,6 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
     Ok(Sample { initiator, checked, ranks: ranks.collect(), gpus: gpus.into(), alone, ..Sample::default() })
 }
 
-/// Ends every rank. An agent that does not answer is left to its end of life.
 pub(crate) async fn close(group: Group) {
     let mut closing = JoinSet::new();
     for Member { agent, link, .. } in group.members {

@@ -1,5 +1,4 @@
-//! Whether the GPUs of a group's ranks can be used, as far as the facts of its hosts tell: said before anything is
-//! started.
+//! Whether the GPUs of a group's ranks can be used according to the facts of its hosts: checked before anything is started.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use railgauge_wire::{
 pub(super) struct Placed<'m> {
     pub port: &'m Port,
     pub facts: &'m HostFacts,
-    /// CUDA or HIP device, where the rank has one.
+    /// CUDA or HIP device.
     pub gpu: Option<u32>,
 }
 
@@ -70,7 +69,6 @@ mod tests {
 
     use super::*;
 
-    /// Ranks on the hosts and GPUs named, each host with two GPUs of 1 GiB; hosts with the same letter are one machine.
     fn checked(ranks: &[(&str, u32, u32)], max_size: Bytes) -> Result<(), Failure> {
         let facts = |host: &str| {
             let uuid = |index| Some(format!("GPU-{}-{index}", &host[..1]));

@@ -1,4 +1,4 @@
-//! What a group turned out to be.
+//! The properties of a group's links.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
         return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::NCCL_LOG));
     };
     let nvlink = group.members.iter().all(|member| {
-        // By its address: CUDA may count other GPUs than the driver does.
+        // By its address: CUDA may number GPUs differently than the driver.
         let opened = member.opened.as_ref().and_then(|opened| opened.settings.get("gpu_pci"));
         let gpu = opened.and_then(|pci| member.facts.gpus.iter().find(|gpu| gpu.pci.as_ref() == Some(pci)));
         gpu.and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0)
@@ -38,7 +38,7 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
     let sockets = carried.transport == Carrier::NcclSocket
         && within_one_stack(group.members.iter().map(|member| &*member.facts).zip(accounts));
     let named = if sockets { Some(LinkLayer::Loopback) } else { carried.link_layer };
-    // Where HIP drives the GPUs, it has told each rank what lies between them.
+    // HIP reports to each rank what connects its GPUs.
     let xgmi = group.members.iter().all(|member| {
         let links = member.opened.as_ref().and_then(|opened| opened.settings.get("gpu_links"));
         links.is_some_and(|layer| layer == LinkLayer::Xgmi.word())
@@ -93,9 +93,9 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
     })
 }
 
-/// Whether sockets end where they begin: every address of the interfaces in use is one of every rank's host, as it is of
-/// several agents on one machine. The kernel then passes the bytes on by itself, and no interface sees them, whichever
-/// NCCL says that it uses. `false` where a rank's interfaces or their addresses are not known.
+/// Whether sockets end where they begin: every address of the interfaces in use is one of every rank's host, as with several agents on one
+/// machine. The kernel then passes the bytes on by itself, and no interface sees them, whichever one NCCL reports. `false` where a rank's
+/// interfaces or their addresses are unknown.
 fn within_one_stack<'a>(ranks: impl Iterator<Item = (&'a HostFacts, &'a CollectiveMeasurement)> + Clone) -> bool {
     let mut used = BTreeSet::new();
     for (facts, account) in ranks.clone() {
@@ -119,7 +119,7 @@ fn within_one_stack<'a>(ranks: impl Iterator<Item = (&'a HostFacts, &'a Collecti
     everywhere && !used.is_empty()
 }
 
-/// What the ranks of a host use to reach other hosts, by the library's log; `None` where it does not say for one of them.
+/// What the ranks of a host use to reach other hosts, by the library's log; `None` where it is missing for one of them.
 fn nics_of(group: &Group, accounts: &[CollectiveMeasurement], host: &str) -> Option<String> {
     let mut names = BTreeSet::new();
     for (_, account) in group.members.iter().zip(accounts).filter(|(member, _)| *member.port.host == *host) {
@@ -140,7 +140,6 @@ mod tests {
 
     use super::*;
 
-    /// A host with an address on its `eth0`, and a rank of it that uses this interface.
     fn rank(address: &str, uses: &[&str]) -> (HostFacts, CollectiveMeasurement) {
         let interface = |name: &str, address: &str| Interface {
             name: name.to_owned(),
@@ -171,7 +170,6 @@ mod tests {
         assert!(one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &["eth0"])]));
         assert!(one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &["lo"])]));
         assert!(!one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.2", &["eth0"])]));
-        // What is not known is no loopback.
         assert!(!one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &[])]));
         assert!(!one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &["eth7"])]));
     }

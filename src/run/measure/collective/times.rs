@@ -1,4 +1,4 @@
-//! What the ranks of a collective saw: the slowest of each batch, the distribution of their times, the state of their GPUs.
+//! Results of the ranks of a collective: the slowest of each batch, the distribution of their times, the state of their GPUs.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,20 @@ use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsF64},
 };
 
-/// The state of the ranks' GPUs, each with its host.
 pub(super) fn gpus<'a>(ranks: impl Iterator<Item = (&'a str, &'a CollectiveMeasurement)>) -> Vec<GpuDuring> {
     let seen = ranks.filter_map(|(host, account)| Some((host, account.gpu.as_deref()?)));
     seen.map(|(host, seen)| GpuDuring { host: host.to_owned(), seen: seen.clone() }).collect()
 }
 
-/// For each batch the time of its slowest rank; `None` if there is no batch or the ranks do not have the same ones.
+/// For each batch the time of its slowest rank; `None` without batches, or if they differ between ranks.
 pub(super) fn slowest(ranks: &[&[Nanoseconds]]) -> Option<Vec<Nanoseconds>> {
     let first = ranks.first().filter(|times| !times.is_empty())?;
     let same = ranks.iter().all(|times| times.len() == first.len() && times.iter().all(|time| !time.is_zero()));
     same.then(|| (0..first.len()).map(|at| ranks.iter().map(|times| times[at]).max().unwrap_or_default()).collect())
 }
 
-/// The distribution of the time of one operation, from the times of batches of `batch` operations. Percentiles by
-/// nearest rank: the smallest sample with at least that part of all samples not above it.
+/// The distribution of the time of one operation, from the times of batches of `batch` operations. Percentiles by nearest rank: the
+/// smallest sample that is not below that share of all samples.
 pub(super) fn distribution(times: &[Nanoseconds], batch: u64) -> Latency {
     let batch = batch.max(1);
     let mut sorted: Vec<Nanoseconds> = times.iter().map(|time| (*time + Nanoseconds(batch / 2)) / batch).collect();

@@ -1,5 +1,3 @@
-//! What two ends say of one case, as one sample.
-
 use railgauge_model::journal::event::{GpuDuring, Sample};
 use railgauge_wire::{
     case::CaseAccount,
@@ -16,10 +14,7 @@ use super::super::{
     steps::{corrupted, more_telling},
 };
 
-/// What an end answered to a case.
-///
-/// # Errors
-/// The answer is something else.
+/// Fails if the answer is something else.
 pub(super) fn of(host: &str, answer: Answer) -> Result<CaseAccount, Failure> {
     match answer {
         Answer::Case(account) => Ok(*account),
@@ -32,17 +27,15 @@ pub(super) fn progress(initiator: &Result<CaseAccount, Failure>) -> Option<Nanos
     initiator.as_ref().ok().filter(|account| account.failure.is_some()).and_then(|account| account.progress)
 }
 
-/// Both accounts as one sample. `pulls`: the bytes come to the initiator. `waited` is the time in which the case must have happened.
-///
-/// # Errors
-/// What either end failed with; wrong bytes that arrived before it are told first.
+/// Both ends' results as one sample. `pulls`: the bytes go to the initiator. `waited` is the time in which the case must have happened.
+/// Wrong bytes before a failure have precedence.
 pub(super) fn sample(
     link: &Link,
     pulls: bool,
     accounts: (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>),
     waited: Nanoseconds,
 ) -> Result<Sample, Failure> {
-    // Only the end where bytes arrive can say whether they are right.
+    // Only the receiving end can verify the bytes.
     let sink = if pulls { &accounts.0 } else { &accounts.1 };
     let checked = sink.as_ref().map(|account| account.checked).unwrap_or_default();
     whole(link, accounts, waited, checked).map_err(|failure| corrupted(checked, failure))
@@ -66,7 +59,7 @@ fn whole(
     let nothing =
         |why: &str| Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host());
     let initiator = *from.measured.ok_or_else(|| nothing("the timed pass returned no measurement"))?;
-    // A window without operations or without length is no measurement.
+    // A window without operations or without length is not a measurement.
     if initiator.operations == 0 || initiator.elapsed.is_zero() {
         return Err(nothing("no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
     }

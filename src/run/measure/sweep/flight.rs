@@ -1,4 +1,4 @@
-//! A case that both ends of a link were told of.
+//! A case announced to both ends of a link.
 
 use std::time::Duration;
 
@@ -16,15 +16,14 @@ use crate::cluster::{Agent, Asked};
 
 pub(super) type Accounts = (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>);
 
-/// A case that is under way, or waits for those before it.
+/// A case that is running, or waits for those before it.
 pub(super) struct Flight {
     pub case: Case,
     from: End,
     to: End,
     told: Instant,
-    /// When it became the first that is under way.
     since: Option<Instant>,
-    /// When the last answer must be here, and how long that was from then on.
+    /// When the last answer must arrive, and how long that was from then on.
     until: Option<(Instant, Duration)>,
 }
 
@@ -47,7 +46,7 @@ impl End {
         }
     }
 
-    /// When it was heard, and how long the case had taken by then; `None` where it has not told.
+    /// When its answer arrived, and the reported duration of the case.
     fn lasted(&self) -> Option<(Instant, Duration)> {
         let account = self.said.as_ref()?.as_ref().ok()?;
         Some((self.heard?, account.took.into()))
@@ -57,7 +56,7 @@ impl End {
         self.said.as_ref().is_some_and(|said| said.as_ref().map_or(true, |account| account.failure.is_some()))
     }
 
-    /// What it said; the failure of an end that said nothing in time.
+    /// Its answer; the failure of an end that did not answer in time.
     fn take(self, limit: Duration) -> Result<CaseAccount, Failure> {
         self.said.unwrap_or_else(|| Err(self.asked.late(limit)))
     }
@@ -69,10 +68,9 @@ impl Flight {
         Self { case, from, to, told: Instant::now(), since: None, until: None }
     }
 
-    /// Waits until both have answered, at most `limit` from the first call on. Once one has answered, the other has no more than
-    /// `patience`: it is as far, or it hangs. Where the responder is done and the initiator is not, that counts from the end of a
-    /// whole timed pass (`pass`): who says that it is done early must not take the other's time away. The wait may be given up and
-    /// begun again.
+    /// Waits until both have answered, at most `limit` from the first call on. Once one has answered, the other has at most `patience`: it
+    /// is as far, or it hangs. If the responder is done and the initiator is not, that counts from the end of a whole timed pass (`pass`):
+    /// an early claim of completion must not shorten the other's time. Cancel-safe.
     pub(super) async fn answered(&mut self, hosts: (&str, &str), limit: Duration, pass: Duration, patience: Duration) {
         let since = *self.since.get_or_insert_with(Instant::now);
         let until = *self.until.get_or_insert((since + limit, limit));
@@ -94,12 +92,11 @@ impl Flight {
         }
     }
 
-    /// Gives up waiting: an agent does not answer anything.
     pub(super) fn give_up(&mut self, waited: Duration) {
         self.until = Some((Instant::now(), waited));
     }
 
-    /// When it began and when it was over, on the controller's clock. `before` is when the one was over behind which it waited.
+    /// Start and end on the controller's clock. `before` is the end of the case that it waited for.
     pub(super) fn times(&self, before: Option<Instant>) -> (Instant, Instant) {
         let first = self.since.unwrap_or(self.told);
         match self.from.lasted().or(self.to.lasted()) {
@@ -107,7 +104,7 @@ impl Flight {
                 let began = began(self.told, heard, took, before);
                 (began, (began + took).min(heard))
             }
-            // Neither end has told: it was the next one from then on.
+            // Without a report of either end: it was the next one from then on.
             None => (first, Instant::now()),
         }
     }
@@ -118,9 +115,9 @@ impl Flight {
     }
 }
 
-/// When a case began of which the ends were told at `told`, and of which was heard after it had taken so long. What it waited for was
-/// over at `before`: it began right then, however late its answer is looked at. The way of an answer makes it seem to have begun later,
-/// and a clock that an agent tells wrong never earlier than it can have.
+/// Start of a case that was announced at `told`, and whose answer arrived after it had taken this long. What it waited for ended at
+/// `before`: it began right then, however late its answer is processed. The latency of an answer makes it seem to have begun later, but a
+/// wrong duration never earlier than possible.
 fn began(told: Instant, heard: Instant, took: Duration, before: Option<Instant>) -> Instant {
     let latest = heard.checked_sub(took).unwrap_or(told);
     before.map_or(latest, |before| before.min(latest)).clamp(told, heard.max(told))
@@ -136,11 +133,8 @@ mod tests {
         let at = |ms| told + Duration::from_millis(ms);
         let took = Duration::from_millis(100);
         assert_eq!(began(told, at(900), took, None), at(800));
-        // Behind another case: its answer was looked at late.
         assert_eq!(began(told, at(900), took, Some(at(300))), at(300));
-        // The answer to the one before was on its way for longer.
         assert_eq!(began(told, at(900), took, Some(at(850))), at(800));
-        // An agent that claims too much.
         assert_eq!(began(told, at(900), Duration::MAX, None), told);
         assert_eq!(began(told, at(900), Duration::from_secs(5), None), told);
     }

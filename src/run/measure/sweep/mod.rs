@@ -1,14 +1,13 @@
-//! All cases of one flow that share a link: both ends are told of them in advance, lead each through by themselves (see
-//! `wire/src/case.rs`), and say what it came to. However many sizes there are, the link of a flow by itself costs two round trips to
-//! the hosts: one to open it, one to join it, with the cases right behind. Flows of one round go from cell to cell together, a round
-//! trip each.
+//! All cases of one flow that share a link. Both ends get them in advance, perform each by themselves (see `wire/src/case.rs`), and report
+//! the results. However many sizes there are, the link of a flow by itself costs two round trips to the hosts: one to open it, one to join
+//! it, with the cases right after. Flows of one round move from cell to cell together, a round trip each.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`pace`] | when the flows of a round go on to the next cell |
-//! | `flight` | a case that both ends were told of, and their answers |
+//! | [`pace`] | when the flows of a round move to the next cell |
+//! | `flight` | a case announced to both ends, and their answers |
 //! | `account` | both answers as one sample |
-//! | `offset` | how far the clocks of both ends are apart |
+//! | `offset` | the difference of both ends' clocks |
 
 mod account;
 mod flight;
@@ -46,38 +45,34 @@ use super::{
 };
 use crate::cluster::Agent;
 
-/// How long an agent may take to say what time it is.
+/// Time for an agent to answer a clock reading.
 const PULSE: Duration = Duration::from_secs(5);
 
-/// The cases of a flow on one link, with everything that they need.
 pub(crate) struct Sweep {
     pub plan: Arc<Plan>,
     pub index: usize,
-    /// The cases, each with the number of its cell in the round; one flow, and as many queue pairs.
+    /// Each with the number of its cell in the round; all of one flow and number of queue pairs.
     pub cases: VecDeque<(usize, Case)>,
     pub repeat: u32,
     pub from: HostAgent,
     pub to: HostAgent,
-    /// The link, if it is open from an earlier round.
     pub warm: Option<Link>,
-    /// Number of the link, if it has to be opened.
     pub id: LinkId,
-    /// Largest message that the link will carry, in bytes.
+    /// In bytes.
     pub max_size: Bytes,
     pub traffic: Traffic,
-    /// When it may go on to the next cell, among the flows of the round.
+    /// When it may move to the next cell, among the flows of the round.
     pub place: Place,
 }
 
 pub(crate) struct Left {
-    /// The cases that were not tried.
     pub cases: VecDeque<(usize, Case)>,
     pub place: Place,
     pub opening: Duration,
 }
 
-/// Runs the cases one after the other. `done` gets what each came to as soon as it is known; the last one has the link with it. Ends
-/// with the first that fails, once both ends have closed the link. Given up in between, it tells both to close it.
+/// Runs the cases in sequence. `done` gets each result as soon as it is known; the last one includes the link. Ends with the first failure,
+/// once both ends have closed the link. Dropping it asks both to close it.
 pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sync) -> Left {
     let (started_at, begun) = (Started::from(now()), Instant::now());
     let joining = match sweep.warm.take() {
@@ -133,7 +128,7 @@ impl Way {
         }
     }
 
-    /// Whether the ends are told of nothing before they have joined.
+    /// Whether cases are announced only after the ends have joined.
     fn waits(&self) -> bool {
         matches!(self, Self::Joining(joining) if joining.by_manager)
     }
@@ -159,7 +154,6 @@ impl Sweep {
         Left { cases: self.cases, place: self.place, opening }
     }
 
-    /// Opens a link for the cases.
     async fn begin(&self) -> Result<links::Joining, Failure> {
         let Self { plan, from, to, id, max_size, .. } = self;
         let Some((_, case)) = self.cases.front() else {
@@ -172,7 +166,6 @@ impl Sweep {
         links::begin(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 
-    /// The first case failed before there was a link.
     fn fail(&mut self, started_at: Started, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let Some((_, case)) = self.cases.pop_front() else { return };
         let outcome = Outcome {
@@ -205,7 +198,7 @@ impl Sweep {
         }
     }
 
-    /// The time after which a case that nobody answered is given up. The ends give up by themselves before that, step by step.
+    /// Time after which an unanswered case is given up. The ends give up by themselves before that, step by step.
     fn limit(&self) -> Duration {
         let test = self.test();
         let verify = if test.verify { 8 * test.deadline } else { Duration::ZERO };
@@ -217,15 +210,15 @@ struct Course {
     sweep: Sweep,
     ends: (Agent, Agent),
     id: LinkId,
-    /// Cases that the ends were told of, in their order. Those of the sweep are still to be told.
+    /// Announced cases, in order. Those of the sweep are not announced yet.
     flights: VecDeque<(usize, Flight)>,
-    /// When the ends were told of a case while none was under way, and how much of the time since then they have accounted for.
+    /// When a case was announced while none was running, and how much of the time since then the ends have reported.
     since: Instant,
     accounted: Nanoseconds,
     offset: Option<Offset>,
-    /// Until nothing goes on any more: both ends stop when the flow is given up.
+    /// Until nothing is running: both ends stop when the flow is dropped.
     held: Option<Held>,
-    /// When the last case was over, if the next waited for it.
+    /// When the last case ended, if the next waited for it.
     over: Option<Instant>,
     pace: Option<BitsPerSecond>,
 }
@@ -243,7 +236,6 @@ impl Course {
         Self { sweep, ends, id, flights, since, accounted, offset, held, over: None, pace }
     }
 
-    /// The sweep, with everything that has no outcome.
     fn back(mut self) -> Sweep {
         for (cell, flight) in self.flights.into_iter().rev() {
             self.sweep.cases.push_front((cell, flight.case));
@@ -257,7 +249,6 @@ impl Course {
         }
     }
 
-    /// Tells both ends of every case that may begin.
     fn tell(&mut self) {
         while self.sweep.cases.front().is_some_and(|(cell, _)| self.sweep.place.may_begin(*cell)) {
             let Some((cell, case)) = self.sweep.cases.pop_front() else { return };
@@ -270,7 +261,6 @@ impl Course {
         }
     }
 
-    /// Runs the cases until none is left or one fails.
     async fn all(&mut self, link: &Link, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS_LIMIT) + MARGIN);
         let pass = limit_of_pass(self.sweep.test());
@@ -290,7 +280,7 @@ impl Course {
                 () = first.answered((link.from.host(), link.to.host()), limit, pass, patience) => {}
                 () = self.sweep.place.changed(), if !self.sweep.cases.is_empty() => continue,
                 () = tokio::time::sleep_until(overdue) => {
-                    // Neither end has said anything for so long: whether they are there at all.
+                    // Both ends have been silent for this long: check that they are alive.
                     if !self.has_pulse().await
                         && let Some((_, first)) = self.flights.front_mut()
                     {
@@ -329,7 +319,6 @@ impl Course {
         }
     }
 
-    /// Whether both agents still say what time it is.
     async fn has_pulse(&self) -> bool {
         let ask = |agent: &Agent| {
             let agent = agent.clone();
@@ -339,13 +328,10 @@ impl Course {
         from.is_ok() && to.is_ok()
     }
 
-    /// What a case came to.
-    ///
-    /// # Errors
-    /// As [`account::sample`]; a host that turned out to be lost is named before the host that noticed.
+    /// The result of a case. A lost host is named before the host that noticed.
     async fn result(&mut self, link: &Link, pulls: bool, accounts: flight::Accounts) -> Result<Sample, Failure> {
-        // Answers may come late, and several of them together: what the ends have accounted for since they had nothing to do says
-        // how long this case can have taken, however long the answers took.
+        // Answers may arrive late and together: the time reported by the ends since they were idle limits how long this case can have
+        // taken.
         let waited = Nanoseconds::from(self.since.elapsed()).saturating_sub(self.accounted);
         let sample = match account::sample(link, pulls, accounts, waited) {
             Ok(sample) => sample,
@@ -353,8 +339,8 @@ impl Course {
         };
         let spent =
             sample.spent.as_ref().map_or(Nanoseconds::ZERO, |spent| spent.total()).max(sample.initiator.elapsed);
-        // Clocks differ, and that of a sleeping controller stands still: an end that accounted for more than passed here gains and
-        // loses nothing by it in the next case.
+        // Clocks differ, and that of a sleeping controller stops: an end that reports more than passed here gains and loses nothing by it
+        // in the next case.
         self.accounted = self.accounted.saturating_add(spent).min(self.since.elapsed().into());
         let Some(offset) = &mut self.offset else { return Ok(sample) };
         let offset = Some(Box::new(offset.now(&self.ends).await?));

@@ -1,4 +1,4 @@
-//! How far the clocks of both ends of a link are apart while a sweep goes on.
+//! The difference of the clocks of both ends of a link during a sweep.
 
 use std::time::{Duration, Instant};
 
@@ -26,22 +26,18 @@ impl Offset {
         tokio::spawn(async move { clocks::apart(&from, &to).await })
     }
 
-    /// Begins to compare them.
     pub(super) fn new(ends: &(Agent, Agent)) -> Self {
         Self { known: None, read: Instant::now(), reading: Some(Self::read(ends)) }
     }
 
-    /// What it is, read anew if that was a while ago.
-    ///
-    /// # Errors
-    /// One of the agents is gone or does not answer, and nothing was known before.
+    /// The difference, read again if outdated. Fails only if nothing was known before.
     pub(super) async fn now(&mut self, ends: &(Agent, Agent)) -> Result<NanosecondsI64, Failure> {
         if self.reading.is_none() && self.read.elapsed() > CLOCKS_HOLD {
             (self.read, self.reading) = (Instant::now(), Some(Self::read(ends)));
         }
         if let Some(reading) = self.reading.take() {
             match reading.await {
-                // What was known before is better than nothing: a lost host shows itself elsewhere.
+                // An earlier value is better than none: a lost host shows itself elsewhere.
                 Ok(Err(_)) if self.known.is_some() => {}
                 Ok(known) => self.known = Some(known?),
                 Err(error) => {

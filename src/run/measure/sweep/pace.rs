@@ -1,8 +1,8 @@
 //! Keeps the flows of a round together: every measurement of a round is to meet the traffic of the same cell.
 //!
-//! Flows that ran ahead by two cells, one measuring while another verified, scattered by ±55 % in the lab, where they
-//! scattered by ±17 % side by side (one run each of `bench/matrix-vs-shell`). So a round of several flows costs a round trip
-//! for each cell, and only a flow by itself is told of all its cells at once.
+//! Flows that ran ahead by two cells, one measuring while another verified, scattered by ±55 % in the lab, and by ±17 % when together (one
+//! run each of `bench/matrix-vs-shell`). So a round of several flows costs a round trip for each cell, and only a flow by itself gets all
+//! its cells at once.
 
 use std::sync::Arc;
 
@@ -13,19 +13,18 @@ use tokio::sync::watch;
 pub(crate) struct Pace(Arc<State>);
 
 struct State {
-    /// The cell that each flow is at; `None` for a flow that is over.
+    /// The cell of each flow; `None` for a flow that is over.
     at: Mutex<Vec<Option<usize>>>,
-    /// The last cell that any flow may be told of; all of them while there is no more than one flow.
+    /// The last cell that may be announced to any flow; unlimited while there is at most one flow.
     last: watch::Sender<usize>,
 }
 
 impl Pace {
-    /// Of a round without flows yet.
     pub(crate) fn new() -> Self {
         Self(Arc::new(State { at: Mutex::default(), last: watch::Sender::new(usize::MAX) }))
     }
 
-    /// A flow's place in it, at its first cell. All places of a round are taken before its first flow begins.
+    /// A flow's place, at its first cell. All places of a round are taken before its first flow begins.
     pub(crate) fn place(&self, first: usize) -> Place {
         let own = self.change(|at| {
             at.push(Some(first));
@@ -47,7 +46,7 @@ impl Pace {
     }
 }
 
-/// A flow's place. Dropping it lets the others go on without the flow.
+/// A flow's place. Dropping it lets the others continue without the flow.
 pub(crate) struct Place {
     pace: Pace,
     last: watch::Receiver<usize>,
@@ -55,7 +54,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The flow has come to a cell, by its number in the round.
+    /// The flow has reached a cell, by its number in the round.
     pub(crate) fn at(&self, cell: usize) {
         self.pace.change(|at| at[self.own] = Some(cell));
     }
