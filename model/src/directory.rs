@@ -21,7 +21,6 @@ pub const VERDICTS: &str = "verdicts.json";
 pub const JUNIT: &str = "junit.xml";
 pub const PAGE: &str = "report.html";
 pub const LOG: &str = "log.txt";
-/// File name of the space reserved for the last lines of the journal.
 pub const RESERVE: &str = ".reserve";
 /// File with agents' reports that are not in the journal yet.
 pub const UNRECORDED: &str = ".watched";
@@ -51,7 +50,6 @@ fn names(path: &Path) -> io::Result<Vec<OsString>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
 }
 
-/// The journal is made before anything else.
 fn may_hold_a_run(names: &[OsString]) -> bool {
     names.is_empty() || names.iter().any(|name| name == JOURNAL)
 }

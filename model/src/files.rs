@@ -17,7 +17,6 @@ use tempfile::NamedTempFile;
 
 use crate::border::text::path_text;
 
-/// Prefix and suffix of temporary files.
 const PREFIX: &str = ".railgauge-";
 const SUFFIX: &str = ".new";
 
@@ -35,7 +34,6 @@ pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Opens a regular file with the options `how`; fails for anything else.
 pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     let only_a_file = |kind: FileType| match kind.is_file() {
         true => Ok(()),
@@ -109,7 +107,6 @@ impl Prepared {
     }
 }
 
-/// A path without a directory is in the current one.
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -156,7 +153,6 @@ fn prepare_with_mode<E>(
     Ok(Prepared { temporary, path: path.to_owned(), replaces })
 }
 
-/// Whether a file name is that of a temporary file left by a killed process.
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
@@ -181,7 +177,6 @@ pub fn sweep(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// [`replace`] with these bytes.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(path, |mut file| file.write_all(content.as_ref()), |error| error)
 }

@@ -1,5 +1,3 @@
-//! A running agent: requests, answers, and the reason of its end.
-
 use std::{
     fmt,
     sync::Arc,
@@ -32,7 +30,6 @@ use super::{
 
 /// Time for the exit status and the last lines after a pipe broke: they arrive separately and a little later.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// Time for a launcher to find out why an agent ended.
 const INQUIRY: Duration = Duration::from_secs(5);
 /// Time for the answer to `Bye`, and again for the agent to end after it.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -53,7 +50,6 @@ struct Inner {
     keeper: Mutex<Option<Keeper>>,
 }
 
-/// Cleanup after the conversation.
 struct Keeper {
     kill: Option<oneshot::Sender<()>>,
     deployed: Option<Deployed>,
@@ -62,7 +58,6 @@ struct Keeper {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BringUp {
     pub connect: Duration,
-    /// Looking for the agent's file, sending it, and starting it.
     pub deploy: Duration,
     pub start: Duration,
 }
@@ -89,12 +84,10 @@ impl Agent {
         &self.0.version
     }
 
-    /// The process id on its host, as reported by the agent.
     pub fn pid(&self) -> u32 {
         self.0.pid
     }
 
-    /// Time to bring it up, without turns and failed tries.
     pub fn took(&self) -> BringUp {
         self.0.took
     }
@@ -105,7 +98,6 @@ impl Agent {
     }
 
     pub(crate) fn with_took(mut self, took: BringUp) -> Self {
-        // Not shared yet.
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.took = took;
         }
@@ -148,7 +140,6 @@ impl Agent {
         conversation.hang_up();
         let ended = timeout(FAREWELL, conversation.gone()).await.is_ok();
         if let Some(kill) = keeper.kill {
-            // It may have ended already.
             let _ = kill.send(());
         }
         // If only its launcher runs on this machine, end it on its host: it may be stopped, or hang, or may not know that the streams to it
@@ -166,7 +157,6 @@ impl Agent {
         }
     }
 
-    /// A conversation over any two byte streams, greeted: for simulated agents.
     pub async fn over(
         host: &str,
         run_id: &str,
@@ -276,7 +266,6 @@ impl Asked {
     }
 }
 
-/// Why an agent that never greeted ended.
 async fn start_failed(conversation: &Conversation) -> Trouble {
     explain::start(&conversation.gone().await)
 }
@@ -316,7 +305,6 @@ impl Watch {
             };
             match skip_to_magic(&mut stdout, noise).await {
                 Ok(()) => {
-                    // The try may have been given up.
                     let _ = greeted.send(true);
                     self.conversation.read(&mut stdout).await
                 }

@@ -67,7 +67,6 @@ pub(crate) struct Image {
     /// SHA-256, 64 lower-case hexadecimal digits.
     pub hash: String,
     pub bytes: Vec<u8>,
-    /// Compressed for hosts with gzip, on first use.
     packed: OnceCell<Vec<u8>>,
 }
 
@@ -96,7 +95,6 @@ impl AgentBinary {
         Self::beside(&program)
     }
 
-    /// Finds the agent that belongs to the controller `program`.
     fn beside(program: &Path) -> Result<Self, Failure> {
         let directory = program.parent().unwrap_or(Path::new("."));
         // `cargo build --profile agent` writes to target/agent; the controller is in target/debug or target/release, its tests one level
@@ -136,7 +134,6 @@ impl AgentBinary {
         Ok(Self { images: Arc::new(images) })
     }
 
-    /// The preferred image of each architecture.
     pub(crate) fn images(&self) -> &[Arc<Image>] {
         &self.images
     }
@@ -190,7 +187,6 @@ impl Image {
         Ok(Self { path, machine, hash, bytes, packed: OnceCell::new() })
     }
 
-    /// Sent to a host that answers `missing`.
     pub(crate) fn upload(&self) -> Vec<u8> {
         script::upload(&self.bytes)
     }
@@ -218,7 +214,6 @@ pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// An ELF header with a machine number and nothing else.
     fn header(machine: u16) -> Vec<u8> {
         let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1];
         bytes.resize(64, 0);
@@ -266,7 +261,6 @@ mod tests {
             let image = found.image(&Machine::of_uname(machine)).unwrap();
             assert!(image.path.starts_with(fs::canonicalize(&lib).unwrap()), "{:?}", image.path);
         }
-        // One next to the controller takes precedence.
         fs::write(bin.join("railgauge-agent"), header(62)).unwrap();
         let found = AgentBinary::beside(&bin.join("railgauge")).unwrap();
         let image = found.image(&Machine::of_uname("x86_64")).unwrap();

@@ -93,7 +93,6 @@ fn known(remedy: &Remedy) -> bool {
     Entry::find(&remedy.id).is_some_and(ours) && remedy.values.len() <= remedy::VALUES
 }
 
-/// The failure of the request that a reply answers, in place of its content.
 fn refused(bytes: &[u8], cause: String, remedy: Entry) -> std::io::Result<FromAgent> {
     let value: Value = frame::decode(bytes)?;
     let id = value.pointer("/Reply/id").and_then(Value::as_u64);
@@ -102,7 +101,6 @@ fn refused(bytes: &[u8], cause: String, remedy: Entry) -> std::io::Result<FromAg
     Ok(FromAgent::Reply { id, outcome: Err(failure) })
 }
 
-/// A printable text of readable length.
 fn harmless(said: &str) -> String {
     if said.len() <= LONGEST {
         return text::printable(said);
@@ -174,7 +172,6 @@ mod tests {
         assert_eq!(sent(id, remedy::VALUES + 1), None);
         assert_eq!(sent("made-up", 0), None);
         assert_eq!(sent(remedy::ACCEPT_HOST_KEY.id, 0), None, "its command is for this machine");
-        // Its values are made harmless like every text.
         let failure = failed("no").remedy(remedy::MTU.with([("interface", "eth1\x1b[31m")]));
         let FromAgent::Reply { outcome: Err(failure), .. } = admit(&reply(Err(failure))).unwrap() else {
             panic!("another reply");
@@ -186,7 +183,6 @@ mod tests {
     fn a_reply_of_nothing_but_text_is_a_failure_of_its_request() {
         let failure = admitted(&"x".repeat(2 << 20));
         assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Internal));
-        // Many short ones, as names and as values.
         let counters = (0..200_000).map(|i| (format!("counter {i}"), i)).collect();
         let outcome = admit(&reply(Ok(Answer::Counters(counters)))).unwrap();
         assert!(matches!(outcome, FromAgent::Reply { id: 7, outcome: Err(_) }));

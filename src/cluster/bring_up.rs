@@ -35,7 +35,6 @@ pub fn bring_up(
     bring_up_asking(launch, hosts, run_id, binary, log, Vec::new())
 }
 
-/// [`bring_up`], with requests sent right after the greeting: [`Agent::first`] has them.
 pub(crate) fn bring_up_asking(
     launch: Launch,
     hosts: Vec<Host>,
@@ -91,7 +90,6 @@ struct Terms {
     timeout: Duration,
 }
 
-/// [`raise`] with any way of making an agent.
 fn raise_with<F, T>(terms: Terms, hosts: Vec<Host>, open: F) -> mpsc::Receiver<(String, Result<Agent, Failure>)>
 where
     F: Fn(Arc<Host>, Progress) -> T + Send + Sync + 'static,

@@ -37,7 +37,6 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     state: Mutex<ConversationState>,
-    /// Time of the last bytes; `None` before the first reply.
     heard: Mutex<Option<Instant>>,
     lost: watch::Sender<Option<Gone>>,
 }
@@ -48,13 +47,11 @@ struct ConversationState {
     waiting: HashMap<u64, Waiting>,
     /// Frames towards the writer; `None` once hung up.
     frames: Option<mpsc::UnboundedSender<Vec<u8>>>,
-    /// The id of the goodbye, and whether it was answered.
     goodbye: Option<u64>,
     has_parted: bool,
 }
 
 impl Conversation {
-    /// A conversation and the frames its writer has to send.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
         let state = ConversationState {
@@ -71,7 +68,6 @@ impl Conversation {
         Sent::new(self, ask).within(limit).await
     }
 
-    /// Numbers a request, registers its waiter, and passes it to the writer.
     fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
         let mut state = self.state.lock();
         let id = state.next;
@@ -170,7 +166,6 @@ impl Conversation {
         }
     }
 
-    /// Delivers replies until the stream ends. Returns why it ended.
     pub(super) async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> Why {
         let mut from = Noticed { from, heard: &self.heard };
         loop {
@@ -410,7 +405,6 @@ mod tests {
             () = answering => panic!("nobody hung up"),
             () = tokio::time::sleep(3 * limit) => {}
         }
-        // The agent has stopped answering.
         let silent = tokio::time::timeout(10 * limit, conversation.silent(limit)).await;
         assert_eq!(silent.unwrap(), Why::Silent(limit));
     }

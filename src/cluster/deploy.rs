@@ -32,7 +32,6 @@ use super::{
     trouble::Trouble,
 };
 
-/// Time to clear up a host when its agent is closed.
 const CLEARANCE: Duration = Duration::from_secs(10);
 /// Time for an agent to notice that its standard input ended.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -49,19 +48,16 @@ struct Traces {
     keep: bool,
 }
 
-/// What the script on the host reported between the agent's lines.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// The agent's process number, before any greeting; 0 until then.
     agent: AtomicU32,
     /// The process in the name of the agent's file; 0 until known.
     keeper: AtomicU32,
-    /// Whether the script itself has removed the agent's file.
     is_cleared: AtomicBool,
 }
 
 impl Told {
-    /// Consumes a line of standard error if it is the script's.
     pub(crate) fn takes(&self, line: &str) -> bool {
         let Some(aside) = script::aside(line) else { return false };
         match aside {
@@ -80,19 +76,16 @@ impl Deployed {
         Self(Some(Traces { way, hash: image.hash.clone(), directory, told: Arc::default(), keep }))
     }
 
-    /// Receives the script's lines of standard error.
     pub(crate) fn told(&self) -> Arc<Told> {
         self.0.as_ref().map(|traces| Arc::clone(&traces.told)).unwrap_or_default()
     }
 
-    /// Ends an agent on its host that did not end when asked.
     pub(crate) async fn end(&self, pid: u32) {
         if let Some(traces) = &self.0 {
             traces.end(pid).await;
         }
     }
 
-    /// Whether an agent may continue after its streams are cut.
     pub(crate) fn may_outlive(&self) -> bool {
         self.0.as_ref().is_some_and(|traces| traces.way.may_outlive())
     }
@@ -121,7 +114,6 @@ impl Drop for Deployed {
     }
 }
 
-/// Number of hosts being cleared up in the background.
 static CLEARING: AtomicUsize = AtomicUsize::new(0);
 
 struct Clearing;
@@ -151,7 +143,6 @@ pub async fn cleared(limit: Duration) {
 }
 
 impl Traces {
-    /// Ends an agent on its host, unless it is a process of our own.
     async fn end(&self, pid: u32) {
         if pid > 1 && !self.way.is_here() {
             run_briefly(&*self.way, &script::sh(script::END, [pid.to_string().as_str(), &self.hash])).await;
@@ -174,7 +165,6 @@ impl Traces {
 async fn run_briefly(way: &dyn Connection, words: &[String]) {
     let _ = timeout(CLEARANCE, async {
         if let Ok(pipe) = way.start(words).await {
-            // The reason of its end is not needed.
             Pipe { way: Behind::default(), ..pipe }.run(b"").await;
         }
     })
@@ -206,12 +196,10 @@ pub(crate) async fn start(
     progress.to(Stage::Start, "starting the agent");
     let deployed = Deployed::new(way, image, directory, launch.keep_agent);
     let mut pipe = talk.agent();
-    // If the script has already ended, the conversation reports why.
     let _ = pipe.stdin.write_all(env.as_bytes()).await;
     Ok((pipe, deployed))
 }
 
-/// The environment of every agent: from the plan, and from this process's own.
 fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = launch.env.clone();
     for name in &launch.send_env {
@@ -231,7 +219,6 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-/// The words of [`script::RAISE`] for a host, with this many bytes of environment.
 fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize) -> Vec<String> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
@@ -240,16 +227,13 @@ fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize
     let images: Vec<String> = images.collect();
     let directory = launch.agent_dir.as_deref().unwrap_or_default();
     let (env, keep) = (env.to_string(), if launch.keep_agent { "keep" } else { "" });
-    // The try is abandoned after this time.
     let limit = launch.timeout.as_secs().saturating_add(1).to_string();
     let arguments = ["two words", script::START, directory, &env, keep, &limit].into_iter();
     script::sh(script::RAISE, arguments.chain(images.iter().map(String::as_str)))
 }
 
-/// Why a script did not reach the agent's start.
 enum Refused {
     Known(Trouble),
-    /// It ended, or is about to, while this was tried.
     Script(String),
 }
 
@@ -310,7 +294,6 @@ async fn place<'b>(
     }
 }
 
-/// The agent for the host's `uname -m`.
 fn image_for<'b>(machine: &str, binary: &'b AgentBinary) -> Result<&'b Arc<Image>, Trouble> {
     if machine.trim().is_empty() {
         let cause = "the host's `uname -m` says nothing";

@@ -51,7 +51,6 @@ fn told(what: &str, Gone { why, end, last, .. }: &Gone) -> String {
     cause
 }
 
-/// Why a started process is not an agent. The first match counts.
 const START: &[Sign] = &[
     lasting("version `glibc*not found", "", remedy::BUILD_FOR_OLDEST_GLIBC),
     // bash before 5.2, and bash since.
@@ -80,7 +79,6 @@ fn missed_glibc(words: &str) -> Option<(u32, u32)> {
     versions.max()
 }
 
-/// A remedy's sentence about the host, before the words of its loader or shell.
 fn in_words(remedy: Entry, last: &str) -> String {
     if remedy == remedy::USE_GLIBC_HOST {
         return "the host has no loader for the agent (it is a system without glibc, such as Alpine, or without the libraries \
@@ -95,7 +93,6 @@ fn in_words(remedy: Entry, last: &str) -> String {
     }
 }
 
-/// The failure of an agent that never greeted, with a next step where the output is known.
 pub(crate) fn start(gone: &Gone) -> Trouble {
     let cause = told("the agent did not start", gone);
     if let Some(known) = &gone.known {

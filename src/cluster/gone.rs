@@ -1,5 +1,3 @@
-//! How a conversation with an agent ended.
-
 use std::{fmt, time::Duration};
 
 use super::{pipe::ProcessEnd, trouble::Trouble};
@@ -9,13 +7,10 @@ pub(crate) enum Why {
     #[default]
     Closed,
     ClosedEarly,
-    /// Its output could not be read before its greeting; the system's words.
     BrokeEarly(String),
     /// This many bytes of something else came before its greeting.
     OtherText(usize),
-    /// It sent bytes that are not a reply; why not.
     NotProtocol(String),
-    /// It answered a request that was never sent.
     Unasked(u64),
     /// It did not answer for this long, though it was asked.
     Silent(Duration),
@@ -39,7 +34,6 @@ impl fmt::Display for Why {
 pub(crate) struct Gone {
     pub why: Why,
     pub end: Option<ProcessEnd>,
-    /// The last lines it wrote on standard error.
     pub last: String,
     pub known: Option<Box<Trouble>>,
 }

@@ -24,7 +24,6 @@ impl Group {
 
     pub(super) fn kill(&self) {
         if let Some(leader) = self.0 {
-            // They may have ended in this moment.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }

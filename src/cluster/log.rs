@@ -1,5 +1,3 @@
-//! Receives the output of remote processes, line by line.
-
 use std::{collections::VecDeque, fmt, sync::Arc};
 
 use parking_lot::Mutex;

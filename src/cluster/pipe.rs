@@ -1,5 +1,3 @@
-//! A running process on a host: three byte streams and how it ended.
-
 use std::{fmt, future::Future, os::unix::process::ExitStatusExt, pin::Pin, process::ExitStatus, time::Duration};
 
 use super::{group::Group, trouble::Trouble};
@@ -18,12 +16,10 @@ pub(crate) struct Pipe {
     pub stdout: Source,
     pub stderr: Source,
     pub end: Pin<Box<dyn Future<Output = ProcessEnd> + Send>>,
-    /// Kills it, where that is possible from here.
     pub kill: Option<oneshot::Sender<()>>,
     pub way: Behind,
 }
 
-/// A launcher's knowledge of a process beyond its streams.
 #[derive(Default)]
 pub(crate) struct Behind {
     /// Longest silence of an agent that is asked; `None` where the way itself detects a lost host.
@@ -38,7 +34,6 @@ pub(crate) type Explain =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
     Code(i32),
-    /// By a signal; its number if known.
     Signal(Option<i32>),
     /// Unknown: the way to the host broke first; why, if known.
     Unknown(String),
@@ -70,7 +65,6 @@ impl fmt::Display for ProcessEnd {
 pub(crate) struct Output {
     pub stderr: Vec<u8>,
     pub end: ProcessEnd,
-    /// What its launcher found out about a failure.
     pub known: Option<Trouble>,
 }
 
@@ -88,7 +82,6 @@ impl Pipe {
         let end = async move {
             let status = tokio::select! {
                 status = child.wait() => status,
-                // After a dropped sender only the process decides.
                 Ok(()) = killed => {
                     group.kill();
                     child.wait().await

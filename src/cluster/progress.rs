@@ -1,5 +1,3 @@
-//! The stage of a try to bring a host up, for the failure on timeout.
-
 use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;

@@ -1,5 +1,3 @@
-//! The end of an allocation, which ends all hosts and the run.
-
 use std::sync::LazyLock;
 
 use tokio::sync::watch;
@@ -18,7 +16,6 @@ pub(super) fn revoke(why: &str) {
     });
 }
 
-/// Resolves with the reason when the allocation has ended.
 pub async fn revoked() -> String {
     let mut known = REVOKED.subscribe();
     // The sender lives as long as the process, so the wait ends with a reason.

@@ -170,7 +170,6 @@ pub(crate) fn environment(variables: &BTreeMap<String, String>) -> String {
     text
 }
 
-/// A script's report on standard error, mixed with other output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aside {
     /// The agent's process, and the one that waits for it and is in the name of its file.

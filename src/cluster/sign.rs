@@ -20,7 +20,6 @@ pub(crate) const fn passing(texts: &'static str, cause: &'static str, remedy: En
     Sign { texts, cause, kind: Kind::Lost, passing: true, remedy }
 }
 
-/// The first sign that matches one of these lines, ignoring case.
 pub(crate) fn find<'s>(signs: &'s [Sign], lines: &[&str]) -> Option<&'s Sign> {
     let lines: Vec<String> = lines.iter().map(|line| line.to_lowercase()).collect();
     let is_in = |text: &str| lines.iter().any(|line| text.split('*').all(|part| line.contains(part)));

@@ -1,5 +1,3 @@
-//! The dialogue of a script on a host and the controller before the script becomes the agent.
-
 use std::io::Cursor;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -45,13 +43,11 @@ impl Talk {
         }
     }
 
-    /// Waits for the end of a script that is no longer needed.
     pub(super) async fn over(self) -> Output {
         let Self { pipe, heard } = self;
         pipe.run_on(b"", heard.errors).await
     }
 
-    /// The streams, which are the agent's from now on, including what was already read.
     pub(super) fn agent(self) -> Pipe {
         let Self { pipe, heard: Heard { begun, mut chatter, errors, .. } } = self;
         chatter.extend(begun);

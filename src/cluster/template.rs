@@ -1,5 +1,3 @@
-//! Commands with placeholders for values of a host. No shell takes part.
-
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{
     failure::{Kind, Stage},
@@ -8,7 +6,6 @@ use railgauge_wire::{
 
 use super::trouble::Trouble;
 
-/// Placeholder for a value of a test's `configure`.
 const VALUE: &str = "{value}";
 
 /// A command's words for one host, with `{host}`, `{name}`, `{user}` and `{port}` replaced.

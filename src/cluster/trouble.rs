@@ -1,11 +1,8 @@
-//! A failure while a host is brought up, and whether another try may help.
-
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy::{self, Remedy},
 };
 
-/// A failure, and whether another try may end differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     /// It names no host yet: [`Trouble::at`] does.

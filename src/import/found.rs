@@ -7,7 +7,6 @@ use railgauge_wire::{
 pub struct Kind {
     pub op: Option<Op>,
     pub metric: TestMetric,
-    /// What a test of ours would be carried by.
     pub transport: Option<Transport>,
     pub service: Service,
     pub memory: Memory,
@@ -59,7 +58,6 @@ pub struct Output {
     /// In seconds since 1970.
     pub seconds: Option<i64>,
     pub ends: [Option<String>; 2],
-    /// By rank, where the file names them.
     pub ranks: Vec<String>,
     pub device: String,
     /// What carried the bytes, as the frame has it; empty where unknown.
@@ -67,7 +65,6 @@ pub struct Output {
     /// Empty where the file does not say.
     pub link_layer: String,
     pub notes: Vec<String>,
-    /// In the order of the lines.
     pub said: Vec<Said>,
 }
 

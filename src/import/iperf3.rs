@@ -11,7 +11,6 @@ use super::{
     number,
 };
 
-/// Supported iperf3 tests.
 pub(super) const KNOWN: &str = "tests of one direction over TCP can be";
 
 pub(super) fn is_start(text: &str) -> bool {

@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 
 use super::ImportError;
 
-/// Labels in one file: a rank or task each.
 const MOST_STREAMS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'t> {
     /// Its number in the file, from 1.
     pub number: u64,
-    /// Without a label and spaces around it.
     pub text: &'t str,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Lines<'t> {
-    /// For errors.
     pub file: &'t str,
     lines: Vec<Line<'t>>,
 }
@@ -40,7 +37,6 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// The lines of a file by rank or task.
 pub(super) fn streams<'t>(file: &'t str, text: &'t str) -> Result<Vec<Lines<'t>>, ImportError> {
     let filled = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_srun = filled().next().is_some() && filled().all(|line| of_srun(line).is_some());

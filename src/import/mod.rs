@@ -59,7 +59,6 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
     Ok(outputs)
 }
 
-/// Outputs of one rank, task or shell; empty without a result.
 fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let first = |is: fn(&str) -> bool| lines.all().iter().find(|line| is(line.text));
     let starts = [

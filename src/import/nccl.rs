@@ -20,7 +20,6 @@ pub(super) fn is_header(text: &str) -> bool {
     words.next() == Some("size") && words.next() == Some("count") && text.contains("busbw")
 }
 
-/// The first comment: the start of a test, with its arguments.
 pub(super) fn is_start(text: &str) -> bool {
     text.starts_with("# nThread ")
 }
@@ -39,7 +38,6 @@ pub(super) fn op_of(program: &str) -> Option<Op> {
     }
 }
 
-/// The operations that can be imported, for messages.
 pub(super) const OPS: &str =
     "operations are all_reduce, broadcast, reduce, all_gather, reduce_scatter, alltoall and sendrecv";
 

@@ -110,7 +110,6 @@ fn line_of(text: &str, size: u64) -> u64 {
     found.map_or(1, |(line, _)| line)
 }
 
-/// serde's error, with its line.
 pub(super) fn of_json(file: &str, text: &str, error: &serde_json::Error) -> ImportError {
     let line = error.line().max(1) as u64;
     if error.is_eof() {

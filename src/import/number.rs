@@ -1,5 +1,3 @@
-//! Numbers of the text: decimal, finite, not negative.
-
 /// The text if it is a number in these tools' format: digits, optionally a point and digits, optionally an exponent (`getFloatStr` of
 /// nccl-tests, `%g`). Not `inf` or `nan`.
 pub(super) fn real(text: &str) -> Option<&str> {

@@ -104,7 +104,6 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
                 kind.memory = Memory::Cuda;
             }
         } else if let Some((output, kind)) = &mut current {
-            // Two are in one line, with tabs between them.
             for (name, value) in text.split("\t\t").filter_map(|part| part.split_once(':')) {
                 setting(lines.file, line.number, (name.trim(), value.trim()), output, kind)?;
             }

@@ -25,7 +25,6 @@ struct Field<'t> {
 
 pub(super) fn read(file: &str, text: &str) -> Result<Vec<Output>, ImportError> {
     let (mut info, mut results): (Vec<Field<'_>>, Vec<Field<'_>>) = (Vec::new(), Vec::new());
-    // Which braces are open: the document, one of its two parts.
     let (mut open, mut in_results, mut last) = (0_u8, false, 1);
     for (line, raw) in (1..).zip(text.lines()) {
         let bare = raw.trim().trim_end_matches(',').trim();
@@ -115,7 +114,6 @@ fn values(file: &str, results: &[Field<'_>], last: u64, kind: Kind) -> Result<Ve
 /// Whether a bandwidth is in Gb/s, else in MiB/s: the file does not say it. Message rate times size is the same bandwidth, and the two
 /// units differ by a factor of 119, so that only one can fit. `None` where neither does within the digits that are written.
 fn is_gigabits([average, rate]: &[Said; 2], size: u64) -> Option<bool> {
-    // Half of the last digit.
     let number = |said: &Said| {
         let decimals = said.written.split_once('.').map_or(0, |(_, digits)| digits.len());
         Some((said.written.parse::<f64>().ok()?, 0.5 * 0.1_f64.powi(i32::try_from(decimals).ok()?)))

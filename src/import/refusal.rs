@@ -2,7 +2,6 @@ use railgauge_model::border::text::printable;
 
 const SHOWN: usize = 60;
 
-/// Why outputs cannot be imported: the file and the line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
 pub struct ImportError {

@@ -20,7 +20,6 @@ use super::{ImportError, Kind, Output, Said};
 const BASE: &str = "name = \"imported\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a\", \"b\"]\n[[test]]\nname = \"a\"\n\
                     transport = \"tcp\"\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\npattern = \"tournament\"\n";
 
-/// Values for what files do not say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Given {
     pub from: Option<Port>,
@@ -31,7 +30,6 @@ pub struct Given {
     pub test: Option<String>,
     pub op: Option<Op>,
     pub size: Option<Bytes>,
-    /// What a test of ours would be carried by.
     pub transport: Option<Transport>,
     pub tool_version: Option<String>,
 }
@@ -80,7 +78,6 @@ pub fn imported(run_id: &str, version: &str, sources: &[Source], given: &Given) 
     Ok(Imported { run_id: run_id.to_owned(), version: version.to_owned(), plan: Box::new(plan), files, cases, values })
 }
 
-/// Without hosts and tests, which are added as they are found.
 fn base() -> Result<Plan, ImportError> {
     let parsed = plan::parse("imported", BASE, Path::new(""));
     parsed
@@ -162,7 +159,6 @@ impl Making {
         Ok(id)
     }
 
-    /// The test of a case, made on first use.
     #[allow(clippy::too_many_arguments, reason = "all of it decides which test it is")]
     fn test(
         &mut self,
@@ -178,7 +174,6 @@ impl Making {
         let both = if kind.bidirectional { "-both-ways" } else { "" };
         let own = format!("{tool}-{}-{}{both}", cell.op.word().replace('_', "-"), cell.metric);
         let name = given.test.clone().unwrap_or(own);
-        // Replaces the template.
         if self.cases.is_empty() {
             self.plan.tests.truncate(1);
             self.plan.tests.iter_mut().for_each(|test| *test = of_cell(test, &name, kind, cell));
@@ -220,7 +215,6 @@ impl Making {
     }
 }
 
-/// The file's value, else the given one.
 fn one_of<T: PartialEq + std::fmt::Display>(
     source: &Source,
     line: u64,
@@ -243,7 +237,6 @@ fn named(like: Option<&plan::model::Host>, name: &str) -> Option<plan::model::Ho
     Some(host)
 }
 
-/// A test like another one that has a cell.
 fn of_cell(like: &Test, name: &str, kind: Kind, cell: &Cell) -> Test {
     let mut test = like.clone();
     test.name = name.to_owned();
@@ -256,7 +249,6 @@ fn of_cell(like: &Test, name: &str, kind: Kind, cell: &Cell) -> Test {
     test
 }
 
-/// Most ranks that one host has in a group.
 fn per_host(flow: &Flow) -> u32 {
     let most = flow.members.iter().map(|port| port.rail.saturating_add(1)).max();
     most.unwrap_or(1)

@@ -155,7 +155,6 @@ impl Anonymiser {
             }
             let bits = found.name("bits").and_then(|bits| bits.as_str().parse().ok()).filter(|bits| *bits <= 32);
             let mask = bits.map_or(u32::MAX, |bits: u32| u32::MAX.checked_shl(32 - bits).unwrap_or(0));
-            // A network stays one.
             let is_network = ip.to_bits() & !mask == 0;
             let placeholder = self.v4(ip).to_bits() & if is_network { mask } else { u32::MAX };
             return Some((quad.end(), Ipv4Addr::from_bits(placeholder).to_string()));
@@ -228,7 +227,6 @@ impl Anonymiser {
         let mut number = bytes;
         if bytes != [0; N] && bytes != [0xff; N] {
             let digits = self.numbered(kind, hex::encode(bytes), |n| format!("02{n:0width$x}", width = 2 * N - 2));
-            // The number of digits matches.
             let _ = hex::decode_to_slice(digits, &mut number);
         }
         number

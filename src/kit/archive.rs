@@ -1,5 +1,3 @@
-//! The archive of a kit: a gzipped tar file that begins with its manifest.
-
 use std::{
     collections::BTreeMap,
     io::{self, Write},
@@ -9,18 +7,15 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 
-/// The first file.
 const MANIFEST: &str = "manifest.json";
 /// Longest path in bytes, and longest name of a file or folder (NAME_MAX of Linux): a kit is unpacked below another folder.
 const PATH: usize = 800;
 const PART: usize = 255;
-/// Why something is not written.
 pub(super) const UNSTORABLE: &str = "its path, or the path to which it leads, is too long or no path of a kit";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     File(Vec<u8>),
-    /// A symbolic link with its target, as a path of the kit.
     Link(String),
 }
 
@@ -35,7 +30,6 @@ pub struct Manifest {
     pub anonymized: bool,
     /// Folder of each host below `hosts/`, by its name in the plan.
     pub hosts: BTreeMap<String, String>,
-    /// How the executed plan differs from the given one, and how its run ended.
     pub plan: Vec<String>,
     pub left_out: Vec<LeftOut>,
 }
@@ -78,7 +72,6 @@ fn file(archive: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> io:
     archive.append_data(&mut header(tar::EntryType::Regular, bytes.len() as u64), path, bytes)
 }
 
-/// A path of the kit relative to the folder of another.
 fn relative(from: &str, to: &str) -> String {
     let (from, to): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
     let folder = &from[..from.len() - 1];
@@ -87,7 +80,6 @@ fn relative(from: &str, to: &str) -> String {
     up.chain(to[common..].iter().copied()).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a file or link can be unpacked safely at a path.
 pub(super) fn is_storable(path: &str, item: &Item) -> bool {
     match item {
         Item::File(_) => is_plain(path),

@@ -26,17 +26,14 @@ use crate::{
     run::contact::{Contact, HOSTS},
 };
 
-/// Files of a kit, and their description in the manifest.
 pub(crate) struct Packed {
     pub items: Items,
     pub manifest: Manifest,
-    /// Placeholders and what they replace, if requested.
     pub names: Option<Anonymiser>,
 }
 
 pub(crate) struct Sources<'a> {
     pub contact: &'a Contact,
-    /// Names and addresses in the plan's order.
     pub hosts: &'a [(String, String)],
     pub run: &'a Path,
     pub plan: Vec<String>,
@@ -97,7 +94,6 @@ pub(crate) fn pack(sources: &Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resu
     Ok(Packed { items, manifest, names })
 }
 
-/// The host's name, as far as it is valid for a folder.
 fn folder(at: usize, host: &str) -> String {
     let fit = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     match host.chars().all(fit) && !host.starts_with('.') && host.len() <= 100 {
@@ -106,7 +102,6 @@ fn folder(at: usize, host: &str) -> String {
     }
 }
 
-/// The placeholder of a host, by its place in the plan.
 fn placeholder(at: usize) -> String {
     format!("host-{}", at + 1)
 }
@@ -126,7 +121,6 @@ fn of_host(contact: &Contact, host: &str, folder: &str, leave: &mut impl FnMut(&
     Ok(items)
 }
 
-/// With the known names, equal for each host.
 fn anonymiser(key: [u8; 32], sources: &Sources<'_>) -> anyhow::Result<Anonymiser> {
     // Names in the plan first: no two of them may have the same placeholder.
     let mut names: Vec<(String, String)> =
@@ -144,7 +138,6 @@ fn anonymiser(key: [u8; 32], sources: &Sources<'_>) -> anyhow::Result<Anonymiser
     Anonymiser::new(key, names).context("the names of the hosts cannot be replaced")
 }
 
-/// The run directory: its records without what must not leave, and everything made from them.
 fn run_directory(sources: &Sources<'_>, mut names: Option<&mut Anonymiser>) -> anyhow::Result<Items> {
     let records = files::read(&sources.run.join(JOURNAL)).context("there are no records")?;
     let place = tempfile::tempdir().context("no temporary directory")?;

@@ -7,7 +7,6 @@ const WINDOW: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(100);
 const SIZES: usize = 3;
 
-/// Returns what was changed.
 pub(crate) fn shorten(plan: &mut Plan) -> Vec<String> {
     let mut notes = Vec::new();
     let changing: Vec<String> =

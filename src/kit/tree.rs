@@ -1,5 +1,3 @@
-//! One host's facts and their source files, as files of a kit.
-
 use railgauge_wire::{
     facts::HostFacts,
     raw::{RawContent, RawEntry, RawLeftOut},
@@ -94,7 +92,6 @@ fn cut_down(path: &str, bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The words of a kernel's command line that say how it is set.
 pub(super) fn command_line(line: &str) -> String {
     let key = |word: &str| word.split(['=', '.']).next().unwrap_or_default().to_owned();
     let words = line.split_whitespace().filter(|word| COMMAND_LINE.contains(&key(word).as_str()));

@@ -10,7 +10,6 @@ use railgauge_model::{
 
 use super::tree::{command_line, without_process};
 
-/// Replaces a removed text.
 const WITHHELD: &str = "(left out)";
 
 pub(super) struct Withheld {

@@ -1,5 +1,3 @@
-//! The value of `--live=`: an address of this machine, with or without a port.
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

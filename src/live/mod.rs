@@ -36,7 +36,6 @@ use token::Token;
 pub enum LiveError {
     #[error("the page cannot be served at {address}: {cause}")]
     Bind { address: SocketAddr, cause: io::Error },
-    /// The kernel has no random bytes for the secret of the URL.
     #[error("no random bytes for the address of the page: {0}")]
     Token(#[from] getrandom::Error),
     #[error("the page cannot be served: {0}")]
@@ -45,7 +44,6 @@ pub enum LiveError {
 
 pub type Course = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A bound address, before anything is measured.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -54,7 +52,6 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Binds an address; with port 0 a free port.
     pub fn at(address: SocketAddr) -> Result<Self, LiveError> {
         let bind = |cause| LiveError::Bind { address, cause };
         let listener = TcpListener::bind(address).map_err(bind)?;
@@ -67,12 +64,10 @@ impl Listening {
         format!("http://{}/{}/", self.address, self.token.text())
     }
 
-    /// Whether only programs of this machine can reach it.
     pub fn is_local(&self) -> bool {
         self.address.ip().is_loopback()
     }
 
-    /// Serves the page of the run with these records until the result is dropped.
     pub fn serve(self, records: PathBuf, course: Course) -> Result<Serving, LiveError> {
         let (stop, stopped) = oneshot::channel();
         let (over, all_answered) = mpsc::channel::<Never>();

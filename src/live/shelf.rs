@@ -105,7 +105,6 @@ mod tests {
         assert_eq!(shelf.get(|| Ok(7)).await, Ok(0));
         advance(Duration::from_millis(1)).await;
         assert_eq!(shelf.get(|| Ok(7)).await, Ok(7));
-        // An instant one is kept for the minimum.
         advance(at_least - Duration::from_millis(1)).await;
         assert_eq!(shelf.get(|| Ok(8)).await, Ok(7));
         advance(Duration::from_millis(1)).await;

@@ -26,6 +26,7 @@ pub enum NightError {
     NoPlan {
         word: String,
         plan: String,
+        /// Plans of the existing runs.
         plans: Vec<String>,
     },
     #[error(transparent)]
@@ -33,6 +34,7 @@ pub enum NightError {
     #[error("{path}: {cause}")]
     Mismatch {
         path: String,
+        /// Which records contradict each other.
         cause: Mismatch,
     },
     #[error("{path}: {cause}")]
@@ -80,12 +82,10 @@ impl Judged {
         &self.journal.end
     }
 
-    /// Whether its records are undamaged. Otherwise nothing is certain.
     pub fn is_whole(&self) -> bool {
         self.journal.unhealed().next().is_none() && self.journal.contradictions.is_empty()
     }
 
-    /// Numbers of hosts that stayed, and that were lost.
     pub fn answered(&self) -> (usize, usize) {
         let Journal { hosts, lost, .. } = &self.journal;
         (hosts.keys().filter(|host| !lost.contains_key(*host)).count(), lost.len())

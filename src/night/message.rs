@@ -18,14 +18,12 @@ pub struct Message {
     pub state: State,
     pub plan: String,
     pub run_id: String,
-    /// The verdict, or why there is none, in a sentence.
     pub sentence: String,
     pub bad_part: Option<String>,
     /// The first thing to do and its purpose; empty if nothing is needed or certain.
     pub first_step: String,
     /// A URL, or a path without one; empty without a page.
     pub link: String,
-    /// Everything in one line, for services that show this key.
     pub text: String,
 }
 
@@ -39,7 +37,6 @@ impl Message {
             let says = || faulty.iter().find_map(|one| nights.run(&one.faults.last()?.run_id));
             if newest.row.failures > 0 { newest } else { says().unwrap_or(newest) }
         });
-        // An old, unfinished or damaged result needs no step.
         let certain = run.filter(|_| !matches!(standing.state, State::Ok | State::Unknown));
         let remedy = certain.and_then(|run| Judged::read(&run.directory).ok()?.banner()?.remedy);
         let first_step = remedy.map(|remedy| match remedy.about.as_str() {

@@ -28,7 +28,6 @@ type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
 const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
 
-/// The newest run, and the states of components after all runs.
 pub fn metrics(run: &Judged, states: &States) -> Result<String, fmt::Error> {
     let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
     of_run(&mut all, run);

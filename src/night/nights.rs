@@ -1,5 +1,3 @@
-//! The runs of one plan, newest first, and the resulting states.
-
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +20,6 @@ use crate::{
 
 #[derive(Debug)]
 pub struct Nights {
-    /// From the newest run that has it; damaged ones do not.
     pub plan: String,
     runs: Vec<Arc<Summary>>,
     pub states: States,
@@ -81,7 +78,6 @@ impl Nights {
     }
 }
 
-/// The runs of `word`, newest first, optionally of one plan; and the names of all plans there.
 pub(super) fn read(word: &str, plan: Option<&str>) -> Result<(Vec<Summary>, BTreeSet<String>), NightError> {
     let mut runs = summaries(&history::run_directories(word).map_err(NightError::NoRuns)?);
     // Unreadable runs have no known plan.
@@ -104,7 +100,6 @@ fn may_be_of(run: &Summary, plan: &str) -> bool {
     run.row.plan.is_empty() || run.row.plan == plan
 }
 
-/// The states after the runs of `word`, of each of their plans, at any age.
 pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
     let Ok((runs, mut plans)) = read(word, None) else { return Vec::new() };
     if plans.is_empty() {

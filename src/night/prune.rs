@@ -33,12 +33,9 @@ const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
-    /// Number of the newest complete runs of each plan.
     pub last: Option<usize>,
-    /// Runs that began within this time.
     pub within: Option<SignedDuration>,
     pub failed: bool,
-    /// Runs whose identity is in one of these files.
     pub named_in: Vec<PathBuf>,
 }
 
@@ -61,11 +58,9 @@ pub struct Choice {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     pub runs: Vec<Choice>,
-    /// Files of [`Keep::named_in`] that name none of the runs: a mistake, or their runs are gone.
     pub idle: Vec<String>,
 }
 
-/// What would be deleted of a directory of runs, and what is kept, newest first.
 pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, PruneError> {
     let word = directory.to_string_lossy().into_owned();
     let (runs, plans) = nights::read(&word, None)?;
@@ -112,7 +107,6 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
     Ok(Chosen { runs: choices, idle })
 }
 
-/// Components that are faulty according to these runs.
 fn states(runs: &[Summary], plans: BTreeSet<String>, now: Timestamp) -> BTreeMap<String, String> {
     let of_plan = |plan: String| {
         let own: Vec<&Summary> = runs.iter().filter(|run| run.row.plan == plan).collect();
@@ -185,12 +179,9 @@ fn size(path: &Path) -> u64 {
     FILES.iter().map(of).sum()
 }
 
-/// Files and the names of runs in them.
 struct Named {
-    /// Baselines of the plans that were run, by their source runs.
     learned: BTreeSet<String>,
     texts: Vec<(String, String)>,
-    /// How many of the texts the user named; they come first.
     further: usize,
 }
 
@@ -207,7 +198,6 @@ impl Named {
             if length > LARGEST {
                 return Err(unread(&path)(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large")));
             }
-            // Links are followed, as above.
             let text = fs::read(&path).map_err(unread(&path))?;
             Ok((path_text(&path).to_string(), String::from_utf8_lossy(&text).into_owned()))
         };
@@ -225,7 +215,6 @@ impl Named {
         Ok(Self { learned, texts, further })
     }
 
-    /// Files named by the user that name none of these runs.
     fn idle<'r>(&self, runs: impl Iterator<Item = &'r str> + Clone) -> Vec<String> {
         let names_one = |text: &str| runs.clone().any(|run_id| !run_id.is_empty() && text.contains(run_id));
         let further = self.texts.iter().take(self.further);
@@ -254,7 +243,6 @@ fn is_like_a_baseline(text: &str) -> bool {
     names_runs && document.contains_key("railgauge")
 }
 
-/// The runs from which the baseline of a run's plan was learned.
 fn sources(run: &Path) -> Vec<String> {
     let learned = plan_of(run).and_then(|plan| plan.baseline);
     learned.map_or_else(Vec::new, |known| known.runs.into_iter().map(|run| run.run_id).collect())

@@ -27,7 +27,6 @@ const NAMED: usize = 4;
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Ok,
-    /// Something could not be judged, or was omitted, and nothing failed.
     Warning,
     Critical,
     /// No result, an outdated result, an incomplete run, or damaged records.
@@ -69,7 +68,6 @@ pub struct Standing {
     pub version: u32,
     pub run_id: String,
     pub plan: String,
-    /// Absent for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     pub state: State,
@@ -81,9 +79,7 @@ pub struct Standing {
     pub age_seconds: i64,
     /// Oldest run that counts as the last night, in seconds.
     pub max_age_seconds: i64,
-    /// Failed verdicts of the newest run that count.
     pub failed: usize,
-    /// Its verdicts that count and cannot be given.
     pub inconclusive: usize,
     pub cases: Cases,
     /// Components that are faulty, undecided, or not measured for long, according to any run; for a host, only its own.
@@ -93,7 +89,6 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// The state of the cluster at `now`: the gravest of the newest run and of its components.
     pub fn of(nights: &Nights, max_age: SignedDuration, now: Timestamp) -> Self {
         let newest = nights.newest();
         let (mut state, mut text) = of_run(nights, newest, max_age, now);
@@ -153,7 +148,6 @@ impl Standing {
         self.components.iter().filter(|one| one.kind == "host" && one.state == Condition::Faulty)
     }
 
-    /// The state without a run.
     pub fn of_nothing(error: &NightError, host: Option<&str>, max_age: SignedDuration) -> Self {
         Self {
             version: 2,
@@ -187,7 +181,6 @@ impl Standing {
     pub fn plugin_line(&self) -> String {
         let of = match &self.host {
             None => self.plan.clone(),
-            // Without a readable run the plan is unknown.
             Some(host) if self.plan.is_empty() => host.clone(),
             Some(host) => format!("{host} in {}", self.plan),
         };
@@ -236,7 +229,6 @@ fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// The state of the cluster by one run only, and why.
 fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestamp) -> (State, String) {
     let sentence = || run.row.sentence.clone();
     let Some(said) = &run.said else { return (State::Unknown, sentence()) };
@@ -300,7 +292,6 @@ fn alerts(nights: &Nights, said: &Document) -> bool {
 
 fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timestamp) -> Option<String> {
     let age = now.duration_since(run.ended);
-    // What would change any of its verdicts.
     let whole = said.verdicts.iter().find(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
     if let Some(verdict) = whole {
         return Some(verdict.reason.clone());

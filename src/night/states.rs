@@ -29,10 +29,8 @@ const NIGHTS: usize = 60;
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     Good,
-    /// Never measured conclusively, or too long ago.
     Unknown,
     Undecided,
-    /// Measured as faulty, and not measured as good since.
     Faulty,
 }
 
@@ -81,7 +79,6 @@ pub struct Known {
     pub kind: String,
     /// `host gpu07`.
     pub name: String,
-    /// The host itself, or the hosts it is part of.
     pub hosts: Vec<String>,
     /// Rack and slot of its host, where the plan says them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,11 +87,9 @@ pub struct Known {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Said>,
     pub measured: Said,
-    /// Unique.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
     pub tests: Vec<OfTest>,
-    /// The last runs that measured it as faulty, while they count.
     #[serde(skip)]
     pub faults: Vec<Said>,
     /// Whether it was faulty, and its last measurement, however old, was good.
@@ -119,7 +114,6 @@ pub struct OfTest {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct States {
-    /// Each with its NICs, sorted by name.
     pub hosts: Vec<Known>,
     pub all: Vec<Known>,
     /// Waived by the newest plan, and not in the other lists.
@@ -133,9 +127,7 @@ struct Track {
     /// Its last nights that showed it to be good or faulty, as many as count for an alert.
     nights: Vec<(i64, bool, usize)>,
     last: Option<(usize, Judged)>,
-    /// The first run of the current state.
     since: usize,
-    /// The last run that measured it.
     measured: usize,
     is_faulty: bool,
     was_faulty: bool,
@@ -191,7 +183,6 @@ struct Folded<'r> {
 }
 
 impl States {
-    /// The states after these runs, the newest first, at the time `now`.
     pub fn of(runs: &[&Summary], now: Timestamp) -> Self {
         let plan = runs.iter().find_map(|run| plan_of(&run.directory));
         let (alert, waive) = plan.map(|plan| (plan.alert, plan.localise.waive)).unwrap_or_default();
@@ -223,7 +214,6 @@ impl States {
         self.hosts.iter().find(|known| known.hosts == [name])
     }
 
-    /// Components in this state; hosts include their NICs.
     pub fn with(&self, state: Condition) -> impl Iterator<Item = &Known> {
         let others = self.all.iter().filter(|one| !matches!(&*one.kind, "host" | "nic"));
         self.hosts.iter().chain(others).filter(move |one| one.state == state)
@@ -234,7 +224,6 @@ impl States {
         tests.map(|of| &of.test).collect::<BTreeSet<_>>().len()
     }
 
-    /// Hosts by nights, newest first: what each run measured, and the current state.
     pub(super) fn grid(&self, plan: &str, runs: &[&Summary]) -> Grid {
         let mut days: BTreeSet<i64> = self.hosts.iter().flat_map(|host| host.nights.keys().copied()).collect();
         while days.len() > NIGHTS {
@@ -352,7 +341,6 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
     let these = || tests.values().filter(counts).filter(|track| state(track) == condition);
     let since = match condition {
         Condition::Unknown => None,
-        // As a whole since the last of its tests showed it.
         Condition::Good => these().map(|track| track.since).max().map(said),
         _ => these().map(|track| track.since).min().map(said),
     };

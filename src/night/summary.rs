@@ -183,7 +183,6 @@ fn summary(directory: &Path) -> Summary {
     Summary { directory: directory.to_owned(), began, ended, row, said }
 }
 
-/// `verdicts.json`, if made of these records.
 fn believed(directory: &Path, sum: &str) -> Option<Document> {
     let said: Document = serde_json::from_slice(&files::read(&directory.join(VERDICTS)).ok()?).ok()?;
     (said.version == VERSION && said.sums.as_ref()?.journal == sum).then_some(said)
@@ -267,7 +266,6 @@ fn first_of(line: &[u8]) -> Option<First> {
     })
 }
 
-/// The first line of a run's records.
 pub(super) fn first_line(directory: &Path) -> Option<Vec<u8>> {
     let file = files::open(&directory.join(JOURNAL)).ok()?;
     let mut line = Vec::new();
@@ -281,7 +279,6 @@ fn changed(directory: &Path) -> Timestamp {
     time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::MIN)
 }
 
-/// Facts of a journal that need no parsing.
 struct Skim {
     /// Its CRC-32, as [`crate::analysis::verdict::Sums`] has it.
     sum: String,
@@ -330,7 +327,6 @@ fn keep(line: &mut Vec<u8>, more: &[u8]) {
     }
 }
 
-/// The plan of a run, from its first record; `None` if that is damaged.
 pub(super) fn plan_of(run: &Path) -> Option<Box<Plan>> {
     match line::decode(&first_line(run)?, None).ok()?.line.event {
         Event::Started { resolved, .. } => Some(resolved),

@@ -13,13 +13,12 @@ pub enum FactOf<'f> {
         port: Option<u8>,
     },
     Gpu(u32),
-    /// Of this page size.
+    /// Huge pages of this size.
     HugePages(Bytes),
     Module(&'f str),
     Library,
 }
 
-/// A fact of a host that can be compared with that of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparable<'f> {
     pub of: FactOf<'f>,
@@ -92,7 +91,6 @@ pub fn comparable(facts: &HostFacts) -> Vec<Comparable<'_>> {
     list.0
 }
 
-/// Facts that change with intended upgrades, by name.
 pub fn software(facts: &HostFacts) -> Vec<(String, String)> {
     let software = comparable(facts).into_iter().filter(Comparable::is_software);
     software.map(|fact| (fact.name(), fact.value)).collect()

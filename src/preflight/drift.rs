@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::comparable::comparable;
 
-/// One fact that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
-    /// `kernel`, `mlx5_0 firmware`, …
     pub fact: String,
     pub majority: String,
     pub holders: usize,
@@ -30,7 +28,6 @@ impl Drift {
     }
 }
 
-/// Every fact on which hosts differ, sorted by name.
 pub fn drift<F: Borrow<HostFacts>>(hosts: &BTreeMap<String, F>) -> Vec<Drift> {
     let mut values: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
     for (host, facts) in hosts {
@@ -54,14 +51,11 @@ pub fn drift<F: Borrow<HostFacts>>(hosts: &BTreeMap<String, F>) -> Vec<Drift> {
     values.into_iter().filter_map(row).collect()
 }
 
-/// A changed fact, on every host where it changed in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The same names as in [`Drift`].
     pub fact: String,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// Sorted by name.
     pub hosts: Vec<String>,
 }
 

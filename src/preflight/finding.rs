@@ -22,16 +22,13 @@ impl Severity {
     }
 }
 
-/// The consequence of a wanted value that cannot be read.
 pub(super) const UNKNOWN: &str = "it is not known whether the host meets the plan's requirement";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// As plans waive it.
     pub check: String,
     pub severity: Severity,
     pub waived: bool,
-    /// Whether a wanted value could not be read.
     #[serde(default)]
     pub unread: bool,
     /// In the plan's order; empty if it is about switches.
@@ -62,7 +59,6 @@ impl Finding {
     }
 }
 
-/// A check's result for one host or device, or the fabric.
 #[derive(Debug, Clone)]
 pub struct Found {
     pub(super) severity: Severity,
@@ -108,21 +104,18 @@ impl Found {
         self
     }
 
-    /// Says which key of `[preflight]` it departs from.
     #[must_use]
     pub fn departs(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());
         self
     }
 
-    /// Says that it is about a value that could not be read.
     #[must_use]
     pub const fn unread(mut self) -> Self {
         self.unread = true;
         self
     }
 
-    /// Says that it means something else than its check usually finds.
     #[must_use]
     pub const fn meaning(mut self, meaning: &'static str) -> Self {
         self.meaning = Some(meaning);

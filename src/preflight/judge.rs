@@ -36,7 +36,6 @@ pub fn judge<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>) -> Vec<Fin
 
 type FindingKey = (Severity, bool, String, Option<Observation>, String, Remedy, Option<String>);
 
-/// Findings of one check, merged over devices of the same hosts, and over hosts.
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
     let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
     for Found { severity, unread, host, device, what, observed, key, meaning, remedy } in found {

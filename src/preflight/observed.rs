@@ -12,7 +12,6 @@ pub struct Observation {
     /// `B`, `Gb/s`, `GT/s`, `lanes`, `s`, `%`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// `None` where it could not be read.
     pub seen: Option<Value>,
     /// `None` where any other value would do. Whether a higher one would depends on the fact.
     pub wanted: Option<Value>,
@@ -23,7 +22,6 @@ pub struct Observation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedBy {
-    /// `[preflight]` of the plan.
     Plan,
     Others,
     /// The check itself: what the tests of the plan need, what the hardware can do, or what is recommended.
@@ -66,18 +64,15 @@ impl PartialEq for Decimal {
 impl Eq for Decimal {}
 
 impl Observation {
-    /// A wrong value without a single right one.
     pub(super) fn seen(fact: impl Into<String>, seen: impl Into<Value>) -> Self {
         Self { fact: fact.into(), unit: None, seen: Some(seen.into()), wanted: None, wanted_by: None }
     }
 
-    /// A wanted value that cannot be read.
     pub(super) fn unread(fact: impl Into<String>, wanted: impl Into<Value>) -> Self {
         let plan = Some(WantedBy::Plan);
         Self { fact: fact.into(), unit: None, seen: None, wanted: Some(wanted.into()), wanted_by: plan }
     }
 
-    /// A value, and what the plan requires it to be or others have.
     pub(super) fn with_usual<T: Clone + Into<Value>>(
         fact: impl Into<String>,
         seen: impl Into<Value>,

@@ -1,5 +1,3 @@
-//! The input of checks: the plan, and every host's facts with the devices that the plan uses.
-
 use std::{collections::HashMap, fmt};
 
 use railgauge_model::plan::{
@@ -28,9 +26,7 @@ pub(super) struct Port<'a> {
     pub facts: &'a HostFacts,
     pub device: &'a RdmaDevice,
     pub port: &'a RdmaPort,
-    /// The network interface behind it, or that of a member.
     pub interface: Option<&'a Interface>,
-    /// The member of its bond that `interface` is, when examined by member.
     pub member: Option<&'a str>,
 }
 
@@ -45,12 +41,10 @@ impl<'a> Port<'a> {
         self.port.members.iter().map(of_member).collect()
     }
 
-    /// A finding about it, with the member when examined by member.
     pub(super) fn found(&self, severity: Severity, what: impl fmt::Display, remedy: impl Into<Remedy>) -> Found {
         Found::host(severity, self.host, self.told(what), remedy).device(self.name())
     }
 
-    /// One of its values in words, with the member when examined by member.
     pub(super) fn told(&self, what: impl fmt::Display) -> String {
         match (self.member, &self.port.netdev) {
             (Some(member), Some(bond)) => format!("{member} of {bond}: {what}"),
@@ -85,7 +79,6 @@ impl<'a> Port<'a> {
     }
 }
 
-/// The agent's surroundings, which set its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     Slurm,
@@ -130,7 +123,6 @@ impl<'a> Scene<'a> {
         self.unused.iter().copied()
     }
 
-    /// The first port of each device the plan uses.
     pub(super) fn devices(&self) -> impl Iterator<Item = Port<'a>> {
         let mut last = ("", "");
         self.ports().filter(move |port| {
@@ -156,7 +148,6 @@ impl<'a> Scene<'a> {
         self.plan.tests.iter().any(test)
     }
 
-    /// Whether a test requires RDMA.
     pub(super) fn needs_rdma(&self) -> bool {
         let over_ib =
             |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Carrier::NcclIb));
@@ -167,7 +158,6 @@ impl<'a> Scene<'a> {
         self.whole || self.has(|test| test.memory == Memory::Cuda || test.transport == Transport::Nccl)
     }
 
-    /// Whether a NIC may access GPU memory directly in a test.
     pub(super) fn may_use_gpudirect(&self) -> bool {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
         self.whole || self.has(|test| test.memory == Memory::Cuda && test.transport != Transport::Tcp && !staged(test))
@@ -175,7 +165,6 @@ impl<'a> Scene<'a> {
 }
 
 fn all_ports<'a>(plan: &Plan, cluster: &'a Seen<'a>) -> Vec<Port<'a>> {
-    // The first of a name counts, as in `names`.
     let named: HashMap<&str, &[String]> =
         plan.hosts.iter().rev().map(|host| (host.name.as_str(), host.devices.as_slice())).collect();
     let of = |(host, facts): (&'a String, &&'a HostFacts)| {

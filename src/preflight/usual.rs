@@ -1,16 +1,12 @@
-//! Reference values: what the plan requires, or otherwise what most hosts have.
-
 use super::Severity;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Usual<T> {
     pub value: T,
-    /// Whether the plan wants it; if not, most have it.
     pub wanted: bool,
 }
 
 impl<T: Clone + PartialOrd> Usual<T> {
-    /// What the plan wants, else what more than half of the values are.
     pub(super) fn of(wanted: Option<T>, values: impl IntoIterator<Item = T>) -> Option<Self> {
         match wanted {
             Some(value) => Some(Self { value, wanted: true }),
@@ -23,7 +19,6 @@ impl<T: Clone + PartialOrd> Usual<T> {
         if self.wanted { Severity::Failure } else { otherwise }
     }
 
-    /// `others have 9000` or `the plan wants 9000`.
     pub(super) fn words(&self, shown: impl FnOnce(&T) -> String) -> String {
         let who = if self.wanted { "the plan requires" } else { "others have" };
         format!("{who} {}", shown(&self.value))

@@ -44,7 +44,6 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub columns: Vec<&'static str>,
-    /// By run, in the given order.
     frames: Vec<Frame>,
     pub runs: Vec<Read>,
     pub left_out: Vec<LeftOut>,
@@ -99,7 +98,6 @@ impl Answer {
         self.frames.iter().flat_map(frame::values)
     }
 
-    /// Remarks on the rows, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         let part: Vec<&str> = self.runs.iter().filter(|run| !run.whole).map(|run| run.directory.as_str()).collect();

@@ -4,12 +4,10 @@ use super::Answer;
 use crate::analysis::words::number;
 
 const VERSION: u32 = 2;
-/// A missing value in a table.
 const NOTHING: &str = "–";
 /// First characters of a text that a spreadsheet treats as a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// All of an answer: `version`, `runs`, `left_out`, `columns`, `rows`.
 pub fn document(answer: &Answer) -> Value {
     let object =
         |row| -> Map<String, Value> { answer.columns.iter().map(|name| (*name).to_owned()).zip(row).collect() };
@@ -48,7 +46,6 @@ fn quoted(text: &str) -> String {
 /// The rows under the names of their columns, numbers on the right. Reals have four significant digits; the other formats have all.
 pub fn table(answer: &Answer) -> String {
     let cell = |value| match value {
-        // A line is one row.
         Value::String(text) if !text.is_empty() => (false, text.replace(['\n', '\r', '\t'], " ")),
         Value::Number(real) if real.is_f64() => (true, real.as_f64().map(number).unwrap_or_default()),
         Value::Number(whole) => (true, whole.to_string()),

@@ -48,7 +48,6 @@ mod tests {
         let spine = Spine::unrecorded(true, false);
         let short = || thread::sleep(Duration::from_millis(50));
         assert_eq!(aside(&spine, Duration::ZERO, short).await.unwrap(), Some(()));
-        // This work ends the run, and then hangs for as long as the test holds it.
         let (hold, held) = mpsc::channel::<()>();
         let halted = spine.clone();
         let hangs = move || {
@@ -57,7 +56,6 @@ mod tests {
         };
         assert_eq!(aside(&spine, Duration::ZERO, hangs).await.unwrap(), None);
         drop(hold);
-        // Work shorter than the patience completes even then.
         assert_eq!(aside(&spine, Duration::from_secs(60), short).await.unwrap(), Some(()));
     }
 }

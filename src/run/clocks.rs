@@ -1,5 +1,3 @@
-//! Clocks of the hosts relative to the controller's.
-
 use std::time::{Duration, Instant};
 
 use railgauge_wire::{
@@ -23,7 +21,6 @@ pub(super) struct Clocks {
     pub wall: NanosecondsI64,
 }
 
-/// Pending readings of a host's clocks.
 pub(super) struct Reading(Vec<(Nanoseconds, Asked)>);
 
 impl Reading {

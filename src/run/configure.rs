@@ -36,17 +36,14 @@ use railgauge_model::{
 const LAST_WORDS: usize = 500;
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
-/// Why a command of the plan failed.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
     #[error("{}", .0.cause)]
     Template(Box<Failure>),
     #[error("it is empty")]
     Empty,
-    /// The program is missing, or cannot be executed.
     #[error("cannot start `{command}`: {cause}")]
     Start { command: String, cause: io::Error },
-    /// It ran and failed.
     #[error("`{command}` {ending}; {}", if output.is_empty() { "it said nothing".to_owned() } else { format!("it said: {output}") })]
     Ended { command: String, ending: Ending, output: String },
 }
@@ -63,7 +60,6 @@ enum Ending {
 
 type Failed = (String, CommandError);
 
-/// The state of the cluster after the plan's commands.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
     standing: Option<AppliedChange>,
@@ -78,7 +74,6 @@ struct AppliedChange {
 }
 
 impl Configuration {
-    /// The state left by an earlier process: this change, which may be half done, or none.
     pub(super) fn left(plan: &Plan, change: Option<&Change>) -> Self {
         let of_test = |change: &Change| plan.tests.iter().enumerate().find(|(_, known)| known.name == change.test);
         let standing = change.and_then(|change| Some((of_test(change)?, change)));
@@ -96,7 +91,6 @@ impl Configuration {
         Self { standing }
     }
 
-    /// Whether the cluster must change for a test at this value.
     pub(super) fn differs(&self, plan: &Plan, test: usize, value: Option<&str>) -> bool {
         match &self.standing {
             Some(standing) => standing.test != test || standing.value.as_deref() != value || !standing.whole,
@@ -143,7 +137,6 @@ impl Configuration {
     }
 }
 
-/// Runs the command of one direction for the controller or the hosts.
 async fn change(
     plan: &Plan,
     standing: &AppliedChange,

@@ -55,7 +55,6 @@ impl RunState<'_> {
         }
     }
 
-    /// Round by round; false if the run should end or the time is over.
     async fn rounds_of(&mut self, cases: &[Case], start: Instant, hosts: &mut Hosts) -> bool {
         let plan = &self.work.plan;
         let own = (start + plan.localise.at_most, "[localise] at_most");

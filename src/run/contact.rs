@@ -12,7 +12,6 @@ use super::{
 };
 use crate::cluster::AgentBinary;
 
-/// How long a host may take to read its files.
 const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const HOSTS: usize = 32;
 
@@ -25,7 +24,6 @@ pub(crate) struct Contact {
 }
 
 impl Contact {
-    /// Whether everything a kit promises of the hosts was learned.
     pub(crate) fn is_whole(&self) -> bool {
         self.lost.is_empty()
             && self.facts.len() > 1

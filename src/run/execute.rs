@@ -1,5 +1,3 @@
-//! A whole run, from the first host to the last goodbye. Everything is an event.
-
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -40,14 +38,12 @@ use railgauge_model::{
     },
 };
 
-/// What an earlier process of the same run already did.
 #[derive(Debug, Default)]
 pub struct Past {
     pub cases: Vec<Case>,
     pub further: Vec<Case>,
     pub done: HashSet<(u64, u32)>,
     pub soaked: Duration,
-    /// The change of the cluster that is in effect.
     pub configured: Option<Change>,
 }
 
@@ -159,7 +155,6 @@ async fn measure(
     if let Some(watcher) = watcher {
         watcher.end().await;
     }
-    // The soak has its own time.
     limit.into_iter().for_each(AbortHandle::abort);
     if let (Some(wanted), Some(soaking)) = (&work.plan.soak, &soaking)
         && past.soaked < wanted.lasts
@@ -186,7 +181,6 @@ fn halted(spine: &Spine) -> Option<RunEnd> {
     })
 }
 
-/// Records the preflight's findings as notes.
 fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
     let cluster = Cluster { facts: hosts.facts.clone(), clocks: hosts.walls.clone() };
     for finding in preflight::judge(plan, &cluster).into_iter().filter(|f| f.severity > Severity::Notice) {
@@ -199,7 +193,6 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
     }
 }
 
-/// Every case of the plan on these hosts, with the schedule's remarks as notes.
 fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, ScheduleError> {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let facts = facts.get(&host.name)?;

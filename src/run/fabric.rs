@@ -12,7 +12,6 @@ use railgauge_wire::{facts::HostFacts, terms::Transport};
 
 use super::rails;
 
-/// Places the rails of a host by its own facts.
 pub(super) fn place(inventory: &mut Inventory, host: &Host, facts: &HostFacts) {
     let Some(fabric) = inventory.fabric().cloned() else { return };
     let names = [host.name.as_str(), host.address.as_str()];

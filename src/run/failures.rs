@@ -1,5 +1,3 @@
-//! Failures created where agents are asked.
-
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::Answer,

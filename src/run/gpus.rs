@@ -20,7 +20,6 @@ fn card(device: &str) -> &str {
     port_name(device).0
 }
 
-/// Distances of a host's GPUs from the RDMA device of each of its rails.
 pub(super) fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
     let of = |device: &String| facts.gpus_near(card(device)).map(|known| known.distance).collect();
     devices(host, Some(facts), Transport::Verbs).iter().map(of).collect()

@@ -22,7 +22,6 @@ use crate::cluster::{self, Agent, AgentBinary, BringUp};
 use railgauge_model::journal::{event::Event, stages::Stages};
 use railgauge_model::plan::Plan;
 
-/// Hosts that answered, and why the others did not.
 #[derive(Default)]
 pub(crate) struct Hosts {
     pub agents: BTreeMap<String, Agent>,
@@ -35,7 +34,6 @@ pub(crate) struct Hosts {
     pub stages: Stages,
 }
 
-/// Time to clear up the hosts of abandoned tries.
 const CLEARED: Duration = Duration::from_secs(10);
 /// Time for an agent to answer after a missed deadline, before its host is given up.
 const PULSE_LIMIT: Duration = Duration::from_secs(5);
@@ -119,7 +117,6 @@ impl Hosts {
         }
     }
 
-    /// Asks every agent for a sign of life, and gives up the silent hosts.
     pub(crate) async fn lose_silent(&mut self, spine: &Spine) {
         let mut asking = JoinSet::new();
         for (host, agent) in self.agents.clone() {

@@ -1,5 +1,3 @@
-//! What to open for a flow, and which links stay warm between cells, rounds and tests.
-
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicU64, Ordering},
@@ -58,7 +56,6 @@ pub(super) struct Links {
 
 /// Idle links kept per host, which keeps buffers and queue pairs for each.
 const IDLE_LINKS: usize = 64;
-/// Buffers of idle links kept per host.
 const IDLE_BYTES: Bytes = Bytes::from_mib(512);
 /// How long closing may take before it is given up.
 pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(5);
@@ -80,12 +77,10 @@ impl Links {
         Self { classes, largest, idle: HashMap::new(), clock: 0 }
     }
 
-    /// The warm link for a flow of a test, or the specification to open one.
     pub(super) fn take(&mut self, test: usize, flow: &Flow, qps: u32) -> Option<Link> {
         self.idle.remove(&IdleKey { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
     }
 
-    /// Keeps a link for later. Returns those that are evicted.
     pub(super) fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
         self.clock += 1;
         let key = IdleKey { flow: flow.clone(), class: self.classes[test], qps };
@@ -112,7 +107,6 @@ impl Links {
         self.idle.drain().map(|(_, (link, _))| link).collect()
     }
 
-    /// Largest message of the links of this test.
     pub(super) fn largest(&self, test: usize) -> Bytes {
         self.largest[self.classes[test]]
     }
@@ -132,7 +126,6 @@ fn touches(key: &IdleKey, host: &str) -> bool {
     &*key.flow.from.host == host || &*key.flow.to.host == host
 }
 
-/// Whether links of one test serve the other too.
 fn shares(a: &Test, b: &Test) -> bool {
     let class = |test: &Test| (test.transport, test.service, test.memory, test.gpu_path);
     let turned = |test: &Test| (test.threads, test.gpu_distance);
@@ -150,7 +143,6 @@ pub(super) fn token() -> Result<String, Failure> {
     Ok(hex::encode(bytes))
 }
 
-/// Unique within this controller.
 pub(super) fn fresh_id() -> LinkId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -221,7 +213,6 @@ pub(super) struct Joining {
     pub id: LinkId,
     ports: (u8, u8),
     limit: Duration,
-    /// Smaller rate of both ports.
     pub rate: Option<GigabitsPerSecond>,
     /// Whether rdma_cm joins them. Then nothing may be asked of the link before both have joined: the initiator is connected before the
     /// responder, and siw leaves what it sends in between unread until it sends again (`siw_accept` answers first, and listens then).
@@ -289,7 +280,6 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         for agent in self.ends.iter().flat_map(|(from, to)| [from, to]) {
-            // Abandons only the answer.
             drop(agent.send(Ask::Close { link: self.id }));
         }
     }
@@ -311,7 +301,6 @@ async fn open_end(agent: &Agent, link: LinkId, spec: LinkSpec, limit: Duration) 
     }
 }
 
-/// One end joined with its peer: its properties now that both are known.
 async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, Failure> {
     match asked.within(limit).await? {
         Answer::Joined(opened) => Ok(*opened),
@@ -319,7 +308,6 @@ async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, 
     }
 }
 
-/// Fails if the host has no such rail.
 pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
     let host = wanted.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
@@ -372,7 +360,6 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
     })
 }
 
-/// The failure for an RDMA port that the host lacks.
 pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Failure {
     let idle: Vec<String> = facts
         .rdma

@@ -72,7 +72,6 @@ fn in_turn(pair: &Interleave, tests: [usize; 2], rounds: &[u32], seed: u64) -> V
 
 type Rounds<'c> = [BTreeMap<u32, Vec<&'c Case>>];
 
-/// The cases of a step that are still to be measured.
 pub(super) fn open<'c>(work: &Work, rounds: &Rounds<'c>, step: &Step) -> Vec<&'c Case> {
     let test = &work.plan.tests[step.test];
     let mut open = work.open(test, rounds[step.test].get(&step.round).map_or(&[], Vec::as_slice), step.repeat);

@@ -29,16 +29,13 @@ pub struct Progress {
     soaked: Duration,
 }
 
-/// How far a run is; as text it is one line.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// Outcomes expected, received, and those without a measurement.
     expected: u64,
     had: u64,
     failed: u64,
     /// A round of a test, or the soak.
     round: String,
-    /// Estimated time of the known open rounds, and when it was estimated.
     left: (Instant, Time),
 }
 
@@ -130,7 +127,6 @@ impl Progress {
             Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
             Event::Round { test, round, repeat } => {
                 let round = match self.again {
-                    // Additional rounds have their own numbers, and an unknown count.
                     true => format!("{test}, suspects again"),
                     false => {
                         let of = self.rounds.get(test).map_or_else(String::new, |all| format!(" of {all}"));
@@ -271,7 +267,6 @@ impl Progress {
     fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            // A closed terminal or pipe must not end a run.
             None => _ = writeln!(std::io::stderr(), "{text}"),
         }
     }
@@ -306,7 +301,6 @@ mod tests {
         told(Event::Confirming { cases: vec![cases[0].clone()], links: false });
         assert_eq!(told(round(0)), "bw, suspects again");
         assert_eq!(told(round(34)), "bw, suspects again");
-        // A resumed run continues with additional cases of an earlier process without an event.
         let mut resumed = Progress::new(true, false);
         resumed.expect_suspects(1);
         resumed.event(&round(34));

@@ -1,5 +1,3 @@
-//! Which devices the rails of a host are.
-
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{facts::HostFacts, terms::Transport};
 

@@ -20,7 +20,6 @@ const DIGITS: usize = 64 << 20;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawTree {
     pub entries: Vec<RawEntry>,
-    /// With the reasons.
     pub left_out: Vec<RawLeftOut>,
 }
 

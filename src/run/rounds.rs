@@ -122,13 +122,11 @@ type Sweeps = JoinSet<(Flow, Left)>;
 /// Failures in a row of each flow, and the last of them.
 type Trouble = HashMap<Flow, (u32, Failure)>;
 
-/// Running cases; each task returns the results of all of its cases.
 type Running = JoinSet<Vec<Tried<Open>>>;
 
 pub(super) struct RunState<'a> {
     pub(super) work: &'a Work,
     links: Links,
-    /// Groups that wait for their next cell in the current round.
     groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
     configuration: Configuration,
@@ -137,9 +135,7 @@ pub(super) struct RunState<'a> {
     seen: Seen,
     pub(super) spine: &'a Spine,
     pub(super) traffic: Traffic,
-    /// Receives the outcomes instead of the journal during the soak.
     pub(super) gather: Option<Arc<Mutex<Gather>>>,
-    /// Receives the ports that links use, where the tests are watched.
     watched: Option<Shared>,
     /// Receives the ports of the links of the soak's test: the soak watches them from its start.
     pub(super) of_soak: Shared,
@@ -169,7 +165,6 @@ impl RunState<'_> {
         }
     }
 
-    /// Cases of a round with the cluster at one value.
     async fn at_value(&mut self, index: usize, repeat: u32, value: Option<&str>, open: &[&Case], hosts: &mut Hosts) {
         let plan = &self.work.plan;
         if self.configuration.differs(plan, index, value) {
@@ -187,7 +182,6 @@ impl RunState<'_> {
         }
     }
 
-    /// The pace of links: from earlier rounds, else from the plan's demands.
     pub(super) fn pace(&self) -> PerByte {
         self.seen.pace().or_else(|| PerByte::of(&self.work.plan, None)).unwrap_or_default()
     }
@@ -297,7 +291,6 @@ impl RunState<'_> {
                 },
                 _ = self.spine.halting() => {
                     running.shutdown().await;
-                    // Keep what was measured by then.
                     while let Ok(tried) = tried.try_recv() {
                         self.finish(index, tried, &mut trouble, hosts).await;
                     }
@@ -329,7 +322,6 @@ impl RunState<'_> {
         let done = done.clone();
         running.spawn(async move {
             let passed_on = move |tried: Tried<Link>| {
-                // The receiver is gone where the run was halted.
                 let _ = done.send(tried.map(Open::Link));
             };
             let mut left = sweep::run(sweep, passed_on).await;
@@ -360,7 +352,6 @@ impl RunState<'_> {
         }
     }
 
-    /// Starts one case of a collective, under the same conditions.
     fn start_group(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut Running) {
         let end = |host: &Arc<str>| Some((host.to_string(), self.end(host, hosts)?));
         let Some(ends) = case.flow.hosts().into_iter().map(end).collect() else { return };
@@ -377,7 +368,6 @@ impl RunState<'_> {
         Some(PairCase { plan, index, case: case.clone(), repeat, from, to, warm, id, max_size, traffic: self.traffic })
     }
 
-    /// `None` if the host is gone.
     fn end(&self, host: &str, hosts: &Hosts) -> Option<HostAgent> {
         Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()))
     }
@@ -429,21 +419,18 @@ impl RunState<'_> {
         trouble.insert(case.flow, (times, failure));
     }
 
-    /// The outcome of a case on a flow that failed too often in this round.
     fn give_up(&mut self, case: &Case, repeat: u32, last: &Failure) {
         let cause =
             format!("not tried: the {PATIENCE} cases before it on this link failed, the last with: {}", last.cause);
         self.refuse(case, repeat, Failure { cause, ..last.clone() });
     }
 
-    /// The outcome of a case that is not tried.
     fn refuse(&mut self, case: &Case, repeat: u32, failure: Failure) {
         let result = Err(failure);
         let outcome = Outcome { case: case.id, repeat, started_at: now().into(), link: None, link_line: None, result };
         self.record(case, outcome, None);
     }
 
-    /// Records the result of a case: by itself, or as a window of the soak.
     fn record(&mut self, case: &Case, outcome: Outcome, progress: Option<Nanoseconds>) {
         match &self.gather {
             // It would last to the end of the soak, and no flow has stalled.

@@ -49,7 +49,6 @@ pub(super) fn work(tests: &Work) -> Option<Work> {
     (!cases.is_empty()).then(|| Work { cases, plan: Arc::new(plan), done: HashSet::new() })
 }
 
-/// The watch of the tests' ports, where the plan wants one; keeps every reading.
 pub(super) fn watch_tests(work: &Work, hosts: &Hosts, spine: &Spine) -> Option<Watcher> {
     let manner = Manner { part: PART.0, thin: false, every: work.plan.watch_every };
     work.plan.watch.then(|| Watcher::start(work, hosts, manner, &Shared::default(), spine))
@@ -84,7 +83,6 @@ impl<'a> RunState<'a> {
                 gather.lock().round(clocks::since_1970(), rounds.len() == 1);
                 let lost = lost(cases, hosts);
                 self.round(index, turn, cases, hosts).await;
-                // An interrupted round is not counted.
                 for (case, failure) in lost.into_iter().filter(|_| self.spine.halted().is_none()) {
                     gather.lock().missed(case, &failure, clocks::since_1970());
                 }
@@ -134,7 +132,6 @@ fn lost<'c>(cases: &[&'c Case], hosts: &Hosts) -> Vec<(&'c Case, Failure)> {
     cases.iter().filter_map(of).collect()
 }
 
-/// Records the current part of the soak; the next one begins.
 fn part_is_over(gather: &Mutex<Gather>, until: Nanoseconds, spine: &Spine) {
     let soaked = gather.lock().take(until);
     spine.emit(Event::Soaked(Box::new(soaked)));

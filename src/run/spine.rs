@@ -1,5 +1,3 @@
-//! Stamps events and passes them to every listener: the journal first, then the progress.
-
 use std::{
     collections::HashMap,
     fs::OpenOptions,
@@ -51,7 +49,6 @@ struct Inner {
 struct Record {
     journal: Option<Journal>,
     log: std::fs::File,
-    /// The file of what is not recorded yet.
     unrecorded: PathBuf,
     logged: HashMap<String, u64>,
 }
@@ -88,7 +85,6 @@ impl Spine {
         Ok(Self::over(Inner { record: Some(record), progress }))
     }
 
-    /// For commands that measure nothing: only shows.
     pub fn unrecorded(quiet: bool, verbose: bool) -> Self {
         Self::over(Inner { record: None, progress: Progress::new(quiet, verbose) })
     }
@@ -189,7 +185,6 @@ impl Spine {
         self.halt.send_if_modified(|halt| halt.take_if(|halt| *halt == Halt::TimeOver).is_some());
     }
 
-    /// Why the run should end, if it should.
     pub fn halted(&self) -> Option<Halt> {
         self.halt.borrow().clone()
     }

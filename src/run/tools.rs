@@ -1,5 +1,3 @@
-//! The output of a host's programs, requested from its agent page by page.
-
 use std::time::{Duration, Instant};
 
 use railgauge_wire::{
@@ -11,7 +9,6 @@ use railgauge_wire::{
 use super::failures::unexpected;
 use crate::cluster::Agent;
 
-/// Time for the pages in addition to that of the program.
 const PAGES_WITHIN: Duration = Duration::from_secs(60);
 
 /// The output of a program of a host.

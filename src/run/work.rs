@@ -15,7 +15,6 @@ use railgauge_wire::terms::TestMetric;
 
 pub(super) struct Work {
     pub plan: Arc<Plan>,
-    /// In the schedule's order.
     pub cases: Vec<Case>,
     pub done: HashSet<(u64, u32)>,
 }
@@ -89,7 +88,6 @@ mod tests {
 
     use super::*;
 
-    /// How many cases of the first round are open where one flow of it lacks one cell.
     fn open(test: &str, topology: &str) -> (usize, usize) {
         let text = format!(
             "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"] }}\n{topology}\n[[test]]\n\

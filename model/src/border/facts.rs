@@ -9,7 +9,6 @@ use railgauge_wire::{
 pub const PORTS: usize = 256;
 /// The largest machines on sale have sixteen GPUs; partitions of a GPU do not count.
 pub const GPUS: usize = 256;
-/// Includes the interfaces of containers.
 pub const INTERFACES: usize = 8192;
 
 pub fn too_many(facts: &HostFacts) -> Option<String> {

@@ -67,7 +67,6 @@ enum NotAHost<'a> {
     Long,
 }
 
-/// The items between commas outside brackets, trimmed, each with its offset.
 fn items(text: &str) -> Vec<(usize, &str)> {
     let (mut list, mut start, mut depth) = (Vec::new(), 0, 0_i32);
     for (at, byte) in text.bytes().enumerate() {
@@ -85,7 +84,6 @@ fn items(text: &str) -> Vec<(usize, &str)> {
     list.into_iter().map(|(start, item)| (start + item.len() - item.trim_start().len(), item.trim())).collect()
 }
 
-/// A part of a name: literal text, or the alternatives of a bracket.
 enum Piece<'a> {
     Text(&'a str),
     Choice(Vec<Range>),

@@ -1,5 +1,3 @@
-//! One pass over JSON without building it.
-
 use std::{borrow::Cow, fmt};
 
 use serde::{
@@ -23,9 +21,7 @@ const IN_LINES: &[&str] = &["description", "apply", "undo", "command"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
-    /// Bytes of all texts and names together.
     pub said: usize,
-    /// Bytes of the longest text or name.
     pub longest: usize,
     pub unprintable: bool,
     /// Place and value of the first number beyond [`FARTHEST`].
@@ -53,7 +49,6 @@ pub(super) fn has_lines(field: &str) -> bool {
 struct Looker {
     seen: Look,
     number: Option<String>,
-    /// Path of the value, innermost first.
     place: Vec<String>,
 }
 

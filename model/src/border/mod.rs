@@ -52,7 +52,6 @@ pub fn typed<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
     serde_json::from_slice(&serde_json::to_vec(value)?)
 }
 
-/// Passes all texts and field names of a value through `better`.
 pub fn clean(value: &mut Value, better: fn(&str) -> String) {
     clean_one(value, better, false);
 }

@@ -20,7 +20,6 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
                     return false;
                 }
             }
-            // Digits after the point do not make a number larger.
             b'.' => {}
             _ => digits = 0,
         }

@@ -39,7 +39,6 @@ pub fn path_text(path: impl AsRef<Path>) -> String {
     printable(&path.as_ref().display().to_string())
 }
 
-/// A command as a user would type it, printable on one line.
 pub fn command(words: &[String]) -> String {
     printable(&words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }

@@ -1,10 +1,7 @@
-//! Parse errors of the grammars, with byte offsets within the text.
-
 use std::ops::Range;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// The bytes it is about.
     pub at: Range<usize>,
     pub message: String,
     pub help: String,

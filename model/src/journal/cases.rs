@@ -20,7 +20,6 @@ use super::event::Case;
 use crate::plan::limits::MEASUREMENTS;
 use crate::schedule::{Cell, Flow, Port};
 
-/// Numbers in a row before the ranks of a collective.
 const HEAD: usize = 5;
 
 /// Most bytes of names and settings of all cases; ten million cases with names of 64 bytes have 0.64 GB.
@@ -73,7 +72,6 @@ impl<'de> Deserialize<'de> for Row {
     }
 }
 
-/// Distinct values in the order of first use.
 struct Numbered<'c, T: ?Sized> {
     places: HashMap<&'c T, u32>,
     all: Vec<&'c T>,
@@ -94,7 +92,6 @@ impl<'c, T: Eq + Hash + ?Sized> Numbered<'c, T> {
     }
 }
 
-/// Writes the table, or the list if case numbers have gaps.
 pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error> {
     let first = cases.first().map_or(0, |case| case.id);
     if (first..).zip(cases).any(|(id, case)| case.id != id) {
@@ -154,7 +151,6 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cas
 }
 
 impl Table<String, Cell, Port> {
-    /// Bytes of names and settings repeated by the cases, as in a list.
     fn weight(&self) -> u64 {
         let of_cell = |cell: &Cell| {
             let manner = cell.manner.as_ref().map_or(0, |manner| {
@@ -187,7 +183,6 @@ impl Table<Arc<str>, Arc<Cell>, Port> {
     }
 }
 
-/// A row has an index outside its table.
 #[derive(Debug, thiserror::Error)]
 #[error("case {case} has {what} {place} of {of}")]
 struct NoPlace {

@@ -1,5 +1,3 @@
-//! Counter changes while a case ran.
-
 use std::{
     collections::BTreeMap,
     ops::{Deref, DerefMut},

@@ -47,16 +47,13 @@ pub const COLLNET: &str = "collnet";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// UTC (RFC 3339 with milliseconds).
     pub at: String,
     pub event: Event,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// Always first.
     Started {
-        /// The run directory's name by default.
         run_id: String,
         plan: String,
         /// SHA-256, hexadecimal, of the plan file and of the subset if only a part is run.
@@ -86,7 +83,6 @@ pub enum Event {
         #[serde(with = "super::cases")]
         cases: Vec<Case>,
     },
-    /// The paths through the fabric that the switches' forwarding tables give to the planned flows of pairs.
     Routes {
         routes: Vec<FlowRoute>,
     },
@@ -99,7 +95,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         links: bool,
     },
-    /// Copies of a GPU that pairs will use, measured before the tests.
     Copies {
         host: String,
         copies: Copies,
@@ -135,7 +130,6 @@ pub enum Event {
         /// Added to the agent's CLOCK_MONOTONIC_RAW times, to place windows of its flows on the same scale; `None` in older journals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<NanosecondsI64>,
-        /// Whether it was during the soak rather than the tests.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         soak: bool,
         seen: Box<Watched>,
@@ -143,7 +137,6 @@ pub enum Event {
     Soaked(Box<Soaked>),
     /// Something to know that is not a failure.
     Note {
-        /// Empty if it concerns the run.
         host: String,
         text: String,
     },
@@ -154,14 +147,12 @@ pub enum Event {
         unread: Vec<(u64, u64)>,
     },
     Interrupted,
-    /// The cluster or the disk prevented the rest of the run.
     Prevented {
         why: String,
         /// What to do before running the plan again, if a resumed run would fail in the same way; `None` if `--resume` works.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remedy: Option<Remedy>,
     },
-    /// Always last in a complete run.
     Finished,
 }
 
@@ -195,7 +186,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// Every case of a schedule, in order.
     pub fn planned(plan: &Plan, schedule: &Schedule) -> Vec<Self> {
         let names: Vec<Arc<str>> = plan.tests.iter().map(|test| test.name.as_str().into()).collect();
         let mut cells: HashMap<*const Cell, Arc<Cell>> = HashMap::new();
@@ -236,19 +226,16 @@ pub struct Outcome {
     /// early by the pauses between cases); for all others, the time before links and groups were opened. In the journal it is `started_at`
     /// (RFC 3339 with milliseconds) or, if equivalent, `ago`: milliseconds before the line's `at`.
     pub started_at: Started,
-    /// The link used; `None` if unknown or recorded in another line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
     /// Number of the earlier line with the link ([`Event::Link`]): thousands of cases use equal links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_line: Option<u64>,
-    /// The failure's cause names the host.
     pub result: Result<Sample, Failure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
-    /// What carried the bytes.
     pub transport: Carrier,
     pub link_layer: LinkLayer,
     pub gpu_path: GpuPath,
@@ -269,7 +256,6 @@ pub struct Sample {
     pub initiator: Measurement,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder: Option<Box<Measurement>>,
-    /// Bytes verified before and after, and how many were wrong.
     pub checked: Checked,
     /// Counter changes over the window at the initiator: name → difference.
     #[serde(default, skip_serializing_if = "nothing_changed")]
@@ -290,7 +276,6 @@ pub struct Sample {
     /// Its place in time among the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
-    /// Traffic alongside it between its two hosts, one entry per direction; empty where the plan wanted none.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub neighbours: ThinVec<Neighbour>,
     /// Why this sample must not be trusted; empty if it may.
@@ -363,10 +348,8 @@ pub struct RankAccount {
     pub max: Nanoseconds,
     #[serde(default)]
     pub operations: u64,
-    /// Bytes verified, and how many were wrong.
     #[serde(default)]
     pub checked: Checked,
-    /// What carried its bytes, where there is evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carrier>,
     /// Devices or interfaces of its connections to other hosts, as plans name them, where NCCL's log names them.

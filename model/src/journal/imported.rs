@@ -1,5 +1,3 @@
-//! Results taken from the outputs of other tools. Such a journal has two lines: this, and `Finished`.
-
 use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +6,12 @@ use crate::plan::Plan;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
-    /// The name of the run's directory.
     pub run_id: String,
     pub version: String,
     /// A plan that would measure the same kind of thing, with names of hosts and tests. It was never run.
     pub plan: Box<Plan>,
     pub files: Vec<ImportedFile>,
     pub cases: Vec<Case>,
-    /// In the order of the files and their lines.
     pub values: Vec<ImportedValue>,
 }
 
@@ -25,7 +21,6 @@ pub struct ImportedFile {
     pub sha256: String,
     /// `perftest 6.06`; without a number where the version is unknown.
     pub tool: String,
-    /// What was not read or is unknown, in words.
     pub notes: Vec<String>,
 }
 
@@ -42,15 +37,12 @@ pub struct ImportedValue {
     /// What carried the bytes, if the file says it: our word or the tool's.
     pub transport: String,
     pub link_layer: String,
-    /// Device of the end that wrote the file, if given.
     pub device: String,
-    /// What the file says against the value, in words.
     pub error: Option<String>,
     pub wrong: u64,
 }
 
 impl ImportedValue {
-    /// The value in the metric's unit; `None` where the text is not a finite number.
     pub fn value(&self) -> Option<f64> {
         let value = self.written.parse::<f64>().ok()? * self.multiply / self.divide;
         value.is_finite().then_some(value)

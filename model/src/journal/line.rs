@@ -44,13 +44,10 @@ impl Tail {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// It was cut or changed after it was written, or is not ours.
     #[error("{0}")]
     Damaged(&'static str),
-    /// A complete line of another version of the format.
     #[error("journal version {0}")]
     Version(u32),
-    /// A complete line of this version with unknown or impossible content.
     #[error("{0}")]
     Unknown(String),
 }
@@ -132,7 +129,6 @@ pub fn run_of(first: &[u8]) -> Option<String> {
     Some(of.run)
 }
 
-/// The line without its newline if its sum is right, and whether the line names its run.
 fn sealed<'l>(bytes: &'l [u8], run: Option<&str>) -> Result<(&'l [u8], bool), LineError> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let Some((at, sum)) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
@@ -171,7 +167,6 @@ fn is_read(version: u32) -> bool {
     (OLDEST..=VERSION).contains(&version)
 }
 
-/// The version of a line in the form that [`encode`] writes.
 fn version_in_front(bytes: &[u8]) -> Option<u32> {
     let rest = bytes.strip_prefix(b"{\"v\":")?;
     let end = rest.iter().position(|byte| *byte == b',')?;

@@ -47,12 +47,10 @@ impl<'o> Told<'o> {
 /// Lines of this process that hold links. A resumed run writes them again rather than trusting lines it did not write.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// The line, and how many outcomes referred to it.
     lines: HashMap<String, (u64, u32)>,
 }
 
 impl Links {
-    /// Equal for equal links.
     pub(super) fn key(link: &LinkRecord) -> serde_json::Result<String> {
         serde_json::to_string(link)
     }
@@ -64,7 +62,6 @@ impl Links {
         Some(*line)
     }
 
-    /// Remembers the line of a link.
     pub(super) fn told(&mut self, key: String, line: u64) {
         if self.lines.len() >= MOST && !self.lines.contains_key(&key) {
             self.lines.clear();

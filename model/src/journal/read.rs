@@ -1,5 +1,3 @@
-//! An outcome as a line of the journal has it.
-
 use railgauge_wire::failure::Failure;
 use serde::Deserialize;
 

@@ -1,5 +1,3 @@
-//! Serde for values shared by many owners: written and read as if each had its own.
-
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

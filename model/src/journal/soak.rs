@@ -1,5 +1,3 @@
-//! Records of a soak's traffic.
-
 use railgauge_wire::{
     failure::Failure,
     gpu_state::GpuSeen,
@@ -37,7 +35,6 @@ pub struct SoakedGpu {
     pub seen: GpuSeen,
 }
 
-/// One flow in a part of the soak, measured in windows that follow each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SoakedFlow {
     /// Number of the planned case with its ends, size and queue pairs.
@@ -50,7 +47,6 @@ pub struct SoakedFlow {
     pub windows: u64,
     pub measured: Nanoseconds,
     pub bytes: Bytes,
-    /// Rate of the slowest window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<GigabitsPerSecond>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +55,6 @@ pub struct SoakedFlow {
     pub fastest: Option<GigabitsPerSecond>,
     /// Bytes verified, and how many were wrong.
     pub checked: Checked,
-    /// Times without any arrival, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
     #[serde(default, skip_serializing_if = "unit::is_zero")]
@@ -72,7 +67,6 @@ pub struct SoakedFlow {
     pub failure: Option<Failure>,
 }
 
-/// A time in which nothing of a flow arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stall {
     /// Nanoseconds since 1970 by the controller's clock.

@@ -8,19 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stages {
-    /// Reaching the hosts, with retries and turns of `in_flight`.
     pub connect: Nanoseconds,
-    /// Looking for the agent's file on the hosts, and sending it.
     pub deploy: Nanoseconds,
     pub start: Nanoseconds,
     pub facts: Nanoseconds,
-    /// Planning the cases, and copies of GPUs before the tests.
     pub planning: Nanoseconds,
     pub open: Nanoseconds,
     pub verify: Nanoseconds,
     pub warm_up: Nanoseconds,
     pub windows: Nanoseconds,
-    /// The rest of the rounds: counters, waiting, changes of the cluster.
     pub waiting: Nanoseconds,
     /// Judging which suspects to measure again. The final page is made while agents are released; neither counts.
     pub judging: Nanoseconds,
@@ -48,7 +44,6 @@ impl Stages {
         self.parts().into_iter().fold(Nanoseconds::ZERO, |sum, (_, part)| sum.saturating_add(part))
     }
 
-    /// Adds a round that took this long and the time of its busiest flow.
     pub fn add_round(&mut self, took: Duration, mut flow: OfFlow) {
         // The ends begin their first case before the controller hears that they have joined.
         let over = flow.accounted().saturating_sub(took.into());
@@ -77,7 +72,6 @@ pub struct OfFlow {
 }
 
 impl OfFlow {
-    /// All time except waiting.
     pub fn accounted(&self) -> Nanoseconds {
         let Spent { verify, warm_up, window, .. } = self.spent;
         [self.open, verify, warm_up, window].into_iter().fold(Nanoseconds::ZERO, Nanoseconds::saturating_add)

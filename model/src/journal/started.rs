@@ -14,7 +14,6 @@ pub(super) struct NoTime;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Started(Told);
 
-/// A time in nanoseconds since 1970, or another form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     At(i64),
@@ -59,7 +58,6 @@ impl Started {
         Ok(())
     }
 
-    /// From an outcome's `started_at` or `ago`.
     pub(super) fn of_fields<E: de::Error>(started_at: Option<Self>, ago: Option<u64>) -> Result<Self, E> {
         match (started_at, ago) {
             (Some(at), None) => Ok(at),
@@ -148,7 +146,6 @@ mod tests {
         for (text, ago) in [
             ("2026-11-28T03:00:01.000Z", Some(1250)),
             (at, Some(0)),
-            // The clock was set back meanwhile.
             ("2026-11-28T03:00:02.251Z", None),
             ("2026-11-28T03:00:02.0005Z", None),
             ("soon", None),

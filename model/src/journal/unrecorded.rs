@@ -12,7 +12,6 @@ use super::{
 };
 use crate::files;
 
-/// Replaces the file. `run` is the run's name in the lines of the journal.
 pub fn write(path: &Path, run: &str, lines: &[Line]) -> io::Result<()> {
     let mut bytes = Vec::new();
     for (line, number) in lines.iter().zip(1..) {

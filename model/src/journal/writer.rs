@@ -26,7 +26,6 @@ use crate::files;
 /// Space kept for the last lines. A line with a latency distribution takes about 4 KiB: enough for two thousand flows that end at once.
 const RESERVE: Bytes = Bytes::from_mib(8);
 
-/// A journal locked against other writers while this lives, and unchanged so far.
 #[derive(Debug)]
 pub struct Claim {
     file: File,
@@ -37,7 +36,6 @@ impl Claim {
         Self::locked(files::open_with(path, OpenOptions::new().create(true).read(true).append(true))?)
     }
 
-    /// Claims an existing journal.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::locked(files::open_with(path, OpenOptions::new().read(true).append(true))?)
     }
@@ -51,7 +49,6 @@ impl Claim {
         Ok(Self { file })
     }
 
-    /// Whether it holds more than an incomplete first line.
     pub fn is_written(&self) -> io::Result<bool> {
         let mut from = BufReader::new(&self.file);
         from.rewind()?;
@@ -148,7 +145,6 @@ impl Journal {
         Ok(self.full.then_some(Full))
     }
 
-    /// Number of the line of this link, which is written if missing.
     fn link_line(&mut self, at: &str, link: &LinkRecord) -> io::Result<u64> {
         let key = Links::key(link)?;
         if let Some(told) = self.links.line(&key) {
@@ -160,14 +156,12 @@ impl Journal {
         Ok(told)
     }
 
-    /// Appends one line, into the reserved space if the disk is full.
     fn put<E: Serialize>(&mut self, at: &str, event: &E) -> io::Result<()> {
         let bytes = line::encode(&self.run, self.next, at, event)?;
         if let Err(error) = self.write(&bytes) {
             if error.kind() != io::ErrorKind::StorageFull && error.kind() != io::ErrorKind::QuotaExceeded {
                 return Err(error);
             }
-            // The second time there is no reserve to free, and the first error counts.
             if self.full {
                 return Err(error);
             }
@@ -179,7 +173,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Syncs the file against power failures.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

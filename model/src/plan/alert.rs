@@ -1,5 +1,3 @@
-//! `[alert]`: after how many nights a fault is reported, and for how long a good result counts.
-
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

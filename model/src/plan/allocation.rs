@@ -16,17 +16,13 @@ pub struct Allocation {
     pub nodes: Vec<String>,
     /// Switches of the network's topology by name, each with the nodes below it, also those of other jobs.
     pub switches: BTreeMap<String, Vec<String>>,
-    /// The same as a topology, with the links between the switches.
     pub topology: Option<Told>,
-    /// Why the scheduler's topology is unknown.
     pub unread: Option<String>,
-    /// The pods that the plan's selector finds; `None` where not asked.
     pub pods: Option<PodList>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodList {
-    /// Running pods, sorted by name.
     pub list: Vec<Pod>,
     /// Descriptions of the others: `gpu-x7k2p is Pending`.
     pub others: Vec<String>,

@@ -1,5 +1,3 @@
-//! `[baseline]`: results of earlier runs to compare with, and the document that holds them.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
@@ -33,13 +31,10 @@ pub static BASELINE: Section = Section {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// [`VERSION`] of the writer.
     pub version: u32,
     pub railgauge: String,
     pub runs: Vec<Source>,
-    /// What the ends of links were, by the names in [`Entry::ends`].
     pub ends: BTreeMap<String, EndFacts>,
-    /// Settings that affect a test's values, by the test's name.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     pub entries: Vec<Entry>,
     /// Last known parts of the hosts: an expected value may also apply to a replaced part. Empty in older baselines.
@@ -61,7 +56,6 @@ pub struct HostPart {
     pub serial: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// The GUID of the RDMA device of a card's first function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_guid: Option<String>,
     /// The GUID of its second function.
@@ -81,7 +75,6 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// With the name of the slot after it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Machine => "machine",
@@ -92,7 +85,6 @@ impl PartKind {
         }
     }
 
-    /// With the id of the part after it.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Module => "cable or optics",
@@ -119,7 +111,6 @@ pub struct EndFacts {
     pub configuration: BTreeMap<String, String>,
 }
 
-/// Links that share one expected value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
@@ -152,12 +143,10 @@ pub struct Entry {
     pub runs: usize,
 }
 
-/// Why a file cannot be used as a baseline; the words follow the name of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     #[error("is not a baseline: {0}")]
     Form(#[from] serde_json::Error),
-    /// Written in a format version that is not read.
     #[error("is a baseline of version {found}; this railgauge reads version {VERSION}")]
     Version { found: u32 },
     /// An entry has an invalid centre or spread, or ends that the baseline does not describe.
@@ -166,7 +155,6 @@ pub enum BaselineError {
 }
 
 impl Baseline {
-    /// Reads a document of this [`VERSION`].
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -193,7 +181,6 @@ impl Baseline {
     }
 }
 
-/// `None` without a baseline, or after reporting a mistake.
 pub fn read(top: &Table<'_>) -> Option<Baseline> {
     top.written("baseline")?;
     let path = top.table("baseline").path("file")?;

@@ -1,5 +1,3 @@
-//! Traffic alongside the flows of a test, between the same two hosts.
-
 use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +18,6 @@ pub struct Beside {
     pub command: Option<Command>,
 }
 
-/// A command that the agents run alongside a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// Already split; `{host}`, `{name}`, `{user}` and `{port}` are replaced with values of the host.
@@ -31,7 +28,6 @@ pub struct Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum On {
-    /// The sending host.
     Source,
     Destination,
     Both,
@@ -59,11 +55,9 @@ impl On {
     }
 }
 
-/// Direction of traffic relative to the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// The flow's direction.
     Same,
     Opposite,
     Both,
@@ -81,7 +75,6 @@ impl Way {
         }
     }
 
-    /// Whether connections send in the flow's direction, and whether some send against it.
     pub const fn ways(self) -> (bool, bool) {
         (!matches!(self, Self::Opposite), !matches!(self, Self::Same))
     }
@@ -100,7 +93,6 @@ impl Test {
     }
 }
 
-/// Whether a metric is a loss relative to the same flow alone.
 pub const fn is_loss(metric: Metric) -> bool {
     matches!(metric, Metric::VictimLoss | Metric::BesideLoss)
 }

@@ -1,5 +1,3 @@
-//! Commands of this machine in a plan: split into words, with placeholders for values of a host.
-
 use super::{
     grammar::{nearest, words},
     mistakes::Mistake,
@@ -9,7 +7,6 @@ use super::{
 
 const KNOWN: &[&str] = &["host", "name", "user", "port"];
 
-/// Placeholder for one of several values of a test's `configure`.
 pub const VALUE: &str = "value";
 
 pub fn read(table: &Table<'_>, key: &str, example: &str) -> Vec<String> {
@@ -52,7 +49,6 @@ fn and(all: &[String]) -> String {
     }
 }
 
-/// Reports placeholders of the command `key` that have no value for these hosts.
 pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Iterator<Item = &'h Host> + Clone) {
     let Some(span) = table.written(key) else { return };
     for (place, lacking) in [
@@ -67,7 +63,6 @@ pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Ite
     }
 }
 
-/// Whether a command depends on the host.
 pub fn is_of_a_host(words: &[String]) -> bool {
     places(words).any(|name| KNOWN.contains(&name))
 }

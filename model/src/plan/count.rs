@@ -1,5 +1,3 @@
-//! Counts with nouns, verbs, and capitals.
-
 use std::time::Duration;
 
 /// A time in its two largest units: `3 min 20 s`, `2 h`, `7 s`.
@@ -20,7 +18,6 @@ pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {}", plural(noun)) }
 }
 
-/// `1 byte is`, `3 bytes are`.
 pub fn are(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), be(n))
 }
@@ -33,7 +30,6 @@ pub fn was(n: usize) -> &'static str {
     if n == 1 { "was" } else { "were" }
 }
 
-/// `1 cell has`, `3 cells have`.
 pub fn have(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "has" } else { "have" })
 }

@@ -1,5 +1,3 @@
-//! Patterns of simultaneous flows that share NICs on purpose.
-
 use railgauge_wire::terms::TestMetric;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +14,6 @@ pub enum AtOnce {
     Ring,
     /// A random permutation, this many times; every host sends and receives once.
     Permutation(u32),
-    /// Pairs across a cut, in both directions.
     Bisection(Cut),
     Victim(Victim),
 }
@@ -51,12 +48,10 @@ pub enum Cut {
 }
 
 impl Test {
-    /// Whether the flows of a round share NICs on purpose and are measured where they all overlap.
     pub fn at_once(&self) -> bool {
         self.collective.is_none() && matches!(self.pattern, Pattern::AtOnce(_))
     }
 
-    /// How its flows share NICs on purpose.
     pub fn flows_at_once(&self) -> Option<&AtOnce> {
         match &self.pattern {
             Pattern::AtOnce(pattern) if self.collective.is_none() => Some(pattern),
@@ -81,7 +76,6 @@ impl Test {
         matches!(self.flows_at_once(), Some(AtOnce::Victim(_)))
     }
 
-    /// Whether its pairs depend on the plan's topology.
     pub fn on_fabric(&self) -> bool {
         self.collective.is_none() && matches!(self.pattern, Pattern::Fabric(_))
     }

@@ -77,7 +77,6 @@ pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
     found
 }
 
-/// In what two tests are not comparable; `None` if they are.
 fn unlike(a: &Test, b: &Test) -> Option<&'static str> {
     let matrix = |test: &Test| {
         let collective = test.collective.as_ref();

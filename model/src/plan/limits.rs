@@ -30,7 +30,6 @@ pub const REPEATS: u64 = 1000;
 pub const ROUNDS: u64 = 65_536;
 pub const ENVIRONMENTS: usize = 1000;
 
-/// What in a plan exceeds the limits of the reader, in words.
 pub fn beyond(plan: &Plan) -> Option<String> {
     let over = |found: u128, most: u128, what: &str| {
         (found > most).then(|| format!("{found} {what}, and at most {most} can be"))
@@ -78,7 +77,6 @@ pub fn least(plan: &Plan, test: &Test) -> u128 {
     flows(plan, test).saturating_mul(cells(test)).saturating_mul(test.repeats.into())
 }
 
-/// What is measured on each of its flows.
 pub fn cells(test: &Test) -> u128 {
     let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
     // Once alone, and once with each number of neighbours.
@@ -93,7 +91,6 @@ pub fn cells(test: &Test) -> u128 {
     }
 }
 
-/// The flows of a test within a host of this many parts.
 pub fn within(op: Op, parts: u128) -> u128 {
     // One part alone has no other: its case says so.
     let others = if op == Op::GpuToGpu { parts.saturating_sub(1).max(1) } else { 1 };
@@ -128,7 +125,6 @@ pub fn flows(plan: &Plan, test: &Test) -> u128 {
             Rails::Only(parts) => within(test.op, parts.iter().collect::<HashSet<_>>().len() as u128),
             _ => 1,
         }),
-        // One round over the hosts, or a list in the plan.
         _ => 0,
     }
 }

@@ -1,5 +1,3 @@
-//! `[localise]`: the search for bad parts.
-
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use railgauge_wire::terms::Transport;
@@ -67,7 +65,6 @@ pub fn read(top: &Table<'_>, list: &[Host], groups: &BTreeMap<String, Vec<String
     }
 }
 
-/// Rails that the pairs of these tests can have; `None` where only the hosts determine them.
 fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     for test in tests.iter().filter(|test| test.collective.is_none()) {
@@ -86,7 +83,6 @@ fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
             found.extend(0..u32::try_from(rails).unwrap_or(u32::MAX));
         }
     }
-    // Unknown if no test could be read.
     (!found.is_empty()).then_some(found)
 }
 

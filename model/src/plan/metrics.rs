@@ -1,5 +1,3 @@
-//! Which metrics a test produces.
-
 use railgauge_wire::terms::{Family, Metric, Op, TestMetric};
 
 use super::model::{AtOnce, Beside};
@@ -30,7 +28,6 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: 
     families.iter().copied().flat_map(of).filter(is_known).collect()
 }
 
-/// The metric in charts and headlines.
 pub const fn headline(metric: TestMetric, op: Op) -> Metric {
     match (op.is_collective(), metric) {
         (_, TestMetric::Latency) if op.within_host().is_some() => Metric::MemoryLatency,

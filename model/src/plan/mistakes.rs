@@ -1,10 +1,7 @@
-//! Mistakes: what is wrong, where, and how to fix it.
-
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// A text that mistakes can refer to: the plan, or a host file it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     pub name: String,
@@ -23,7 +20,6 @@ impl Source {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Index in [`Mistakes::sources`].
     pub source: usize,
     /// First byte and the byte after the last.
     pub span: Span,
@@ -47,20 +43,15 @@ pub struct Mistake {
     /// `None` if it is about the whole file.
     pub place: Option<Place>,
     pub message: String,
-    /// Text at the marker; may be empty.
     pub label: String,
     pub help: Option<String>,
-    /// Related places, each with its text.
     pub also: Vec<(Place, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistakes {
-    /// The plan first, then host files.
     pub sources: Vec<Source>,
-    /// Sorted by place.
     pub list: Vec<Mistake>,
-    /// Whether these are remarks on a correct plan.
     pub harmless: bool,
 }
 
@@ -68,14 +59,12 @@ pub struct Mistakes {
 pub(super) const SHOWN: usize = 50;
 
 impl Mistakes {
-    /// A single mistake, about the whole file.
     pub(super) fn whole_file(name: &str, message: String, help: &str) -> Self {
         let mistake = Mistake { place: None, message, label: String::new(), help: Some(help.into()), also: vec![] };
         let source = Source { name: name.into(), text: String::new() };
         Self { sources: vec![source], list: vec![mistake], harmless: false }
     }
 
-    /// Sorts by place and removes duplicates.
     pub(super) fn tidy(&mut self) {
         self.list.sort_by(|a, b| (&a.place, &a.message).cmp(&(&b.place, &b.message)));
         self.list.dedup_by(|a, b| (&a.place, &a.message) == (&b.place, &b.message));

@@ -62,14 +62,12 @@ pub use model::Plan;
 pub use read::file::Fault as FileFault;
 use read::{Book, file};
 
-/// A plan that is right, and the file it came from.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     pub plan: Plan,
     pub source: String,
     pub path: PathBuf,
     pub notes: Mistakes,
-    /// What a scheduler has given to this process, by which it was read.
     allocation: Option<Allocation>,
 }
 

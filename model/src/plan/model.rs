@@ -50,12 +50,10 @@ pub struct Plan {
     pub pods: Option<Pods>,
     /// In the plan's order, unique names.
     pub hosts: Vec<Host>,
-    /// In the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
     /// Rack and slot by host name: `rack12/u07`. Hosts without a place are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
-    /// Switches and cables; `None` where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     #[serde(default)]
@@ -68,7 +66,6 @@ pub struct Plan {
     pub baseline: Option<Baseline>,
     /// In the plan's order, unique names.
     pub tests: Vec<Test>,
-    /// Traffic for hours after the tests, while ports are watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +74,6 @@ pub struct Plan {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Topology {
-    /// What each source says, in the order of joining.
     pub told: Vec<Told>,
 }
 
@@ -95,12 +91,10 @@ pub struct Interleave {
     pub blocks: u32,
 }
 
-/// The required configuration of the hosts, and overridden checks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Preflight {
     pub wanted: Wanted,
-    /// Names of checks whose findings are only notices.
     pub waive: Vec<String>,
     pub escalate: Vec<String>,
 }
@@ -148,14 +142,12 @@ pub struct Localise {
 #[serde(rename_all = "kebab-case")]
 pub enum Waiver {
     All,
-    /// A host, its NICs and its paths.
     Host(String),
     Group(String),
     Rail(u32),
 }
 
 impl Waiver {
-    /// Whether it covers any of these hosts, groups and rails.
     pub fn covers(&self, hosts: &[&str], groups: &[&str], rails: &[u32]) -> bool {
         match self {
             Self::All => true,
@@ -213,7 +205,6 @@ pub struct Host {
 pub struct Test {
     pub name: String,
     pub op: Op,
-    /// Bandwidth, latency or a training step.
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
@@ -236,7 +227,6 @@ pub struct Test {
     pub repeats: u32,
     pub window: Window,
     pub warm_up: Duration,
-    /// Whether bytes are verified before and after.
     pub verify: bool,
     /// Time over the window after which a case is given up and the silent host is named.
     pub deadline: Duration,
@@ -251,7 +241,6 @@ pub struct Test {
     /// `None` for pairs.
     #[serde(default)]
     pub collective: Option<Collective>,
-    /// Commands that change the cluster for the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configure: Option<Configure>,
     /// Traffic between the same two hosts with which each flow is measured again.
@@ -293,15 +282,11 @@ pub struct Collective {
     pub reductions: Vec<Reduction>,
     /// Algorithms over host memory: one set of cases for each; `None` leaves the choice to the agents or the library.
     pub algorithms: Vec<Option<Algorithm>>,
-    /// Whether the result replaces the input.
     pub in_place: bool,
-    /// Whether a CUDA graph launches the operations.
     pub graph: bool,
     /// Environments of the ranks' processes: one set of cases for each; at least one, possibly empty.
     pub env: Vec<BTreeMap<String, String>>,
-    /// NCCL to open instead of the one that the loader finds.
     pub library: Option<String>,
-    /// Demanded carrier of the bytes.
     pub carried_by: Option<Carrier>,
     /// The training step around each operation; `Some` exactly where steps are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -312,7 +297,6 @@ pub struct Collective {
 #[serde(rename_all = "kebab-case")]
 pub enum Grouping {
     All,
-    /// Each named group of the plan, as far as it takes part.
     Each,
     Pairs,
     Halves,
@@ -339,9 +323,7 @@ pub enum Pattern {
     Between(String, String),
     /// Source and destination.
     Pairs(Vec<(String, String)>),
-    /// Simultaneous flows, whatever they share.
     AtOnce(AtOnce),
-    /// Pairs chosen by their places in the plan's topology.
     Fabric(OnFabric),
     Within,
 }
@@ -360,7 +342,6 @@ pub enum OnFabric {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rails {
-    /// Rail i with rail i, all rails at once.
     Aligned,
     /// Every rail with every rail of the peer, one NIC once per round.
     Crossed,
@@ -374,7 +355,6 @@ pub enum Rails {
 pub struct Expectation {
     pub metric: Metric,
     pub limit: Limit,
-    /// The limit as the plan writes it; `None` for percentages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
     pub sizes: Option<(Bytes, Bytes)>,
@@ -385,12 +365,9 @@ pub struct Expectation {
     pub line: usize,
 }
 
-/// A limit in the plan's own spelling, so that messages about it need no conversion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Written {
-    /// As written: `1`, `0.50`.
     pub number: String,
-    /// As written: `s`, `Gbit/s`.
     pub unit: String,
     /// Factor to the metric's own unit.
     pub factor: f64,

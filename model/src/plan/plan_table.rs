@@ -1,5 +1,3 @@
-//! The top of a plan.
-
 use std::time::Duration;
 
 use toml::{Spanned, de::DeTable};

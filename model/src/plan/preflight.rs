@@ -1,5 +1,3 @@
-//! `[preflight]`: the required configuration of the hosts, and overridden checks.
-
 use std::collections::BTreeMap;
 
 use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};

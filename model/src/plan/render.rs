@@ -53,7 +53,6 @@ impl Mistakes {
 /// Most bytes shown for one mistake: a plan may be a single line of a megabyte.
 const SHOWN_BYTES: usize = 20_000;
 
-/// A place, its label, and whether it is the mistake's own.
 type Marker<'a> = (&'a Place, &'a str, AnnotationKind);
 
 /// Adds the lines of these places: together, or separately if they are far apart, or only by name if they are too long.

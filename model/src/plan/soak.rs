@@ -99,7 +99,6 @@ pub static SOAK: Section = Section {
     ],
 };
 
-/// `None` without the table, or where its test was not selected.
 pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     top.written("soak")?;
     let table = top.table("soak");
@@ -115,7 +114,6 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, longest_degraded, limits })
 }
 
-/// Why the flows of a test cannot carry the traffic.
 fn unfit(test: &Test) -> Option<&'static str> {
     [
         (test.collective.is_some(), "is a collective"),

@@ -26,7 +26,6 @@ pub struct Selection {
     pub repeats: Option<u32>,
 }
 
-/// What part of its plan a run was limited to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subset {
     /// In the plan's order; `None` for all.
@@ -40,18 +39,14 @@ pub struct Subset {
     /// `None` as the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
-    /// Tests, and parts of tests, that need unselected hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
-/// A test, or a part of one, that cannot run without the unselected hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub test: String,
-    /// What is missing; for a part, also which part.
     pub why: String,
-    /// Whether the whole test is omitted.
     pub whole: bool,
 }
 
@@ -70,16 +65,15 @@ impl Selection {
     }
 }
 
-/// Why a selection cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectionError {
     #[error("--hosts {text}: {message}; {help}")]
     Hostlist { text: String, message: String, help: String },
-    /// The plan has no such host, group or test.
     #[error("{option} {name}: the plan has no such {what}{hint}")]
     Unknown {
         option: &'static str,
         name: String,
+        /// `host or group`, `test`.
         what: &'static str,
         hint: String,
     },
@@ -158,7 +152,6 @@ impl Loaded {
         book.allocation = self.allocation.as_ref();
         let (document, _) = DeTable::parse_recoverable(&self.source);
         let plan = plan_table::read(&book, &document, Some(&chosen));
-        // The whole plan was correct, and what is wrong without the hosts was omitted.
         if let Ok(notes) = book.close() {
             self.notes = notes;
         }
@@ -175,7 +168,6 @@ impl Loaded {
     }
 }
 
-/// Hosts of these hostlists and groups, in the plan's order.
 fn hosts(plan: &Plan, texts: &[String]) -> Result<Vec<String>, SelectionError> {
     let mut wanted: BTreeSet<String> = BTreeSet::new();
     for text in texts {
@@ -204,7 +196,6 @@ fn hosts(plan: &Plan, texts: &[String]) -> Result<Vec<String>, SelectionError> {
     Ok(names.filter(|name| texts.is_empty() || wanted.contains(name)).collect())
 }
 
-/// The names, each of which is a test of the plan.
 fn tests<'a>(plan: &Plan, names: &'a [String]) -> Result<BTreeSet<&'a str>, SelectionError> {
     match names.iter().find(|name| !plan.tests.iter().any(|test| test.name == **name)) {
         Some(name) => Err(unknown("--test", "test", name, plan.tests.iter().map(|test| test.name.as_str()))),

@@ -1,5 +1,3 @@
-//! `[topology]`: switches and cables.
-
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::{Path, PathBuf},
@@ -30,10 +28,8 @@ use crate::{
 /// Largest file that describes a fabric: the forwarding tables of some 500 switches to 16,000 ports.
 const LARGEST: Bytes = Bytes::from_mib(512);
 
-/// Most remarks on one source.
 const REMARKS: usize = 10;
 
-/// The name of the plan as a source.
 const OWN: &str = "the plan";
 
 /// The one key that does not name a source.
@@ -170,7 +166,6 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
     }
 }
 
-/// What to do about a source that cannot be read.
 fn written_by(source: &str) -> &'static str {
     match source {
         "slurm" => "name Slurm's topology.conf or topology.yaml",
@@ -179,7 +174,6 @@ fn written_by(source: &str) -> &'static str {
     }
 }
 
-/// Notes what in a source is unused or contradictory.
 fn noted(table: &Table<'_>, path: &At<PathBuf>, mut remarks: impl Iterator<Item = String>) {
     let note = |text: String| {
         table
@@ -193,7 +187,6 @@ fn noted(table: &Table<'_>, path: &At<PathBuf>, mut remarks: impl Iterator<Item 
     }
 }
 
-/// Sets the rate of cables without one.
 fn give_rates(told: &mut Told, rate: f64) {
     for cable in &mut told.cables {
         let coarse =
@@ -204,7 +197,6 @@ fn give_rates(told: &mut Told, rate: f64) {
     }
 }
 
-/// One source from all files `HOST.json` in a directory whose hosts are in the plan.
 fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) -> Option<Told> {
     let mut all = Told { source: format!("lldp ({})", path_text(&directory.value)), ..Told::default() };
     if !directory.value.is_dir() {
@@ -314,7 +306,6 @@ fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
 
 fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     let (names, device) = text.split_once(' ').map_or((text, None), |(names, device)| (names, Some(device.trim())));
-    // `leaf1:7`; a hostlist has no colon.
     let (names, port) = names.split_once(':').map_or((names, None), |(names, port)| (names, Some(port)));
     let names = expand(names).map_err(|wrong| Unread::Whole(wrong.message))?;
     if device.is_some_and(str::is_empty) || port.is_some_and(|port| port.is_empty() || port.contains('[')) {
@@ -362,7 +353,6 @@ fn domains(hosts: &mut Hosts) {
     }
 }
 
-/// Adds a group of some but not all hosts. Returns whether it exists now.
 fn add(hosts: &mut Hosts, name: String, members: Vec<String>) -> bool {
     let tells = !members.is_empty() && members.len() < hosts.list.len();
     let is_new = tells && !hosts.position.contains_key(&name) && !hosts.groups.contains_key(&name);
@@ -395,7 +385,6 @@ mod tests {
 
     use crate::plan::{Plan, parse};
 
-    /// A plan of four hosts with a file that this source names, and the notes on it.
     fn with_notes(source: &str, file: &str, text: &str, hosts: &str) -> Result<(Plan, String), String> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(file), text).unwrap();
@@ -408,7 +397,6 @@ mod tests {
         read.map(|(plan, notes)| (plan, notes.render(false))).map_err(|mistakes| mistakes.render(false))
     }
 
-    /// A plan of four hosts with a file that `slurm` names.
     fn read(file: &str, text: &str, hosts: &str) -> Result<Plan, String> {
         with_notes("slurm", file, text, hosts).map(|(plan, _)| plan)
     }
@@ -449,7 +437,6 @@ mod tests {
         let plan = read("topology.conf", blocks, ", groups = { b1 = \"n4\" }").unwrap();
         assert_eq!(plan.groups["b1"], ["n4"]);
         assert!(read("topology.conf", "BlockName=b1 Nodes=n[1-4]\n", "").unwrap().groups.is_empty());
-        // Leaves take precedence over domains.
         let tree = format!("{blocks}SwitchName=leaf1 Nodes=n[1-3]\nSwitchName=leaf2 Nodes=n4\n");
         let plan = read("topology.conf", &tree, "").unwrap();
         assert_eq!(plan.groups.keys().collect::<Vec<_>>(), ["leaf1", "leaf2"]);

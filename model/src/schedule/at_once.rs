@@ -1,11 +1,9 @@
 use super::{draw, pattern::Pair};
 
-/// Every other host to one, or to each in turn.
 pub(super) fn incast(hosts: &[u32], to: Option<u32>) -> Vec<Vec<Pair>> {
     stars(hosts, to).map(|(one, others)| others.into_iter().map(|other| (other, one)).collect()).collect()
 }
 
-/// One host to every other, or each in turn.
 pub(super) fn outcast(hosts: &[u32], from: Option<u32>) -> Vec<Vec<Pair>> {
     stars(hosts, from).map(|(one, others)| others.into_iter().map(|other| (one, other)).collect()).collect()
 }
@@ -22,18 +20,15 @@ pub(super) fn all_to_all(hosts: &[u32]) -> Vec<Pair> {
     (1..n).flat_map(|distance| (0..n).map(move |place| (hosts[place], hosts[(place + distance) % n]))).collect()
 }
 
-/// Each host to the next, the last to the first.
 pub(super) fn ring(hosts: &[u32]) -> Vec<Pair> {
     let next = hosts.iter().copied().cycle().skip(1);
     hosts.iter().copied().zip(next).collect()
 }
 
-/// Random permutations without fixed points: rings in random order.
 pub(super) fn permutations(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
     drawn(hosts, rounds, seed).map(|order| ring(&order)).collect()
 }
 
-/// Random halves, each host of one with its opposite in both directions.
 pub(super) fn halves(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
     let half = hosts.len() / 2;
     drawn(hosts, rounds, seed).map(|order| across(&order[..half], &order[half..])).collect()
@@ -58,7 +53,6 @@ pub(super) fn victims(hosts: &[u32], (flow, to): (Option<Pair>, Option<u32>), dr
     rounds.flatten().collect()
 }
 
-/// First with first, second with second, in both directions.
 pub(super) fn across(left: &[u32], right: &[u32]) -> Vec<Pair> {
     left.iter().zip(right).filter(|(a, b)| a != b).flat_map(|(&a, &b)| [(a, b), (b, a)]).collect()
 }

@@ -1,17 +1,11 @@
-//! The numbering of cases. Numbers are computed from places, not stored.
-
 use super::{Cell, Flow, Round, Schedule};
 
-/// One case by its place in a [`Schedule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CaseIndex {
     /// From 0 in the order of execution; repeats share it.
     pub id: u64,
-    /// Index into [`Schedule::rounds`].
     pub round: usize,
-    /// Index into the cells of the round's test.
     pub cell: usize,
-    /// Index into the flows of the round.
     pub flow: usize,
 }
 
@@ -26,7 +20,6 @@ impl Schedule {
         (0..self.rounds.len()).map(|round| self.count(round)).sum()
     }
 
-    /// The round, flow and cell of a case; `None` if it is not of this schedule.
     pub fn resolve(&self, case: CaseIndex) -> Option<(&Round, &Flow, &Cell)> {
         let round = self.rounds.get(case.round)?;
         Some((round, round.flows.get(case.flow)?, self.cells.get(round.test)?.get(case.cell)?))

@@ -7,7 +7,6 @@ pub(super) fn rounds(players: usize) -> usize {
     if players < 2 { 0 } else { places(players) - 1 }
 }
 
-/// The pairs of one round, players counted from 0.
 pub(super) fn round(players: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
     let places = places(players);
     let at = move |place: usize| if place == 0 { 0 } else { 1 + (place - 1 + round) % (places - 1) };
@@ -16,7 +15,6 @@ pub(super) fn round(players: usize, round: usize) -> impl Iterator<Item = (usize
         .filter(move |&(a, b)| a < players && b < players)
 }
 
-/// The players, and a bye if their number is odd.
 fn places(players: usize) -> usize {
     players + players % 2
 }

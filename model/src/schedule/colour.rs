@@ -30,7 +30,6 @@ struct Calendar {
 }
 
 impl Calendar {
-    /// The first free round that is not before `round`.
     fn free_from(&self, round: usize) -> usize {
         let mut round = round.max(self.full);
         while self.taken.get(round).copied().unwrap_or(false) {

@@ -32,14 +32,12 @@ const VERIFIED: u64 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
-    /// With the shortest windows.
     pub at_least: Duration,
     /// With the longest windows; `None` if a window is a number of iterations.
     pub at_most: Option<Duration>,
 }
 
 impl Time {
-    /// One measurement of `test`, with messages that take no time.
     pub fn of_case(test: &Test) -> Self {
         // Neighbours run longer than the flow on both sides.
         let beside = if test.beside.is_some() { BEFORE + AFTER } else { Duration::ZERO };
@@ -188,7 +186,6 @@ impl Plan {
         Time { at_least: time.at_least.min(most), at_most: time.at_most.map(|time| time.min(most)) }
     }
 
-    /// What may follow the tests, as the end of a sentence on their time.
     pub fn then_suspects(&self) -> String {
         let most =
             self.until_soak().zip(self.until_suspects()).map_or(self.localise.at_most, |(end, tests)| end - tests);
@@ -235,7 +232,6 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// All measurements of `test` on one of its links.
     pub fn of_link(test: &Test, cells: &[Cell]) -> Self {
         let directions = if test.bidirectional { 2 } else { 1 };
         let window = match test.window {

@@ -1,10 +1,8 @@
 use railgauge_wire::terms::Op;
 use thiserror::Error;
 
-/// Why a plan cannot be scheduled. Every text names the test.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScheduleError {
-    /// A host name that is not in the plan, or not among the test's hosts.
     #[error("test `{test}`: its pattern names host `{host}`, which is not among the test's hosts; add it to `hosts`")]
     UnknownHost { test: String, host: String },
     #[error("test `{test}`: its pattern names group `{group}`, which the plan does not define")]
@@ -13,7 +11,6 @@ pub enum ScheduleError {
     SelfPair { test: String, host: String },
     #[error("test `{test}`: {why}, so there is nothing to measure; a pair needs two hosts and a rail")]
     NoPairs { test: String, why: String },
-    /// More than a run may measure.
     #[error(
         "test `{test}`: {amount} measurements with those of the tests before it, and a run makes at most {most}{widest}; take \
          fewer sizes, repeats or pairs, or name the `devices` of hosts or the `rails` of the test"

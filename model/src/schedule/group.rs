@@ -1,5 +1,3 @@
-//! Collectives: groups of hosts, and the ranks on each.
-
 use std::sync::Arc;
 
 use railgauge_wire::group::CollectiveOptions;

@@ -1,5 +1,3 @@
-//! Rounds of pairs below one leaf switch, and of pairs below different ones.
-
 use std::collections::HashMap;
 
 use super::{circle, draw};
@@ -11,7 +9,6 @@ pub struct Place {
     pub leaf: Option<u32>,
 }
 
-/// Rounds, and the ends in none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paired {
     /// Pairs of ends by index, sender first. In a round an end is in at most one pair.
@@ -85,7 +82,6 @@ pub fn cross_leaf(places: &[Place], rounds: Option<u32>, seed: u64, connected: i
         let number = paired.rounds.len();
         let mut round = table.round(&mut meetings, number);
         if round.is_empty() && number > 0 {
-            // Every two ends have met this often.
             table.met += 1;
             round = table.round(&mut meetings, number);
         }
@@ -123,18 +119,14 @@ struct Meeting {
     closed: bool,
 }
 
-/// The ends of each leaf, those with the fewest partners first.
 struct Table<'p> {
     places: &'p [Place],
-    /// By leaf: ends in random order.
     ends: Vec<Vec<u32>>,
-    /// Number of partners of each end, and whether it has one in this round.
     partners: Vec<u32>,
     taken: Vec<bool>,
     /// How often two ends have met, smaller end first; and how often all possible pairs have.
     times: HashMap<(u32, u32), u32>,
     met: u32,
-    /// Ends of each leaf, and of all, without a partner in this round.
     free: Vec<usize>,
     left: usize,
 }
@@ -150,7 +142,6 @@ impl<'p> Table<'p> {
         Self { places, ends, partners, taken, times: HashMap::new(), met: 0, free: Vec::new(), left: 0 }
     }
 
-    /// Whether an end without any partner so far can get one.
     fn has_idle(&self, meetings: &[Meeting]) -> bool {
         let idle = |leaf: usize| self.ends[leaf].iter().any(|end| self.partners[*end as usize] == 0);
         let fits = |(a, b): (usize, usize)| {
@@ -223,7 +214,6 @@ impl<'p> Table<'p> {
         })
     }
 
-    /// Whether two leaves have no ends of different hosts.
     fn never(&self, (a, b): (usize, usize)) -> bool {
         let host = |end: &u32| self.places[*end as usize].host;
         self.ends[a].iter().all(|x| self.ends[b].iter().all(|y| host(x) == host(y)))

@@ -10,7 +10,6 @@ use thin_vec::ThinVec;
 
 use crate::plan::model::Test;
 
-/// One end of a case: a host and one of its rails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {
     /// Shared: a host is in thousands of cases.
@@ -78,7 +77,6 @@ impl Flow {
         hosts
     }
 
-    /// Whether exactly two hosts take part.
     pub fn is_of_two_hosts(&self) -> bool {
         match self.members.is_empty() {
             true => self.from.host != self.to.host,
@@ -103,11 +101,9 @@ impl Flow {
     }
 }
 
-/// A point of a test's matrix: what is measured once on a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     pub op: Op,
-    /// Bandwidth, latency or a training step.
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
@@ -145,7 +141,6 @@ pub struct Round {
     pub flows: Vec<Flow>,
 }
 
-/// A remark on a test's schedule for readers of the results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub test: usize,
@@ -160,7 +155,6 @@ pub struct Note {
 pub struct Schedule {
     /// By the test's index in the plan.
     pub cells: Vec<Vec<Cell>>,
-    /// Tests in the plan's order.
     pub rounds: Vec<Round>,
     #[serde(default)]
     pub notes: Vec<Note>,

@@ -57,7 +57,6 @@ pub(super) fn rounds(
     (0..most).map(|round| each.iter().filter_map(|host| host.get(round)).flatten().cloned().collect()).collect()
 }
 
-/// Every part to the one this many places later.
 fn shifted(parts: &[u32], shift: usize) -> Vec<(u32, u32)> {
     let behind = parts.iter().cycle().skip(shift);
     parts.iter().copied().zip(behind.copied()).collect()

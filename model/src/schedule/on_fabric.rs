@@ -1,5 +1,3 @@
-//! Pairs of NIC ports chosen by their places in the fabric.
-
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
@@ -80,7 +78,6 @@ pub(super) fn rounds(
     }
 }
 
-/// Pairs that load the links between switches to a share of their rate.
 fn covered(
     test: &Test,
     percent: f64,
@@ -150,7 +147,6 @@ fn uncovered(percent: f64, switches: &Switches, found: &Cover) -> String {
     }
 }
 
-/// The rails of the test's hosts that it uses.
 fn ends(test: &Test, inventory: &Inventory, hosts: &[Arc<str>]) -> Vec<End> {
     let of_host = |(number, host): (u32, &Arc<str>)| {
         let places = inventory.places(host, test.transport);

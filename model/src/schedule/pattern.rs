@@ -31,7 +31,6 @@ impl Draw {
         order.iter().cycle().skip(start).take(wanted).copied().collect()
     }
 
-    /// The seed of this many draws, different for every turn.
     pub(super) fn seed(self, draws: u32) -> u64 {
         self.seed.wrapping_add(self.turn.unwrap_or_default().wrapping_mul(u64::from(draws)))
     }
@@ -54,7 +53,6 @@ impl<'a> Directory<'a> {
         hosts.filter(|host| seen.insert(*host)).collect()
     }
 
-    /// The named groups of the plan, limited to `members`.
     pub(super) fn groups(&self, members: &[u32]) -> Vec<Vec<u32>> {
         let of = |names: &Vec<String>| {
             let hosts = names.iter().filter_map(|name| self.hosts.get(name.as_str()).copied());
@@ -158,9 +156,7 @@ pub(super) fn rounds(
             }
             colour::first_fit(wanted.into_iter(), all)
         }
-        // Chosen by port, not by host: see `on_fabric`.
         Pattern::Fabric(_) => Vec::new(),
-        // Chosen by part of a host: see `node`.
         Pattern::Within => Vec::new(),
         Pattern::AtOnce(AtOnce::Incast(one)) => at_once::incast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::Outcast(one)) => at_once::outcast(&hosts, named(one)?),

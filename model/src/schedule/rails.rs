@@ -1,5 +1,3 @@
-//! The rails of hosts, and which rails of a pair communicate.
-
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -28,9 +26,7 @@ pub struct Inventory {
     known: HashMap<Transport, HashMap<String, u32>>,
     /// The host whose devices determined the number of rails of hosts that list none.
     told: HashMap<Transport, String>,
-    /// Distances of the GPUs from the RDMA device of each rail.
     distances: HashMap<String, Vec<BTreeSet<Distance>>>,
-    /// Joined from the plan's sources.
     fabric: Option<Arc<Fabric>>,
     places: HashMap<Transport, HashMap<String, Vec<Option<u32>>>>,
 }
@@ -60,7 +56,6 @@ impl Inventory {
             let open: Vec<&Host> =
                 plan.hosts.iter().filter(|host| inventory.get(&host.name, transport).is_none()).collect();
             let offers = open.iter().filter_map(|host| Some((found(host, transport)?, host)));
-            // The first of those with the most.
             if let Some((most, host)) = offers.rev().max_by_key(|(offer, _)| *offer) {
                 open.iter().for_each(|host| inventory.set(&host.name, transport, most));
                 inventory.told.insert(transport, host.name.clone());
@@ -74,7 +69,6 @@ impl Inventory {
         self.known.entry(transport).or_default().insert(host.to_owned(), rails.max(1));
     }
 
-    /// The rails of `host`, if known.
     pub fn get(&self, host: &str, transport: Transport) -> Option<u32> {
         self.known.get(&transport)?.get(host).copied()
     }
@@ -97,7 +91,6 @@ impl Inventory {
         self.fabric = Some(fabric);
     }
 
-    /// Joined from the plan's sources.
     pub const fn fabric(&self) -> Option<&Arc<Fabric>> {
         self.fabric.as_ref()
     }
@@ -107,7 +100,6 @@ impl Inventory {
         self.places.entry(transport).or_default().insert(host.to_owned(), places);
     }
 
-    /// The NIC ports of the fabric that the rails of `host` are.
     pub fn places(&self, host: &str, transport: Transport) -> &[Option<u32>] {
         self.places.get(&transport).and_then(|hosts| hosts.get(host)).map(Vec::as_slice).unwrap_or_default()
     }
@@ -131,7 +123,6 @@ impl Inventory {
         rounds.filter(|round| !round.is_empty()).collect()
     }
 
-    /// The host of a test with the most rails and their number.
     pub(super) fn widest<'a>(&'a self, test: &'a Test) -> Option<(&'a str, u32)> {
         let hosts = test.hosts.iter().filter_map(|host| Some((&**host, self.get(host, test.transport)?)));
         let widest = hosts.rev().max_by_key(|(_, rails)| *rails)?;

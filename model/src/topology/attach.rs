@@ -1,5 +1,3 @@
-//! Maps a host's rail to its place in the fabric.
-
 use std::net::Ipv6Addr;
 
 use railgauge_wire::facts::{HostFacts, RdmaPort};

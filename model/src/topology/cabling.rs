@@ -16,11 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use finding::Finding;
 pub use plugged::plugged;
 
-/// A port of a host's NIC and its switch port.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attached {
     pub host: String,
-    /// As a plan names it: `mlx5_3`.
     pub device: String,
     /// Ports of one rail may be plugged into several leaves (dual ToR).
     pub rail: u32,
@@ -33,7 +31,6 @@ pub struct Attached {
     pub is_up: Option<bool>,
 }
 
-/// A switch, and a port of it if known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct At {
     pub key: String,
@@ -50,7 +47,6 @@ impl std::fmt::Display for At {
     }
 }
 
-/// How a link runs, as far as known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
     /// In Gbit/s.
@@ -76,7 +72,6 @@ pub struct Cabling {
 pub struct Unjudged {
     /// By name; empty for links between switches only.
     pub hosts: Vec<String>,
-    /// What and why, in words that do not name the hosts.
     pub why: String,
 }
 

@@ -16,16 +16,13 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fabric {
     pub switches: Vec<Place>,
-    /// Ports of NICs with a known cable.
     pub nics: Vec<Nic>,
     pub links: Vec<Link>,
     /// Cables that were dropped because an earlier source has another one in the same port.
     pub remarks: Vec<String>,
-    /// The links at each switch, and the link of each NIC port.
     at_switch: Vec<Vec<u32>>,
     at_nic: Vec<u32>,
     by_host: HashMap<String, Vec<u32>>,
-    /// Lazily computed distances between switches in links.
     distances: Vec<OnceLock<Vec<u8>>>,
     /// The hop that leaves a switch by a port, for numeric ports as in forwarding tables.
     by_port: HashMap<(u32, u32), Hop>,
@@ -62,9 +59,7 @@ pub struct End {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Node {
-    /// In [`Fabric::switches`].
     Switch(u32),
-    /// In [`Fabric::nics`].
     Nic(u32),
 }
 
@@ -212,7 +207,6 @@ impl Fabric {
         }
     }
 
-    /// Switches next to a switch, each with the hop there.
     fn neighbours(&self, switch: u32) -> impl Iterator<Item = (Hop, u32)> + '_ {
         self.at_switch[switch as usize].iter().filter_map(move |&number| {
             let [first, second] = &self.links[number as usize].ends;
@@ -224,7 +218,6 @@ impl Fabric {
         })
     }
 
-    /// The link at a NIC port and the switch there.
     pub fn leaf(&self, nic: u32) -> Option<(u32, u32)> {
         let number = *self.at_nic.get(nic as usize)?;
         let link = self.links.get(number as usize)?;
@@ -234,7 +227,6 @@ impl Fabric {
         })
     }
 
-    /// A hop's link, its start and its end.
     pub fn hop(&self, hop: Hop) -> (&Link, &End, &End) {
         let link = &self.links[(hop / 2) as usize];
         let [first, second] = &link.ends;
@@ -286,7 +278,6 @@ impl Fabric {
         if named.is_empty() { at(None) } else { named }
     }
 
-    /// The NIC ports of a host by these names, in the order of the sources.
     pub fn of_host(&self, names: &[&str]) -> Vec<u32> {
         let known: BTreeSet<u32> =
             names.iter().filter_map(|name| self.by_host.get(&short(name))).flatten().copied().collect();
@@ -297,7 +288,6 @@ impl Fabric {
         known.into_iter().filter(is_one).collect()
     }
 
-    /// The leaf switches of a host by these names, unique.
     pub fn leaves_of(&self, names: &[&str]) -> Vec<u32> {
         let places = self.of_host(names);
         let leaves: BTreeSet<u32> = places.iter().filter_map(|nic| self.leaf(*nic)).map(|(_, switch)| switch).collect();

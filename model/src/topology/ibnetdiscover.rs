@@ -16,7 +16,6 @@ use super::{
 };
 use crate::border::text::printable;
 
-/// A node by its GUID, and one of its ports.
 type End = (u64, u32);
 
 struct Node {
@@ -31,11 +30,9 @@ enum Kind {
     Router,
 }
 
-/// A port's line: its far end, and how the link runs.
 #[derive(Default)]
 struct Said {
     far: End,
-    /// GUIDs and LIDs of the near and of the far port, if present.
     guids: [Option<u64>; 2],
     lids: [Option<u32>; 2],
     width: Option<u32>,
@@ -168,7 +165,6 @@ fn port(line: &str) -> Option<(u32, Said)> {
     Some((bracket(near)?, said))
 }
 
-/// The number in the first brackets.
 fn bracket(text: &str) -> Option<u32> {
     text.split_once('[')?.1.split_once(']')?.0.trim().parse().ok()
 }

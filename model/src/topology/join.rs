@@ -1,5 +1,3 @@
-//! Resolves what several sources say of one cable.
-
 use std::collections::{HashMap, HashSet};
 
 use super::{
@@ -85,12 +83,10 @@ fn fill(known: &mut Joined, other: Joined) {
     known.speed = known.speed.take().or(other.speed);
 }
 
-/// Whether only the host is known, and not which of its NICs.
 fn is_whole(nic: &Nic) -> bool {
     nic.device.is_none() && nic.guid.is_none()
 }
 
-/// A host without any device, and the switch that its cable is plugged into.
 fn of_host(cable: &Joined) -> Option<(String, u32)> {
     let [a, b] = &cable.ends;
     let nic = |(at, _): &(At, Option<String>)| match at {

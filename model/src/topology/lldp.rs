@@ -14,10 +14,8 @@ use super::{
 };
 use crate::border::{self, text::printable};
 
-/// The name of the hosts as a source.
 pub const HEARD: &str = "lldp (heard by the hosts)";
 
-/// Reads the output of one host: `lldpcli -f json show neighbors`, or `-f json0`.
 pub fn read(text: &str, host: &str) -> Result<Told, Unread> {
     let value: Value = border::read(text.as_bytes()).map_err(|refusal| not_json(&refusal))?;
     let heard = neighbours::read(&value).map_err(|why| Unread::Whole(why.to_string()))?;

@@ -31,7 +31,6 @@ pub fn same_host(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other) || short(one) == short(other) && (one.contains('.') != other.contains('.'))
 }
 
-/// Without the domain, in lower case.
 fn short(name: &str) -> String {
     name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }

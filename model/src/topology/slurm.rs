@@ -131,7 +131,6 @@ pub fn above(told: &Told, is_wanted: impl Fn(&str) -> bool) -> Option<Told> {
     (!part.cables.is_empty()).then_some(part)
 }
 
-/// A cable with only its ends known.
 fn bare(a: Plug, b: Plug) -> Cable {
     Cable { a, b, rate_gbps: None, width: None, speed: None }
 }
@@ -163,7 +162,6 @@ impl Record {
         self.pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
     }
 
-    /// The names in a hostlist; a missing key is an empty list.
     fn list(&self, key: &str) -> Result<Vec<String>, Unread> {
         let text = self.value(key).unwrap_or_default();
         if text.is_empty() {

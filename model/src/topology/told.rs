@@ -1,5 +1,3 @@
-//! The content of one source, before it is joined with others.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -14,9 +12,7 @@ pub struct Told {
     pub source: String,
     pub switches: BTreeMap<SwitchKey, Switch>,
     pub cables: Vec<Cable>,
-    /// Hosts of each NVLink domain by its name.
     pub domains: BTreeMap<String, BTreeSet<String>>,
-    /// Lines that could not be used, and why.
     pub remarks: Vec<String>,
 }
 
@@ -31,7 +27,6 @@ pub struct Switch {
     pub routes: BTreeMap<u32, u32>,
 }
 
-/// A cable, or a place in a tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
     pub a: Plug,
@@ -62,7 +57,6 @@ pub enum Device {
     Nic(Nic),
 }
 
-/// A port of a host's NIC, as the source identifies it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Nic {

@@ -1,6 +1,5 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
-    /// A line that the format does not have.
     #[error("line {line}: {why}")]
     Line {
         /// From 1.
@@ -23,7 +22,6 @@ pub const MOST_CABLES: usize = 1 << 20;
 /// Most remarks on one source; the last gives the number of further ones.
 const MOST_REMARKS: usize = 100;
 
-/// A bounded list of remarks on one source.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     kept: Vec<String>,

@@ -65,7 +65,6 @@ pub fn read(text: &str) -> Result<Told, Unread> {
     Ok(told)
 }
 
-/// The entries of a list, each as a record of a line of topology.conf.
 fn entries(value: &Node, list: &str, names: &[(&str, &str)], records: &mut Vec<Record>) -> Result<(), Unread> {
     for entry in value.need(list)?.1.list(list)? {
         let mut pairs = Vec::new();
@@ -81,14 +80,12 @@ fn entries(value: &Node, list: &str, names: &[(&str, &str)], records: &mut Vec<R
     Ok(())
 }
 
-/// A value and its first line.
 struct Node {
     line: usize,
     value: Value,
 }
 
 enum Value {
-    /// A scalar, and whether it is unquoted.
     Text(String, bool),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),

@@ -20,7 +20,6 @@ const HOSTS: usize = 1024;
 const IN_FLIGHT: usize = 128;
 const WAY: Duration = Duration::from_millis(500);
 
-/// Answers like an agent; a `deaf` one answers only the greeting.
 async fn simulated(mut pipe: DuplexStream, deaf: bool) -> std::io::Result<()> {
     pipe.write_all(frame::MAGIC).await?;
     loop {
@@ -51,7 +50,6 @@ fn hosts(count: usize) -> Vec<Host> {
     (0..count).map(host).collect()
 }
 
-/// Brings simulated hosts up; one in twenty refuses the first time.
 async fn up(deaf: impl Fn(&str) -> bool + Clone + Send + Sync + 'static) -> Vec<Agent> {
     let terms = Terms { in_flight: IN_FLIGHT, retries: 2, timeout: Duration::from_secs(20) };
     let refused = Arc::new(AtomicUsize::new(0));
@@ -78,7 +76,6 @@ async fn up(deaf: impl Fn(&str) -> bool + Clone + Send + Sync + 'static) -> Vec<
     agents
 }
 
-/// Asks all at once and waits for all. Returns how many answered.
 async fn barrier(agents: &[Agent], limit: Duration) -> usize {
     let mut asked = JoinSet::new();
     for agent in agents {
@@ -110,6 +107,5 @@ async fn silent_hosts_hold_a_round_up_no_longer_than_its_limit() {
     let answered = barrier(&agents, limit).await;
     let took = asked.elapsed();
     assert_eq!(answered, agents.iter().filter(|agent| !agent.host().ends_with('3')).count());
-    // All are awaited together.
     assert!((limit..2 * limit).contains(&took), "{took:?}");
 }

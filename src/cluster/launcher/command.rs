@@ -23,7 +23,6 @@ pub(super) fn prepare(command: &Command, _launch: &Launch) -> Result<Box<dyn Lau
 }
 
 impl Launcher for Template {
-    /// Fills the template in for one host; nothing is started yet.
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
         let opened = filled(&self.0, host).map(|words| -> Box<dyn Connection> { Box::new(Filled(words)) });
         Box::pin(ready(opened))

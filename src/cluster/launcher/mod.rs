@@ -26,7 +26,6 @@ pub(crate) trait Launcher: Send + Sync {
     /// The host cannot be reached, and whether another try may help.
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>>;
 
-    /// What is known of a host whose try took too long.
     fn late(&self, _host: &Host) -> Pending<'static, Option<Trouble>> {
         Box::pin(ready(None))
     }
@@ -63,12 +62,10 @@ pub(crate) trait Connection: Send + Sync {
 
 mod engine;
 
-/// Declares a file of this folder for every launcher of the list, and how each is prepared.
 macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
         $(mod $module;)*
 
-        /// Prepares what all hosts share.
         pub(crate) fn prepare(launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
             match &launch.via {
                 $(model::Launcher::$variant $(($data))? => $module::prepare($($data,)? launch),)*

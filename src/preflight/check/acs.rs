@@ -1,5 +1,3 @@
-//! Access control between GPUs and NICs.
-
 use railgauge_wire::{
     facts::{Bridge, Gpu},
     remedy,

@@ -1,5 +1,3 @@
-//! Cables in a wrong port, found from the plan's topology before any traffic.
-
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
@@ -32,9 +30,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// The consequence of unjudged cables.
 const UNJUDGED_MEANS: &str = "whether these cables are as they should be is not known";
-/// Most notes on what could not be judged.
 const UNJUDGED: usize = 5;
 
 fn unknown(plan: &Plan, host: &str, facts: &HostFacts) -> Option<String> {
@@ -63,14 +59,12 @@ fn names_lldp(plan: &Plan) -> bool {
     plan.topology.iter().flat_map(|topology| &topology.told).any(|told| told.source.starts_with("lldp ("))
 }
 
-/// Whether a host receives LLDP of a switch at one of its RDMA ports.
 fn hears(facts: &HostFacts) -> bool {
     let heard = facts.neighbours.iter().flatten().filter(|neighbour| neighbour.is_switch);
     let ports = || facts.rdma.iter().flat_map(|device| &device.ports);
     heard.into_iter().any(|heard| ports().any(|port| port.netdev.as_ref() == Some(&heard.interface)))
 }
 
-/// The plan's sources, then the hosts' LLDP.
 fn sources<'p>(scene: &Scene<'p>) -> Cow<'p, [Told]> {
     let planned = scene.plan.topology.as_ref().map_or(&[][..], |topology| &topology.told);
     match lldp::heard(scene.hosts()).filter(|_| !names_lldp(scene.plan)) {
@@ -141,7 +135,6 @@ fn names_ports(sources: &[Told]) -> bool {
     ends.any(|plug| matches!(&plug.device, Device::Nic(nic) if nic.device.is_some() || nic.guid.is_some()))
 }
 
-/// What is known of each NIC port of a fabric.
 type Places<'f> = (&'f Fabric, &'f [Option<(At, Run)>]);
 
 fn attached(scene: &Scene<'_>, (fabric, places): Places<'_>, port: Port<'_>, rail: u32) -> Attached {

@@ -1,5 +1,3 @@
-//! Wall clocks that are off.
-
 use railgauge_wire::{remedy, unit::Nanoseconds};
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};

@@ -1,5 +1,3 @@
-//! Clocks that are slow to read.
-
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
@@ -14,7 +12,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Clock sources that are devices.
 const SLOW: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {

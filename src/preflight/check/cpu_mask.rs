@@ -1,5 +1,3 @@
-//! Agents that may not use all processors.
-
 use railgauge_model::plan::model::Launcher;
 use railgauge_wire::remedy;
 

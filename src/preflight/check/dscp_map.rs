@@ -1,5 +1,3 @@
-//! Traffic classes that are not mapped to a priority with flow control.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};

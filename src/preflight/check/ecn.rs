@@ -1,5 +1,3 @@
-//! Congestion control that is off where flow control is on.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};

@@ -63,7 +63,6 @@ fn meets_others(port: &Port<'_>) -> bool {
     port.port.gids.iter().any(routable)
 }
 
-/// Type and network by index.
 type Table = BTreeMap<u32, String>;
 
 fn table(port: &Port<'_>) -> Table {

@@ -1,5 +1,3 @@
-//! GPUs that are held below their clocks.
-
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{
     facts::{Gpu, POWER_CAP},

@@ -1,5 +1,3 @@
-//! GPUs that are far from every NIC the plan uses.
-
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::HostFacts, remedy, terms::Distance};
 use std::collections::BTreeSet;
@@ -39,7 +37,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether the place of every GPU is known, seen from some device.
 fn has_distances(facts: &HostFacts) -> bool {
     facts.gpus.iter().all(|gpu| facts.gpu_distances.iter().any(|row| row.gpu == gpu.index))
 }

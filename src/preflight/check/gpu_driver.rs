@@ -1,5 +1,3 @@
-//! GPU drivers that differ from those of the others.
-
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, unread};
 use railgauge_wire::{
     facts::{GPUS, HostFacts},

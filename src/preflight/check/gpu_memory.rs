@@ -1,5 +1,3 @@
-//! Errors of GPU memory.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Remedy, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};

@@ -1,5 +1,3 @@
-//! GPUs with NVLinks that are down.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};

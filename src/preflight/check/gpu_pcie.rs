@@ -1,5 +1,3 @@
-//! GPUs on fewer PCIe lanes than possible.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};

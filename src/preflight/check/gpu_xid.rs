@@ -1,5 +1,3 @@
-//! GPUs with errors reported by the driver.
-
 use railgauge_wire::{gpu_state::is_of_program, remedy};
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};

@@ -1,5 +1,3 @@
-//! Hosts on which NICs cannot reach GPU memory.
-
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;

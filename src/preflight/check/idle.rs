@@ -1,5 +1,3 @@
-//! Hosts and NICs that are busy with something else.
-
 use railgauge_wire::{facts::Traffic, remedy};
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy};

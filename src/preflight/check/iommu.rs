@@ -1,5 +1,3 @@
-//! IOMMUs that translate what devices read and write.
-
 use railgauge_wire::{facts::IOMMUS, remedy};
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
@@ -42,7 +40,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// `off`, `passthrough` or `translated`.
 pub(in crate::preflight) fn iommu_mode(port: &Port<'_>) -> Option<&'static str> {
     match port.device.function.iommu.as_deref() {
         Some("identity") => Some("passthrough"),

@@ -1,5 +1,3 @@
-//! Tests that iWARP and eRDMA devices cannot run.
-
 use super::{Entry, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::{Service, Transport};

@@ -1,5 +1,3 @@
-//! Ports that run slower than they should.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};

@@ -1,5 +1,3 @@
-//! Limits on locked memory that are too small for the buffers.
-
 use railgauge_model::plan::model::{Rails, Test};
 use railgauge_wire::{
     facts::{HostFacts, IpcLock, LIMITS},

@@ -1,5 +1,3 @@
-//! NICs that read in small pieces.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address, unread};

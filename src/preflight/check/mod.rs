@@ -17,12 +17,10 @@ use super::{
 
 #[derive(Debug)]
 pub struct Check {
-    /// As plans waive it.
     pub name: &'static str,
     pub rule: Rule,
 }
 
-/// What a check reads and what its findings mean.
 #[derive(Debug)]
 pub struct Rule {
     /// The facts it reads, and their source.
@@ -30,7 +28,6 @@ pub struct Rule {
     pub meaning: &'static str,
     pub source: &'static str,
     pub spoils: Spoils,
-    /// What a host must have for the check to apply.
     pub subject: Subject,
     /// What must be readable of each subject: if one is missing, an empty result means nothing.
     pub(super) needs: &'static [Need],
@@ -43,7 +40,6 @@ pub enum Spoils {
     Bandwidth,
     Latency,
     GpuMemory,
-    /// Information only.
     Nothing,
 }
 
@@ -63,7 +59,6 @@ pub enum Subject {
     GpuBesideNic,
 }
 
-/// Something that a check reads, and what is unknown about a host without it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Need {
     Host(fn(&HostFacts) -> bool, &'static str),
@@ -72,7 +67,6 @@ pub(super) enum Need {
     Gpu(fn(&Gpu) -> bool, &'static str),
     /// Nothing of this name is among the facts' `unreadable`.
     Readable(&'static str),
-    /// Something of the plan about the host: what it lacks.
     Plan(fn(&Plan, &str, &HostFacts) -> Option<String>),
     Clock,
 }
@@ -110,13 +104,11 @@ fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a
     (first == second && values.all(|value| value == first)).then_some(first)
 }
 
-/// A remedy about the interface of a port, with these additional values.
 fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {
     let interface = port.interface.map(|interface| ("interface", &*interface.name));
     remedy.with(beside.iter().copied().chain(interface))
 }
 
-/// A remedy about what is at a PCI address.
 fn at_address(remedy: Entry, pci: Option<&str>) -> Remedy {
     remedy.with(pci.map(|pci| ("pci", pci)))
 }

@@ -1,5 +1,3 @@
-//! Interfaces whose MTU differs from that of the others.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, fellows, unread};

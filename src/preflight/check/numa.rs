@@ -1,5 +1,3 @@
-//! NICs of unknown place.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};

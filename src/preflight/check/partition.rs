@@ -1,5 +1,3 @@
-//! InfiniBand ports in other partitions than the others.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual};

@@ -1,5 +1,3 @@
-//! Global pause frames that differ from the others, or conflict with PFC.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};

@@ -1,5 +1,3 @@
-//! NICs on a PCIe path below its capability.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};

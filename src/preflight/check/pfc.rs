@@ -1,5 +1,3 @@
-//! Flow control per priority that differs from the others.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};

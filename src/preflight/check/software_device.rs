@@ -1,5 +1,3 @@
-//! RDMA devices implemented in software.
-
 use railgauge_wire::remedy;
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};

@@ -1,5 +1,3 @@
-//! Why an empty result of a check does not show that a host is well.
-
 use railgauge_model::plan::Plan;
 use railgauge_wire::facts::{GPUS, HostFacts};
 
@@ -27,7 +25,6 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Seen<'_>) ->
         Need::Plan(lacks) => lacks(plan, host, facts),
         Need::Clock => (!cluster.clocks.contains_key(host)).then(|| untold("its time")),
     });
-    // The facts omit GPUs that cannot be read.
     let gpus = || {
         matches!(check.rule.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten()
     };
@@ -43,7 +40,6 @@ fn unreadable(facts: &HostFacts, name: &str) -> Option<String> {
     facts.unreadable.get(name).map(|why| format!("{name}: {why}"))
 }
 
-/// Whether a check of this subject examines a port.
 fn looks_at(subject: Subject, port: &Port<'_>) -> bool {
     match subject {
         Subject::Host | Subject::Port | Subject::Gpu => true,

@@ -16,49 +16,39 @@ use super::{
     finding::{Found, UNKNOWN},
 };
 
-/// Whether a host or one of its devices meets a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Held {
     Met,
-    /// The host did not answer, or does not report this value.
     Unread,
     Unmet,
 }
 
-/// One host, or one of its devices, compared with a demand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
     pub host: String,
     /// As plans name it; `None` for a value of the whole host.
     pub device: Option<String>,
-    /// The value in the plan's unit, or why it could not be read.
     pub seen: String,
     pub state: Held,
-    /// Whether the host did not answer at all.
     #[serde(default)]
     pub silent: bool,
 }
 
-/// One value that the plan wants, and the result for every host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// The key of `[preflight]`: `mtu`, `firmware.mlx5_core`, `escalate.idle`.
     pub key: String,
     pub wanted: String,
-    /// Whether it is an escalated check rather than a wanted value.
     #[serde(default)]
     pub escalated: bool,
-    /// The check that finds departures from it, by which plans waive it.
     pub check: String,
     /// Whether the plan waives that check: the result is shown and does not count.
     pub waived: bool,
-    /// In the plan's order of hosts.
     pub holdings: Vec<Holding>,
 }
 
 impl Demand {
-    /// The worst of its results; unread without any.
     pub fn held(&self) -> Held {
         self.holdings.iter().map(|one| one.state).max().unwrap_or(Held::Unread)
     }
@@ -72,7 +62,6 @@ impl Demand {
         self.holdings.iter().filter(|one| one.state == state).count()
     }
 
-    /// Values that are not met, or cannot be read, with their hosts and devices.
     pub fn departures(&self, state: Held) -> Departures {
         let mut seen: Vec<Departure> = Vec::new();
         for Holding { host, device, seen: value, .. } in self.holdings.iter().filter(|one| one.state == state) {
@@ -90,7 +79,6 @@ impl Demand {
 pub struct Departure {
     /// The value, or why there is none, as [`Holding::seen`] has it.
     pub seen: String,
-    /// `None` for a value of whole hosts.
     pub device: Option<String>,
     pub hosts: Vec<String>,
 }
@@ -151,7 +139,6 @@ fn of_wish(plan: &Plan, cluster: &Seen<'_>, wish: Requirement<'_>, overruled: &P
     Demand { key, wanted, escalated: false, check: check.to_owned(), waived, holdings }
 }
 
-/// A check whose findings the plan calls failures: every host without one is as wanted.
 fn of_check(plan: &Plan, cluster: &Seen<'_>, check: &str, findings: &[Finding]) -> Demand {
     let of = |name: &String| {
         if !cluster.facts.contains_key(name) {

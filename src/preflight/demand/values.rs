@@ -1,5 +1,3 @@
-//! The values that `[preflight]` can want, and how to read each from a host's facts.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::{
@@ -176,15 +174,12 @@ fn nothing(host: &str, why: &str) -> Holding {
     whole(host, why.to_owned(), Held::Unread)
 }
 
-/// A host without the part does not meet the demand.
 fn without(host: &str) -> Vec<Holding> {
     vec![whole(host, "no RDMA port".to_owned(), Held::Unmet)]
 }
 
-/// The plan, and the hosts among which a port is one of its.
 type Within<'a> = (&'a Plan, &'a Seen<'a>);
 
-/// Every port that a run of the plan uses.
 fn of_ports(
     within: Within<'_>,
     host: &str,
@@ -194,7 +189,6 @@ fn of_ports(
     of_each(within, host, facts, |port| vec![port], of)
 }
 
-/// Every physical port of those: the members of a bond, else the ports themselves.
 fn of_wires(
     within: Within<'_>,
     host: &str,
@@ -221,7 +215,6 @@ fn of_each<'a>(
     if all.is_empty() { without(host) } else { all }
 }
 
-/// The first port of every device that the plan can use.
 fn of_devices(
     (plan, cluster): Within<'_>,
     host: &str,
@@ -259,14 +252,12 @@ fn interfaces(host: &str, facts: &HostFacts, named: &[String], wanted: u32) -> H
         (0, ..) => return whole(host, "no RDMA port and no interface with an address".to_owned(), Held::Unmet),
         (all, right, _) if all == right => Held::Met,
         (all, _, wrong) if all == wrong => Held::Unmet,
-        // The interfaces named by the plan are used.
         (_, _, 1..) if !named.is_empty() => Held::Unmet,
         _ => Held::Unread,
     };
     whole(host, words.join(", "), state)
 }
 
-/// `3, 4`, or `none`.
 fn listed(priorities: &[u8]) -> String {
     match priorities {
         [] => "none".to_owned(),

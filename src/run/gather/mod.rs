@@ -1,5 +1,3 @@
-//! Results of the windows of a part of the soak, by flow.
-
 mod silent;
 mod stalls;
 
@@ -25,14 +23,12 @@ const LONGEST_ASIDE: Nanoseconds = Nanoseconds::from_secs(2);
 
 pub(crate) struct Gather {
     from: Nanoseconds,
-    /// Start of the current round, and whether the next one has the same flows.
     round: (Nanoseconds, bool),
     last: Nanoseconds,
     warm_up: Nanoseconds,
     window: Nanoseconds,
     shared: Shared,
     flows: BTreeMap<u64, Account>,
-    /// What each flow saw of GPUs in the part, by host and PCI address.
     gpus: BTreeMap<(String, String), (SoakedGpu, BTreeMap<u64, GpuSeen>)>,
 }
 
@@ -42,7 +38,6 @@ struct Account {
     rates: Vec<f64>,
     /// Since when nothing of it has arrived: a window failed, and none has been measured since.
     silent: Option<Silent>,
-    /// Least time for verifying and waiting in any window.
     least_aside: Option<Nanoseconds>,
 }
 
@@ -61,7 +56,6 @@ impl Gather {
         }
     }
 
-    /// `again`: the next round has the same flows.
     pub(super) fn round(&mut self, now: Nanoseconds, again: bool) {
         self.round = (now, again);
     }
@@ -110,7 +104,6 @@ impl Gather {
         }
     }
 
-    /// A flow could not begin its window, because one of its hosts is gone.
     pub(super) fn missed(&mut self, case: &Case, failure: &Failure, now: Nanoseconds) {
         let (began, again) = (self.round.0.min(now), self.round.1);
         let account = self.flows.entry(case.id).or_default();
@@ -118,7 +111,6 @@ impl Gather {
         account.failed(failure, Silent::known(began, Nanoseconds::ZERO), (now, again));
     }
 
-    /// Ends the part at `until` and begins the next one.
     pub(super) fn take(&mut self, until: Nanoseconds) -> Soaked {
         let from = std::mem::replace(&mut self.from, until);
         let mut flows = Vec::new();

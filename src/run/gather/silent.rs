@@ -10,7 +10,6 @@ pub(super) struct Silent {
 }
 
 impl Silent {
-    /// The last arrival, with this uncertainty.
     pub(super) const fn known(since: Nanoseconds, error: Nanoseconds) -> Self {
         Self { since, error, traffic: None }
     }
@@ -20,7 +19,6 @@ impl Silent {
         Self { since: began, error: failed.saturating_sub(began), traffic: Some(traffic) }
     }
 
-    /// The silence up to a time with this uncertainty.
     pub(super) fn until(&self, until: Nanoseconds, until_error: Nanoseconds) -> Stall {
         let stall = Stall { from: self.since, until: until.max(self.since), failed: true, ..Stall::default() };
         // Traffic in an unreported window leaves the rest of its time silent, before or after it, so one of the two is at least half of
@@ -48,7 +46,6 @@ mod tests {
         let hung = Silent::untold(S * 100, S * 115, S * 3);
         let stall = hung.until(S * 115, Nanoseconds::ZERO);
         assert_eq!((stall.from, stall.until, least(stall)), (S * 100, S * 115, S * 6));
-        // What follows it is certainly silent.
         assert_eq!(least(hung.until(S * 140, Nanoseconds::ZERO)), S * 25);
         assert_eq!(least(Silent::untold(S * 100, S * 103, S * 3).until(S * 103, Nanoseconds::ZERO)), Nanoseconds::ZERO);
     }

@@ -34,7 +34,6 @@ fn usual(silences: &[(Nanoseconds, Nanoseconds)]) -> Nanoseconds {
     let mut lengths: Vec<Nanoseconds> = silences.iter().map(|(from, until)| until.saturating_sub(*from)).collect();
     lengths.sort_unstable();
     lengths.pop();
-    // One or two are too few for a usual length.
     if lengths.len() < 3 { Nanoseconds::ZERO } else { lengths[lengths.len() / 2] }
 }
 

@@ -21,7 +21,6 @@ pub(crate) type HostAgent = (Agent, Arc<HostFacts>);
 
 pub(crate) struct Tried<Open> {
     pub case: Case,
-    /// What it left open: a link or a group.
     pub open: Option<Open>,
     /// When something of a failed pass completed last, on the initiator's clock; `None` where unknown.
     pub progress: Option<Nanoseconds>,
@@ -41,9 +40,7 @@ pub(crate) struct PairCase {
     pub repeat: u32,
     pub from: HostAgent,
     pub to: HostAgent,
-    /// Its link, if open from an earlier case.
     pub warm: Option<Link>,
-    /// Number of the link, if it has to be opened.
     pub id: LinkId,
     pub max_size: Bytes,
     pub traffic: Traffic,
@@ -54,7 +51,6 @@ impl PairCase {
         &self.plan.tests[self.index]
     }
 
-    /// The warm link, or a new one.
     pub(crate) async fn link(&self) -> Result<Link, Failure> {
         if let Some(link) = &self.warm {
             return Ok(link.clone());

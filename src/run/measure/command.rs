@@ -28,7 +28,6 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Starts the command of a test where it is to run for these links.
     pub(super) async fn start(plan: &Plan, test: &Test, links: &[&Link]) -> Self {
         let mut commands = Self::default();
         let Some(command) = test.beside.as_ref().and_then(|beside| beside.command.as_ref()) else { return commands };
@@ -106,7 +105,6 @@ impl Commands {
 impl Drop for Commands {
     fn drop(&mut self) {
         for agent in &self.running {
-            // Abandons only the answer.
             drop(agent.send(Ask::EndErrand));
         }
     }

@@ -38,7 +38,6 @@ use railgauge_model::{
     schedule::{BEFORE, Cell, LEAD},
 };
 
-/// What all flows of a pass have in common.
 #[derive(Clone)]
 struct Job {
     plan: Arc<Plan>,
@@ -49,7 +48,6 @@ struct Job {
 
 struct Member {
     link: Link,
-    /// Simultaneous traffic, if its case wants that.
     beside: Option<Arc<Neighbours>>,
     so_far: Result<SoFar, Failure>,
 }
@@ -94,7 +92,6 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
         if one.outcome.result.is_ok() {
             held.keep();
         } else {
-            // The next cell must not meet traffic that may still run there.
             one.open = None;
             closing.spawn(held.close());
         }
@@ -142,7 +139,6 @@ async fn begin(job: &Job, members: &mut [Member]) -> Commands {
     commands
 }
 
-/// Removes flows that were measured without the command.
 fn refuse(members: &mut [Member], commands: &Commands) {
     for member in members.iter_mut().filter(|member| member.so_far.is_ok()) {
         if let Some(failure) = commands.against(&member.link) {
@@ -160,7 +156,6 @@ struct Planned {
 }
 
 impl Planned {
-    /// Compares the clocks of all hosts and plans a start after the warm-up.
     async fn new(job: &Job, members: &[Member]) -> Self {
         let mut reading = JoinSet::new();
         let mut clocks = BTreeMap::new();

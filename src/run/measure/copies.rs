@@ -1,5 +1,3 @@
-//! Copies between hosts and GPUs, before the tests: a slow slot must not be attributed to the fabric.
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -16,7 +14,6 @@ use super::super::{failures::unexpected, gpus, hosts::Hosts, rails::devices, spi
 use crate::cluster::Agent;
 use railgauge_model::journal::event::Event;
 
-/// Longest time for the copies of one GPU.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Measures the GPUs of all open pairs, one GPU of a host after the other. Every GPU is an event; a failure is only a note, and its cases

@@ -90,7 +90,6 @@ pub(super) async fn open(case: &PairCase) -> Result<Option<Neighbours>, Failure>
     Ok(Some(Neighbours { test, cell, rate: beside.rate, directions }))
 }
 
-/// The traffic as a test, without the flow's own settings.
 fn traffic(test: &Test) -> Test {
     let window = match test.window {
         Window::Duration(time) => time,
@@ -154,7 +153,6 @@ fn end(case: &PairCase, port: &Port, (_, facts): &HostAgent) -> Result<(Host, Po
     Ok((Host { tcp: vec![interface], ..host.clone() }, Port { rail: 0, ..port.clone() }))
 }
 
-/// Interface of the RDMA port that is a rail of a host.
 fn interface(host: &Host, facts: &HostFacts, port: &Port) -> Result<String, Failure> {
     let all = devices(host, Some(facts), Transport::Verbs);
     let wrong = |cause: String| {
@@ -171,7 +169,6 @@ fn interface(host: &Host, facts: &HostFacts, port: &Port) -> Result<String, Fail
         .ok_or_else(|| wrong(format!("the traffic beside it cannot use TCP: no network interface of {name} is known")))
 }
 
-/// Marks a failure as one of the traffic, not of the flow.
 fn named(failure: Failure) -> Failure {
     let cause = format!("the traffic beside it: {}", failure.cause);
     Failure { cause, ..failure }
@@ -203,7 +200,6 @@ impl Neighbours {
                 })
             });
         }
-        // At most two.
         let mut running = running.into_iter();
         match (running.next(), running.next()) {
             (Some(one), Some(other)) => {
@@ -231,7 +227,6 @@ impl Neighbours {
     }
 }
 
-/// Minimum share of the wanted rate.
 const ENOUGH: f64 = 0.8;
 /// Unlimited traffic may leave one slice in this many empty. A stream that lost its last segments retransmits after 200 ms at the earliest
 /// (Linux, TCP_RTO_MIN), which leaves two or three slices empty.
@@ -276,7 +271,6 @@ fn covered(
     if let Some(GigabitsPerSecond(wanted)) = rate {
         // Bits per nanosecond are Gb/s.
         let gbps = moved * 8.0 / until.saturating_sub(from).max(Nanoseconds(1)).as_f64();
-        // Three digits of the wanted rate.
         let digits = (2.0 - wanted.log10().floor()).clamp(0.0, 9.0) as usize;
         return match gbps < wanted * ENOUGH {
             true => wrong(format!("moved {gbps:.digits$} of {wanted} Gb/s"), remedy::LOWER_BESIDE),
@@ -351,7 +345,6 @@ mod tests {
         assert!(late.contains("began 100 ms after"), "{late}");
         let short = cause(false, None, end(10 * SECOND - SECOND / 5, SECOND, &[5; 10]), all()).unwrap();
         assert!(short.contains("ended 200 ms before"), "{short}");
-        // Nothing arrived in the window, or it was not counted.
         let mut slices = [0; 20];
         slices[0] = 5;
         let still = cause(false, None, sent(), got(&slices)).unwrap();
@@ -401,11 +394,9 @@ mod tests {
         assert_eq!(with(&[20_000_000; 20]), None);
         let slow = with(&[15_000_000; 20]).unwrap();
         assert!(slow.contains("moved 1.20 of 2 Gb/s"), "{slow}");
-        // Much outside the window, little inside.
         let mut outside = [250_000_000; 20];
         outside[2..12].fill(1);
         assert!(with(&outside).unwrap().contains("moved 0.00 of 2 Gb/s"));
-        // Large messages leave slices empty.
         let mut every_other = [0; 20];
         every_other.iter_mut().step_by(2).for_each(|bytes| *bytes = 50_000_000);
         assert_eq!(with(&every_other), None);

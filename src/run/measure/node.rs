@@ -44,7 +44,6 @@ pub(crate) struct NodeCases {
     pub host: HostAgent,
 }
 
-/// Runs them. Impossible ones fail by name, and the others run without them.
 pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
     let NodeCases { plan, index, cases, repeat, host: (agent, facts) } = of;
     let (test, started_at, host) = (&plan.tests[index], Started::from(now()), agent.host().to_owned());
@@ -174,7 +173,6 @@ fn sample(host: &str, account: NodeAccount, waited: Nanoseconds) -> Result<Sampl
     Ok(Sample { initiator, checked, spent: spent.map(Box::new), waited, gpus: gpus.into(), ..Sample::default() })
 }
 
-/// The record of a flow; `None` where it was not opened.
 fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkRecord> {
     // An agent's word counts only if it agrees with the requested transport.
     let transport = account.carrier.filter(|carrier| carrier.transport() == case.cell.transport)?;

@@ -90,7 +90,6 @@ pub(super) async fn timed(
     Ok(Timed { initiator, responder, waited, gpus })
 }
 
-/// Both ends' results. Where both failed, the more informative failure counts.
 fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Result<(T, T), Failure> {
     match (initiator, responder) {
         (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
@@ -172,7 +171,6 @@ async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result
     told(agent, link, step, limit).await.map(|(stepped, _)| stepped)
 }
 
-/// The result of a step, and the state of the end's GPU if it was timed there.
 type Told = (Stepped, Vec<GpuSeen>);
 
 async fn told(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Told, Failure> {

@@ -1,5 +1,3 @@
-//! How the traffic of the soak differs from that of tests.
-
 use railgauge_model::plan::model::RateLimit;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},

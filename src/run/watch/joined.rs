@@ -1,5 +1,3 @@
-//! Joins what an agent saw in several spans.
-
 use std::collections::BTreeSet;
 
 use railgauge_wire::{
@@ -44,7 +42,6 @@ pub(super) fn bounded(mut seen: Watched, asked: &BTreeSet<WatchedPort>) -> Watch
     seen
 }
 
-/// The same on another clock, ahead by this much.
 pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     let shift = |at: &mut Nanoseconds| *at = at.saturating_add_signed(offset);
     shift(&mut seen.from);
@@ -165,7 +162,6 @@ mod tests {
         let known: Vec<(Nanoseconds, Nanoseconds)> =
             all.ports[0].gaps.iter().map(|gap| (gap.from, gap.until)).collect();
         assert_eq!(known, [(S, S * 4), (S * 7, S * 12), (S * 15, S * 18)]);
-        // The offset of the clock was estimated again, twice: the gap is still one.
         let moved_by = |seen, offset| moved(seen, NanosecondsI64(offset));
         let first = join(None, moved_by(with(0, 10, &[(7, 10)]), 1_000), true, NanosecondsI64(0));
         let second = join(Some(first), moved_by(with(10, 20, &[(7, 20)]), 1_700), true, NanosecondsI64(700));

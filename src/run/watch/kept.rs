@@ -17,7 +17,6 @@ use super::super::spine::{Spine, now};
 /// Time between two writes. With the time between two questions this is what a killed controller loses.
 pub(super) const WRITE_EVERY: Duration = Duration::from_secs(5);
 
-/// By host.
 #[derive(Clone, Default)]
 pub(super) struct Kept(Arc<Mutex<Changing>>);
 
@@ -28,7 +27,6 @@ struct Changing {
 }
 
 impl Kept {
-    /// Since its last record.
     pub(super) fn set(&self, host: &str, event: Event) {
         let mut kept = self.0.lock();
         kept.of_host.insert(host.to_owned(), Line { at: now(), event });
@@ -53,7 +51,6 @@ impl Kept {
         }
     }
 
-    /// Writes what changed, each time after `every`, until the watch ends.
     pub(super) async fn write(self, spine: Spine, mut stopped: watch::Receiver<bool>, every: Duration) {
         let Some((path, run)) = spine.beside() else { return };
         let mut told = false;
@@ -71,7 +68,6 @@ impl Kept {
             };
             let (to, of) = (path.clone(), run.clone());
             let written = task::spawn_blocking(move || unrecorded::write(&to, &of, &lines)).await;
-            // The run continues without it: it may never be needed.
             if let Ok(Err(error)) = written
                 && !std::mem::replace(&mut told, true)
             {

@@ -36,7 +36,6 @@ const READINGS: u32 = 20;
 const ASK_SOON: Duration = Duration::from_secs(1);
 /// Largest uncertainty of a well compared clock.
 const CLOSE: Nanoseconds = Nanoseconds::from_millis(100);
-/// Early records of a host due to changes of states.
 const EARLY: u32 = 2_000;
 
 /// Clocks of the hosts as of their last answers, shared for conversions of agents' times to times since 1970.
@@ -71,7 +70,6 @@ type Ports = Arc<Mutex<BTreeMap<String, BTreeSet<WatchedPort>>>>;
 pub(crate) struct Shared {
     pub(crate) clocks: Clocks,
     ports: Ports,
-    /// Wakes the watchers when a link reports a new port.
     news: Arc<Notify>,
 }
 
@@ -116,7 +114,6 @@ fn port_of(name: &str) -> WatchedPort {
 pub(crate) struct Manner {
     /// A record is written when a state changed, and at the latest after this time.
     pub(crate) part: Duration,
-    /// Whether to merge the readings of counters in a record.
     pub(crate) thin: bool,
     /// Time between two readings of all counters, where the plan sets one.
     pub(crate) every: Option<Duration>,
@@ -163,7 +160,6 @@ impl Watcher {
                 watching.spawn(host.run(stopped.clone()));
             }
             watching.join_all().await;
-            // A pending write completes.
             let _ = writing.await;
             if let Some((path, run)) = place {
                 kept.end(&spine, &path, &run);
@@ -176,15 +172,12 @@ impl Watcher {
         self.shared.clone()
     }
 
-    /// Asks once more, records the rest, and ends the watch at the agents.
     pub(crate) async fn end(self) {
-        // Fails only if the task has already ended.
         let _ = self.stop.send(true);
         let _ = self.task.await;
     }
 }
 
-/// The ports of all flows, as far as plan and facts name them.
 fn known(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<WatchedPort>> {
     let mut ports: BTreeMap<String, BTreeSet<WatchedPort>> = BTreeMap::new();
     for case in &work.cases {
@@ -234,13 +227,10 @@ struct Watch {
     refused: bool,
     /// What is not recorded yet, and the uncertainty of its times.
     pending: Option<(Watched, Nanoseconds)>,
-    /// By how much the times of the last answer were moved.
     moved_by: NanosecondsI64,
-    /// The same for a resumed run if this process is killed.
     kept: Kept,
     /// An unanswered question, and when it was asked: the agent has put what it saw into that answer.
     late: Option<(Nanoseconds, Asked)>,
-    /// Early records due to changes.
     early: u32,
 }
 
@@ -260,7 +250,6 @@ impl Watch {
                 if self.shared.clocks.of(&self.host).is_none() {
                     self.ask().await;
                 }
-                // The sender is gone where the run was given up.
                 tokio::select! {
                     () = tokio::time::sleep_until(due) => break false,
                     _ = stopped.wait_for(|stop| *stop) => break true,
@@ -283,7 +272,6 @@ impl Watch {
         if wanted == self.asked {
             return;
         }
-        // Takes what was seen so far before the watch restarts.
         self.ask().await;
         let every = self.every.map(Into::into);
         let ask = Ask::Watch { ports: wanted.iter().cloned().collect(), every };
@@ -337,7 +325,6 @@ impl Watch {
         // A flapping port must not fill the disk.
         let is_news = self.early < EARLY && seen.ports.iter().any(|port| !port.states.is_empty());
         if !is_over && !is_news {
-            // Parts of the tests' watch are short.
             if self.thin {
                 self.pending
                     .iter()
@@ -351,7 +338,6 @@ impl Watch {
             if self.spine.record(event.clone()) {
                 self.kept.recorded(&self.host);
             } else {
-                // It is in the next record, or in the kept file for a resumed run.
                 self.kept.set(&self.host, event);
                 self.pending = Some((seen, error));
             }
@@ -411,7 +397,6 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(5), told).await.unwrap();
         let ports = shared.told();
         assert_eq!((&ports["a"], &ports["b"]), (&[port_of("eth0")].into(), &[port_of("eth1")].into()));
-        // A known port does not notify.
         let mut again = std::pin::pin!(news.notified());
         again.as_mut().enable();
         shared.add(used);

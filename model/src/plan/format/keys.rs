@@ -10,7 +10,6 @@ use crate::plan::plan_table::PLAN;
 pub struct Section {
     /// Such as `[launch.ssh]` or `[[test]]`; empty for the top of the file.
     pub header: &'static str,
-    /// Purpose, in a sentence or two.
     pub about: &'static str,
     pub keys: &'static [Key],
 }
@@ -19,10 +18,8 @@ pub struct Section {
 pub struct Key {
     pub name: &'static str,
     pub shape: Shape,
-    /// What applies if it is omitted.
     pub preset: Preset,
     pub about: &'static str,
-    /// The corresponding option of perftest or NCCL, if any.
     pub peers: &'static str,
 }
 
@@ -57,19 +54,15 @@ pub enum Shape {
     Path,
     Flag,
     Whole(u64, u64),
-    /// A whole number in this range, or a list of them.
     Wholes(u64, u64),
     Word(fn() -> Vec<&'static str>),
     Words(fn() -> Vec<&'static str>),
-    /// Names with texts or lists of texts, whose combinations are all used.
     Matrix,
     Time(&'static str, &'static str),
     Size,
-    /// A size, a sweep, or a list of both.
     Sizes,
     /// `"64KiB..8MiB"`, or one size.
     SizeRange,
-    /// A duration, a number of iterations, or an adaptive window.
     Window,
     Hosts,
     Texts,
@@ -82,7 +75,6 @@ pub enum Shape {
     Pairs,
     TwoGroups,
     TwoHosts,
-    /// `"aligned"`, `"crossed"`, or a list of rails.
     Rails,
     RailList,
     Quantity,
@@ -229,17 +221,14 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// Operations of pairs and of groups.
 pub fn operations() -> Vec<&'static str> {
     Op::ALL.iter().map(|op| op.word()).collect()
 }
 
-/// Values of `metric` of a test.
 pub fn aims() -> Vec<&'static str> {
     TestMetric::ALL.iter().map(|metric| metric.word()).collect()
 }
 
-/// Every table of the format, in the order of the reference.
 pub fn sections() -> Vec<&'static Section> {
     fn walk(section: &'static Section, into: &mut Vec<&'static Section>) {
         if into.iter().any(|known| std::ptr::eq(*known, section)) {

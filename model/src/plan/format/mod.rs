@@ -1,5 +1,3 @@
-//! What a key is, and everything derived from the tables of keys.
-
 mod keys;
 pub mod reference;
 pub mod schema;

@@ -1,5 +1,3 @@
-//! The tables of docs/plan-format.md, from the tables of keys.
-
 use super::{Preset, Section, sections};
 use crate::plan::test_table::{WINDOW, pattern};
 

@@ -96,7 +96,6 @@ pub fn frequency(text: &str) -> Result<f64, Wrong> {
     }
 }
 
-/// A percentage, with or without its sign.
 pub fn percent(text: &str) -> Result<f64, Wrong> {
     let help = "write a percentage such as \"2%\" or 2";
     let (number, unit, at) = split(text, help)?;
@@ -174,7 +173,6 @@ pub fn limit(text: &str, metric: Metric) -> Result<(f64, Written), Wrong> {
     }
 }
 
-/// The number of a text, its unit, and the offset of the unit.
 fn split<'a>(text: &'a str, help: &str) -> Result<(&'a str, &'a str, Range<usize>), Wrong> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);

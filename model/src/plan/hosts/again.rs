@@ -7,7 +7,6 @@ use crate::plan::{
     model::Host,
 };
 
-/// Why a host of the run cannot be identified among the pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unlike {
     /// Several pods run on its node, and none has its old name.
@@ -16,6 +15,7 @@ pub enum Unlike {
     Elsewhere {
         host: String,
         pod: String,
+        /// The pod's current node.
         node: String,
     },
 }
@@ -78,7 +78,6 @@ fn pod_of(host: &Host, found: &PodList) -> Result<String, Unlike> {
 mod tests {
     use super::*;
 
-    /// The new addresses of hosts (name, pod) given these pods (name, node).
     fn now(hosts: &[(&str, &str)], pods: &[(&str, &str)]) -> Result<Vec<String>, Unlike> {
         let host = |(name, address): &(&str, &str)| Host {
             name: (*name).into(),

@@ -1,5 +1,3 @@
-//! A file of host names, one hostlist per line.
-
 use std::{ops::Range, path::PathBuf};
 
 use crate::plan::{

@@ -1,5 +1,3 @@
-//! `[hosts.groups]`: names for some of the hosts.
-
 use std::collections::BTreeSet;
 
 use super::{Hosts, list, stranger};
@@ -8,7 +6,6 @@ use crate::plan::{
     read::{Table, texts_of},
 };
 
-/// Reads the groups, without excluded members.
 pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
     let Some(raw) = table.raw("groups") else { return };
     let mut sound = hosts.sound;

@@ -1,5 +1,3 @@
-//! Keys of `[hosts]` and `[[hosts.override]]`.
-
 use crate::plan::format::{Preset, Section, Shape, key};
 
 pub static HOSTS: Section = Section {

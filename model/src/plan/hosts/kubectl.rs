@@ -1,5 +1,3 @@
-//! Hosts from pods of Kubernetes that a selector finds.
-
 use std::ops::Range;
 
 use super::Hosts;
@@ -60,7 +58,6 @@ fn names(found: &PodList) -> Vec<String> {
     found.list.iter().map(|pod| if has_own { pod.node.clone() } else { pod.name.clone() }).collect()
 }
 
-/// Reports a `kubectl` of `[hosts]` with another launcher or with names.
 pub fn judge(table: &Table<'_>, launch: &Launch, is_named: bool, hosts: &mut Hosts) {
     let Some(span) = table.name_span("kubectl") else { return };
     let mistake = match (&launch.via, is_named) {
@@ -74,7 +71,6 @@ pub fn judge(table: &Table<'_>, launch: &Launch, is_named: bool, hosts: &mut Hos
     hosts.sound = false;
 }
 
-/// Sets each host's address to the pod found for it.
 pub fn addresses(table: &Table<'_>, hosts: &mut Hosts) {
     let Some(found) = table.book.allocation.and_then(|given| given.pods.as_ref()) else { return };
     for (name, pod) in names(found).into_iter().zip(&found.list) {

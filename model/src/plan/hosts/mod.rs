@@ -1,5 +1,3 @@
-//! `[hosts]`: which hosts take part, their groups and overrides.
-
 mod again;
 mod file;
 mod group;
@@ -29,22 +27,16 @@ pub use slurm::topology as of_slurm;
 
 #[derive(Debug, Default)]
 pub struct Hosts {
-    /// In the plan's order.
     pub list: Vec<Host>,
-    /// Members in the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
     /// Members in the order as written, with excluded ones.
     written: BTreeMap<String, Vec<String>>,
     pub position: HashMap<String, usize>,
     pub pods: Option<Pods>,
-    /// Rack and slot by host name.
     pub places: BTreeMap<String, String>,
-    /// Set from its own table.
     pub topology: Option<Topology>,
     excluded: HashSet<String>,
-    /// Whether the command line selects only some of the hosts.
     pub narrowed: bool,
-    /// Parts of the current test omitted because hosts are missing.
     left_out: RefCell<Vec<String>>,
     /// Whether all of it could be read; if not, references to hosts are not checked.
     pub sound: bool,
@@ -106,7 +98,6 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     hosts
 }
 
-/// Names of a hostlist, or `None` after reporting what is wrong with it.
 pub fn list(table: &Table<'_>, words: &Words) -> Option<Vec<String>> {
     if !table.book.afford(0, &words.span) {
         return None;
@@ -156,7 +147,6 @@ fn exclude(table: &Table<'_>, hosts: &mut Hosts) {
     hosts.list.retain(|host| !hosts.excluded.contains(&host.name));
 }
 
-/// Reports that a name is not a host of the plan.
 fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, span: Range<usize>) {
     let groups = hosts.groups.keys().map(String::as_str);
     let help = match book.nearest_host(name, hosts.list.iter().map(|host| host.name.as_str()).chain(groups)) {

@@ -57,7 +57,6 @@ pub(super) fn read(table: &Table<'_>, hosts: &Hosts) -> BTreeMap<String, String>
     }
 }
 
-/// Reports hosts missing in a file: a name may be misspelt.
 fn lacking(table: &Table<'_>, hosts: &Hosts, found: &BTreeMap<String, String>, span: Range<usize>) {
     let names = hosts.list.iter().map(|host| host.name.as_str());
     let lacking: Vec<&str> = names.filter(|name| !found.contains_key(*name)).collect();

@@ -1,5 +1,3 @@
-//! Hosts from an allocation of Slurm, and groups from its topology.
-
 use std::{collections::HashSet, ops::Range};
 
 use super::Hosts;
@@ -58,7 +56,6 @@ pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(Stri
     }
 }
 
-/// Reports a number of nodes in a plan with names.
 pub fn refuse_beside_names(table: &Table<'_>) {
     if let Some(span) = table.name_span("slurm") {
         let mistake = Mistake::at(span, "`slurm` of [hosts] does not apply where hosts are named");
@@ -138,7 +135,6 @@ mod tests {
         let groups: Vec<_> = plan.groups.iter().map(|(name, members)| (name.as_str(), members.len())).collect();
         assert_eq!(groups, [("leaf1", 2), ("leaf2", 1)]);
         assert_eq!(names(&read("{ slurm = { nodes = 2 } }", Some(&there)).unwrap()), ["n1", "n2"]);
-        // A group of the plan keeps its name.
         let plan = read("{ groups = { leaf1 = \"n3\" } }", Some(&there)).unwrap();
         assert_eq!(plan.groups["leaf1"], ["n3"]);
     }
@@ -164,7 +160,6 @@ mod tests {
         assert_eq!((told.len(), told[0].cables.len()), (1, 5));
         assert_eq!(told[0].switches.keys().collect::<Vec<_>>(), ["leaf1", "leaf2", "spine"]);
         assert!(on_switches("same-leaf", "", &there).is_ok());
-        // Only the plan's own counts.
         let own = "[topology]\ncables = [[\"n[1-2]\", \"a\"], [\"n3\", \"b\"]]\n";
         let (plan, _) = on_switches("same-leaf", own, &there).unwrap();
         assert_eq!(plan.topology.unwrap().told[0].switches.keys().collect::<Vec<_>>(), ["a", "b"]);

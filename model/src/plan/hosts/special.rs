@@ -1,5 +1,3 @@
-//! Settings for all hosts, and overrides for some of them.
-
 use std::{collections::HashMap, ops::Range};
 
 use super::Hosts;
@@ -10,7 +8,6 @@ use crate::plan::{
     read::Table,
 };
 
-/// Reads `devices` and `tcp` of `[hosts]`, then every override.
 pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
     let devices = ports(table, "devices");
     let tcp = ports(table, "tcp");

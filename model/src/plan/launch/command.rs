@@ -1,5 +1,3 @@
-//! `via = "command"`: the words that run an agent on a host.
-
 use serde::{Deserialize, Serialize};
 
 use super::Way;

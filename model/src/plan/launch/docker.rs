@@ -1,5 +1,3 @@
-//! `via = "docker"`: containers that docker runs. There is nothing to set.
-
 use super::{Way, engine::Engine};
 
 pub fn way() -> &'static dyn Way {

@@ -1,8 +1,5 @@
-//! Settings of containers, whichever engine runs them.
-
 use super::Way;
 
-/// With how they are reached, in words.
 pub(super) struct Engine(pub &'static str);
 
 impl Way for Engine {

@@ -21,7 +21,6 @@ macro_rules! declare {
             ]),
         };
 
-        /// The text of `via` for each launcher.
         const WAYS: &str = concat!($("`", stringify!($module), "`: ", $about, " "),*).trim_ascii_end();
     };
 }

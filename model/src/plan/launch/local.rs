@@ -1,8 +1,5 @@
-//! `via = "local"`: every host is a process on this machine.
-
 use super::Way;
 
-/// There is nothing to set.
 struct Local;
 
 pub fn way() -> &'static dyn Way {

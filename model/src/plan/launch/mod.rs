@@ -1,5 +1,3 @@
-//! `[launch]`: how agents are started.
-
 /// Passes the list of launchers to a macro of the caller, as `Variant(data: Type) = module: "about";` each. The module's name is the word
 /// of `via`. A launcher is one file here, with its type, settings and key, and one in `src/cluster/launcher/`, which does the work.
 #[macro_export]
@@ -21,13 +19,11 @@ macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
         $(mod $module;)*
 
-        /// Settings of each launcher that has a key of its own.
         pub mod settings {
             $($(pub use super::$module::$type;)?)*
         }
         use settings::*;
 
-        /// Ways to get a byte pipe to a process on a host.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Launcher {
@@ -36,10 +32,8 @@ macro_rules! declare {
 
         impl Launcher {
             pub const WORDS: &[&str] = &[$(stringify!($module)),*];
-            /// The words of launchers that have a key of their own, and that key.
             const OWN: &[(&str, &Key)] = &[$($((stringify!($module), &$type::KEY),)?)*];
 
-            /// Its word in `via`.
             pub const fn word(&self) -> &'static str {
                 match self {
                     $(Self::$variant { .. } => stringify!($module),)*
@@ -208,7 +202,6 @@ mod tests {
             let (plan, _) =
                 parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{word}: {mistakes:?}"));
             assert_eq!(plan.launch.via.word(), word);
-            // Journals name it by the same word.
             let told = serde_json::to_value(&plan.launch.via).unwrap();
             let told = told.as_str().or(told.as_object().and_then(|entry| entry.keys().next().map(String::as_str)));
             assert_eq!(told, Some(word));

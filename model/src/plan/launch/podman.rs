@@ -1,5 +1,3 @@
-//! `via = "podman"`: containers that podman runs. There is nothing to set.
-
 use super::{Way, engine::Engine};
 
 pub fn way() -> &'static dyn Way {

@@ -1,5 +1,3 @@
-//! `via = "slurm"`, and `[launch.slurm]`: what `railgauge submit` requests from Slurm.
-
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -60,11 +58,8 @@ pub struct Slurm {
     pub account: Option<String>,
     /// That of the partition if `None`.
     pub time: Option<Duration>,
-    /// In Slurm's words.
     pub deadline: Option<String>,
-    /// Whether no other job may run on the nodes.
     pub exclusive: bool,
-    /// Resources of every node.
     pub gres: Option<String>,
     pub options: Vec<String>,
 }
@@ -157,7 +152,6 @@ fn refused(option: &str, exclusive: bool) -> Option<(&'static str, &'static str)
         .filter(|(known, _)| applies(known))
 }
 
-/// Whether a text is one word of a `#SBATCH` line, in which quotes and `#` are special.
 fn is_word(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !"\"'\\#`$".contains(c);
     !text.is_empty() && text.chars().all(plain)
@@ -193,7 +187,6 @@ mod tests {
     use super::refused;
     use crate::plan::parse;
 
-    /// The messages about a plan with this table.
     fn told(table: &str) -> String {
         let text = format!(
             "name = \"p\"\nlaunch = {{ via = \"slurm\", slurm = {table} }}\nhosts = {{ slurm = {{ nodes = 2 }} }}\n[[test]]\nop = \
@@ -212,7 +205,6 @@ mod tests {
             ("--requeue", "railgauge submit --resume"),
             ("--output=x.log", "beside the run directory"),
             ("--mem=8G", "exclusive = false"),
-            // sbatch accepts abbreviated names.
             ("--clus=other", "jobs of this cluster only"),
             ("--arr=1-4", "one run is one job"),
         ] {

@@ -1,5 +1,3 @@
-//! `via = "ssh"`, and `[launch.ssh]`: options of ssh.
-
 use std::{ops::Range, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +56,6 @@ pub struct Ssh {
     pub user: Option<String>,
     pub port: Option<u16>,
     pub identity: Option<PathBuf>,
-    /// First hop first.
     pub jump: Vec<String>,
     pub host_keys: HostKeys,
     pub known_hosts: Option<PathBuf>,

@@ -12,13 +12,10 @@ use crate::plan::{
     mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
 };
 
-/// The text being read and its mistakes so far.
 #[derive(Debug)]
 pub struct Book<'a> {
     pub text: &'a str,
-    /// Relative paths start here.
     pub directory: &'a Path,
-    /// From a scheduler.
     pub allocation: Option<&'a Allocation>,
     sources: RefCell<Vec<Source>>,
     mistakes: RefCell<Vec<Mistake>>,
@@ -43,7 +40,6 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Adds a text that mistakes can refer to. Returns its index.
     pub fn source(&self, name: String, text: String) -> usize {
         let mut sources = self.sources.borrow_mut();
         sources.push(Source { name, text });
@@ -54,7 +50,6 @@ impl<'a> Book<'a> {
         self.mistakes.borrow_mut().push(mistake);
     }
 
-    /// Records something that is not a mistake but useful to know.
     pub fn note(&self, note: Mistake) {
         self.notes.borrow_mut().push(note);
     }
@@ -103,7 +98,6 @@ impl<'a> Book<'a> {
         self.text.as_bytes()[..byte.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// Returns the notes on a correct plan, or all mistakes.
     pub fn close(self) -> Result<Mistakes, Mistakes> {
         if !self.mistakes.borrow().is_empty() {
             return Err(self.into_mistakes());
@@ -126,7 +120,6 @@ impl Mistake {
         Self::in_source(0, span, message)
     }
 
-    /// A mistake in any source.
     pub fn in_source(source: usize, span: Range<usize>, message: impl Into<String>) -> Self {
         let place = Some(Place { source, span: span.into() });
         Self { place, message: message.into(), label: String::new(), help: None, also: Vec::new() }

@@ -1,5 +1,3 @@
-//! Reads text files that a user named, with limits on time and size.
-
 use std::{fs::File, io::Read, path::Path};
 
 use railgauge_wire::unit::Bytes;
@@ -16,7 +14,6 @@ pub enum Fault {
     NoFile(&'static str),
     #[error("is larger than {} MiB", .0.0 >> 20)]
     TooLarge(Bytes),
-    /// The byte at this offset does not start a character.
     #[error("is not UTF-8: byte {at} (line {line}) does not start a character")]
     NotText {
         /// In bytes.
@@ -27,7 +24,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Advice for a file that a plan names.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Io(_) => "a relative path is relative to the plan's directory",

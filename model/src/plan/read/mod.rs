@@ -1,5 +1,3 @@
-//! Reading TOML tables by their tables of keys; records every mistake.
-
 mod book;
 pub mod file;
 mod table;

@@ -1,5 +1,3 @@
-//! Reading one table of a plan by its table of keys.
-
 use std::{borrow::Cow, ops::Range};
 
 use toml::{
@@ -24,7 +22,6 @@ pub struct Table<'a> {
     inherits: Option<&'a Table<'a>>,
 }
 
-/// A value and its place.
 #[derive(Debug, Clone)]
 pub struct At<T> {
     pub value: T,
@@ -75,12 +72,10 @@ impl<'a> Table<'a> {
         self.section.key(name).unwrap_or(&self.section.keys[0])
     }
 
-    /// Where a key's value is written in this table itself.
     pub fn written(&self, name: &str) -> Option<Range<usize>> {
         self.entries.and_then(|entries| entries.get(name)).map(Spanned::span)
     }
 
-    /// Whether a key is written here or inherited.
     pub fn has(&self, name: &str) -> bool {
         self.written(name).is_some() || self.inherited(name).is_some()
     }
@@ -90,7 +85,6 @@ impl<'a> Table<'a> {
         self.inherits.filter(|table| table.section.key(name).is_some() && table.written(name).is_some())
     }
 
-    /// Where a key's name is written in this table itself.
     pub fn name_span(&self, name: &str) -> Option<Range<usize>> {
         self.entries.and_then(|entries| entries.get_key_value(name)).map(|(name, _)| name.span())
     }
@@ -125,7 +119,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A table inside this one; empty if missing.
     pub fn table(&self, name: &str) -> Table<'a> {
         let Shape::Table(section) = self.key(name).shape else {
             return Table {

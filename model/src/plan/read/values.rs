@@ -65,14 +65,13 @@ impl<'a> Table<'a> {
         Some(At { value: N::try_from(number).ok()?, span: raw.span, own: raw.own })
     }
 
-    /// One whole number or several, each with its place.
     pub fn wholes<N: TryFrom<u64>>(&self, name: &str) -> Option<At<Vec<At<N>>>> {
         let raw = self.raw(name)?;
         let Shape::Wholes(least, most) = self.key(name).shape else { return None };
         Some(At { value: self.numbers(name, (least, most), &raw), span: raw.span.clone(), own: raw.own })
     }
 
-    /// The numbers of a value within bounds; those outside are written down and left out.
+    /// The numbers of a value within bounds; those outside are reported and omitted.
     pub fn numbers<N: TryFrom<u64>>(&self, name: &str, bounds: (u64, u64), raw: &Raw<'_>) -> Vec<At<N>> {
         let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
             DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
@@ -101,7 +100,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// One or several of the words of its key, each with its place; those that are none are written down.
+    /// One or several of the words of its key, with places; unknown words are reported.
     pub fn words(&self, name: &str) -> Vec<At<&'static str>> {
         let Shape::Words(words) = self.key(name).shape else { return Vec::new() };
         let Some(raw) = self.raw(name) else { return Vec::new() };

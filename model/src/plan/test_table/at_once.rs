@@ -1,5 +1,3 @@
-//! Patterns whose flows run at the same time and share NICs on purpose.
-
 use railgauge_wire::{step::Window, terms::TestMetric, unit::Nanoseconds};
 
 use super::{
@@ -16,7 +14,6 @@ use crate::plan::{
 /// Shortest window: five slices of 100 ms, since the first and the last may be at the edge of the overlap.
 pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
-/// Reads a pattern of this kind by its name; `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnce> {
     let named = |key| if test.has(key) { one(test, key, members).map(Some) } else { Some(None) };
     let rounds = || if test.has("rounds") { test.whole::<u32>("rounds").map(|at| at.value) } else { Some(1) };

@@ -1,5 +1,3 @@
-//! `[test.beside]`: traffic between the same two hosts during the flows of a test.
-
 use railgauge_wire::{
     step::Window,
     terms::{Metric, TestMetric},
@@ -67,7 +65,6 @@ pub static BESIDE: Section = Section {
 /// Slowest rate of one connection: a message of 1 KiB in ten milliseconds.
 const SLOWEST_EACH: f64 = 1024.0 * 8.0 / 0.01 / 1e9;
 
-/// `None` without the table, or after reporting all mistakes.
 pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
     test.written("beside")?;
     let table = test.table("beside");
@@ -91,7 +88,6 @@ pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Be
     Some(Beside { flows: flows?, direction, rate: rate?, command: None })
 }
 
-/// A command in place of connections; keys of connections are then mistakes.
 fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
     let span = table.written("command")?;
     let mut is_right = true;
@@ -134,7 +130,6 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     }
     flows.sort_unstable();
     if flows.is_empty() {
-        // A number out of bounds has been reported.
         if table.raw("flows").is_some_and(|raw| raw.value.as_array().is_some_and(|all| all.is_empty())) {
             table.book.add(Mistake::at(numbers.span, "`flows` is empty").help("for example flows = [1, 4, 16]"));
         }
@@ -148,7 +143,6 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     Some(flows)
 }
 
-/// The rate, if this many connections can share it.
 fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))?;
     if rate.value < SLOWEST_EACH * f64::from(most) {

@@ -1,5 +1,3 @@
-//! Collectives: groups, ranks, data and environments.
-
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
@@ -37,25 +35,21 @@ const OWN: &[&str] = &[
 /// Keys only for pairs, in addition to those of their patterns.
 const OF_PAIRS: &[&str] = &["service", "gpu_path", "qps", "threads", "bidirectional", "pattern", "rails"];
 
-/// Keys only for collectives of NCCL.
 const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
 
 /// The word that leaves the algorithm to the agents.
 const AUTO: &str = "auto";
 
-/// Words of `carried_by`.
 pub fn carriers() -> Vec<&'static str> {
     [Carrier::NcclIb, Carrier::NcclPlugin, Carrier::NcclSocket, Carrier::NcclP2p, Carrier::NcclShm]
         .map(Carrier::word)
         .into()
 }
 
-/// Words of `algorithm`.
 pub fn algorithms() -> Vec<&'static str> {
     std::iter::once(AUTO).chain(Algorithm::ALL.iter().map(|word| word.word())).collect()
 }
 
-/// `None` for a pair, whose table must not have keys of collectives.
 pub fn read(
     test: &Table<'_>,
     kind: &Kind,
@@ -118,7 +112,6 @@ pub fn read(
     Some(collective)
 }
 
-/// Reports reductions that do not exist over host memory.
 fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     let mut all = reductions.iter().flat_map(|reduction| datatypes.iter().map(move |datatype| (reduction, datatype)));
     if let Some((reduction, datatype)) = all.find(|(reduction, datatype)| !reduction.is_plain(**datatype))
@@ -146,7 +139,6 @@ fn listed(test: &Table<'_>) -> Vec<u32> {
     list
 }
 
-/// GPUs of a test whose data is there; empty for host memory.
 pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
     if memory != Some(Memory::Host) {
         return listed(test);
@@ -169,7 +161,6 @@ fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
     given.value
 }
 
-/// Words of a list, unique.
 fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: fn(&str) -> Option<T>) -> Vec<T> {
     let mut list: Vec<T> = Vec::new();
     for word in test.words(name) {
@@ -266,7 +257,6 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     }
 }
 
-/// Numbers of ranks of a collective's groups, as far as known.
 fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u64> {
     let groups: Vec<u64> = if let Some(members) = members {
         let all = members.list.len() as u64;
@@ -284,7 +274,6 @@ fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u6
     groups.into_iter().map(|hosts| hosts * u64::from(collective.ranks_per_host)).collect()
 }
 
-/// Reports means that are rounded, so that no exact comparison is possible.
 fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Members<'_>>) {
     if !test.flag("verify").is_none_or(|verify| verify.value) {
         return;
@@ -306,7 +295,6 @@ fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Member
     }
 }
 
-/// Reports sizes that do not divide into whole elements of every rank.
 fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[Bytes]>) {
     let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
     for datatype in &collective.datatypes {
@@ -329,9 +317,7 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
     }
 }
 
-/// Reports operations that a transport cannot carry.
 pub fn carried(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
-    // Limits of TCP between the ends of a pair are reported with the kinds of pairs.
     if transport.carries(op.value) || transport == Transport::Tcp && !op.value.is_collective() {
         return true;
     }

@@ -66,7 +66,6 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Configure
     (!apply.is_empty() && !undo.is_empty()).then_some(Configure { apply, undo, timeout, values: values? })
 }
 
-/// In order; `None` after reporting a mistake.
 fn values(table: &Table<'_>) -> Option<Vec<String>> {
     if table.written("values").is_none() {
         return Some(Vec::new());

@@ -1,5 +1,3 @@
-//! `env`: a matrix of environments.
-
 use std::collections::BTreeMap;
 
 use toml::de::DeValue;
@@ -10,7 +8,6 @@ use crate::plan::{
     read::{Table, texts_of},
 };
 
-/// Every combination of the listed texts.
 pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
     let mut cells = vec![BTreeMap::new()];
     let Some(raw) = test.raw("env") else { return cells };

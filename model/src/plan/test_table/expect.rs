@@ -1,5 +1,3 @@
-//! `[[test.expect]]`: what is demanded of the results.
-
 use railgauge_wire::{
     terms::{Better, Family, Metric},
     unit::Bytes,
@@ -79,7 +77,6 @@ pub static EXPECT: Section = Section {
     ],
 };
 
-/// What an expectation is judged against; `None` where a mistake has been reported.
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub produces: Option<Vec<Metric>>,
@@ -94,7 +91,6 @@ pub struct Subject<'a> {
 const LIMITS: &[&str] =
     &["at_least", "at_most", "percent_of_ceiling", "within_percent_of_peers", "within_percent_of_baseline"];
 
-/// `None` after reporting a mistake.
 pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let metric = table.term("metric", |word| measured().find(|metric| metric.word() == word));
     if let (Some(metric), Some(produces)) = (&metric, &subject.produces)

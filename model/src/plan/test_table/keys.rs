@@ -1,5 +1,3 @@
-//! Keys of `[[test]]` and `[defaults]`.
-
 use railgauge_wire::terms::{Datatype, Distance, Memory, Reduction, Service, Transport};
 
 use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};

@@ -1,5 +1,3 @@
-//! What kind of test it is, and which combinations are invalid.
-
 use railgauge_wire::terms::{GpuPath, Memory, Op, Service, TestMetric, Transport};
 
 use crate::plan::{
@@ -7,7 +5,6 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Operation, loop and transport; `None` where a mistake has been reported.
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub op: Option<Op>,
@@ -21,7 +18,6 @@ pub struct Kind {
     pub qps: Vec<u32>,
 }
 
-/// Reads what kind of test it is and reports contradictions.
 pub fn read(test: &Table<'_>) -> Kind {
     let op = test.term("op", Op::from_word);
     let metric = test.term("metric", TestMetric::from_word);
@@ -50,7 +46,6 @@ pub fn read(test: &Table<'_>) -> Kind {
     }
 }
 
-/// A collective; keys of pairs in it are reported elsewhere.
 fn of_group(
     test: &Table<'_>,
     op: &At<Op>,
@@ -88,7 +83,6 @@ fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
     Some(op.value)
 }
 
-/// Whether a transport within a host carries an operation; reports it if not.
 fn within_host(test: &Table<'_>, op: Op, transport: Option<&At<Transport>>) -> bool {
     let Some(transport) = transport.filter(|at| at.value.is_within_host() && !at.value.carries(op)) else {
         return true;

@@ -1,5 +1,3 @@
-//! `[test.knobs]`: settings below the operation.
-
 use railgauge_wire::{
     link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
     terms::{GpuPath, Memory, Op, Precision, TestMetric, Transport},
@@ -330,7 +328,6 @@ mod tests {
     use super::*;
     use crate::plan::parse;
 
-    /// The knobs of a test with this text.
     fn read(test: &str) -> Result<Knobs, String> {
         let head = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-2]\"]\n[[test]]\n";
         let text = format!("{head}transport = \"verbs\"\n{test}\n");

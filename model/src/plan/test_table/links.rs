@@ -1,5 +1,3 @@
-//! `links_covered`: share of the links between switches that a test must load.
-
 use railgauge_wire::terms::TestMetric;
 
 use super::kind::Kind;

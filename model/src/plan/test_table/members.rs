@@ -1,5 +1,3 @@
-//! The hosts of a test, and the number of pairs they make.
-
 use std::collections::HashSet;
 
 use railgauge_wire::terms::Metric;

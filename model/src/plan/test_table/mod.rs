@@ -1,5 +1,3 @@
-//! `[[test]]` and `[defaults]`: what is measured.
-
 mod at_once;
 mod beside;
 pub mod collective;
@@ -147,7 +145,6 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     };
     let demand = |table: &Table<'_>| match hosts.narrowed {
         false => expect::read(table, &subject),
-        // A demand on a group whose hosts are missing.
         true => table.book.attempt(|| expect::read(table, &subject)).unwrap_or_else(|(_, why)| {
             let line = table.book.line(table.span.start);
             hosts.leave_out(format!("the expectation on line {line}: {why}"));
@@ -199,7 +196,6 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     distances::spread(test, &distances)
 }
 
-/// Notes a test without any criterion of judgement.
 fn unjudged(table: &Table<'_>, test: &Test) {
     if !test.verify && test.expect.is_empty() {
         let span = table.written("verify").unwrap_or(table.span.clone());
@@ -208,7 +204,6 @@ fn unjudged(table: &Table<'_>, test: &Test) {
     }
 }
 
-/// The test's name, or the default for its kind; empty after reporting a mistake.
 fn name(table: &Table<'_>, kind: &kind::Kind) -> String {
     if table.written("name").is_none() {
         let words = (kind.op, kind.metric, kind.transport);

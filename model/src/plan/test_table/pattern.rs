@@ -1,5 +1,3 @@
-//! `pattern`: which hosts send to which.
-
 use std::{collections::HashSet, ops::Range};
 
 use super::{at_once, members::Members};
@@ -11,7 +9,6 @@ use crate::plan::{
     read::{At, Table, Words, texts_of},
 };
 
-/// Names and descriptions of patterns.
 pub const NAMES: &[(&str, &str)] = &[
     ("tournament", "Every pair once, by the circle method: in a round every host is busy with another peer."),
     ("random", "`rounds` different rounds of the tournament, chosen by the seed."),
@@ -48,12 +45,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A key for some patterns only.
 struct OwnKey {
     name: &'static str,
-    /// The pattern that requires it; [`DRAWN`] does not.
     owner: &'static str,
-    /// Patterns that may have it.
     guests: &'static [&'static str],
     example: &'static str,
 }
@@ -73,14 +67,12 @@ const OWN_KEYS: &[OwnKey] = &[
     OwnKey { name: "pairs", owner: "pairs", guests: &[], example: "pairs = [[\"gpu001\", \"gpu002\"]]" },
 ];
 
-/// A pattern whose own key may be left to the seed.
 const DRAWN: &str = "victim";
 
 pub fn own_names() -> impl Iterator<Item = &'static str> {
     OWN_KEYS.iter().map(|key| key.name)
 }
 
-/// `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> {
     let pattern = test.word("pattern")?;
     own_keys(test, &pattern)?;
@@ -135,7 +127,6 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
     }
 }
 
-/// A pattern that needs the switches; `None` after reporting a mistake.
 fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>) -> Option<OnFabric> {
     if members.hosts.topology.is_none() {
         let message =

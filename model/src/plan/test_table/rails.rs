@@ -1,5 +1,3 @@
-//! `rails`: which rails of two hosts communicate.
-
 use railgauge_wire::terms::Transport;
 
 use super::members::Members;
@@ -33,7 +31,6 @@ pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     Some(rails)
 }
 
-/// `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<Transport>) -> Option<Rails> {
     let raw = test.raw("rails")?;
     if let Some(word) = raw.value.as_str() {

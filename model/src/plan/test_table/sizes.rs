@@ -1,5 +1,3 @@
-//! `sizes`: how large messages are.
-
 use std::ops::Range;
 
 use railgauge_wire::{
@@ -22,7 +20,6 @@ use crate::plan::{
 const LARGEST_VERBS: Bytes = Bytes::from_gib(2);
 const LARGEST_DATAGRAM: Bytes = Bytes(4096);
 
-/// A size written as a number; `None` after reporting a mistake.
 pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Option<Bytes> {
     let integer = value.as_integer()?;
     // What does not fit is too large, or too small if it is negative.

@@ -1,5 +1,3 @@
-//! `threads`: how many threads share the queue pairs of a link.
-
 use railgauge_wire::{
     step::Window,
     terms::{TestMetric, Transport},
@@ -13,7 +11,6 @@ pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
     let Some(threads) = test.whole::<u32>("threads").filter(|threads| threads.value > 1) else { return 1 };
     let fewest = kind.qps.iter().min().copied().unwrap_or(1);
     let wrong = if kind.op.is_some_and(|op| op.is_collective()) || kind.transport == Some(Transport::Nccl) {
-        // Reported with the other keys of pairs.
         return 1;
     } else if kind.transport == Some(Transport::Tcp) {
         Some(("`threads` does not apply to TCP".to_owned(), "leave it out: every stream has a thread of its own"))

@@ -14,7 +14,6 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Keys only for training steps.
 const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
 
 /// Models and their parameters, each with one gradient.
@@ -78,7 +77,6 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     Some(vec![datatype.bytes() * parameters])
 }
 
-/// The valid datatypes; mistakes are reported where the collective is read.
 fn datatypes(test: &Table<'_>) -> Vec<Datatype> {
     let Some(raw) = test.raw("datatype") else { return vec![Datatype::F32] };
     let words: Vec<&str> = match &*raw.value {

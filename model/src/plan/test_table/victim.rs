@@ -63,7 +63,6 @@ fn ends(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     (sound == [true, true]).then(|| (from.text.clone(), into.text.clone()))
 }
 
-/// Reports what a test with a victim cannot be.
 pub(super) fn judge(table: &Table<'_>, test: &Test) {
     if !test.has_victim() {
         return;

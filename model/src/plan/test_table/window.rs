@@ -1,5 +1,3 @@
-//! `measure`: how long one measurement is.
-
 use railgauge_wire::{step::Window, unit::Nanoseconds};
 use toml::de::DeValue;
 

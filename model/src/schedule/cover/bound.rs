@@ -102,7 +102,6 @@ fn most(links: &[Seen], set: &Leaves) -> u64 {
     by_place.into_values().max().unwrap_or_default()
 }
 
-/// Ends below these leaves that can have a flow at the same time.
 fn seats(network: &Network, set: &Leaves, one_per_host: bool) -> u64 {
     let within = (0..network.leaves() as u32).filter(|leaf| set[*leaf as usize / 64] >> (leaf % 64) & 1 == 1);
     let ends = within.flat_map(|leaf| network.below(leaf));

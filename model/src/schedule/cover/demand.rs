@@ -2,15 +2,15 @@
 
 use super::network::{Link, Network};
 
-/// Tolerance for rounded sums of rates.
 pub(super) const ROUNDING: f64 = 1.0 - 1e-9;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why {
     /// No pair of ends has a known way over it.
     NoPair,
-    /// All flows that can pass it at one time carry this much together, in Gbit/s, which is too little.
+    /// All flows that can pass it at one time carry too little together.
     TooSlow {
+        /// In Gbit/s.
         most: f64,
     },
     /// The search found no round that loads it enough; one may exist.

@@ -11,9 +11,7 @@ pub struct Loaded {
     pub reached_gbps: Vec<f64>,
     /// Links whose highest sum is at least the wanted share of their rate.
     pub loaded: Vec<Link>,
-    /// Links of known rate that are not loaded.
     pub not_loaded: Vec<Link>,
-    /// Links of unknown rate, which cannot be judged.
     pub unknown: Vec<Link>,
 }
 

@@ -55,7 +55,6 @@ pub struct Cover {
     pub unknown: Vec<Link>,
 }
 
-/// The fewest rounds found in which every loadable link is loaded.
 pub fn cover(network: &Network, wanted: Wanted) -> Cover {
     let manner = Manner { both_ways: wanted.both_ways, one_per_host: wanted.one_per_host };
     let mut demand = Demand::new(network, wanted.share, wanted.both_ways);
@@ -83,7 +82,6 @@ pub fn cover(network: &Network, wanted: Wanted) -> Cover {
     cover
 }
 
-/// Searches with the lower bound of rounds, then with one more each time.
 fn found(network: &Network, demand: &Demand, manner: Manner, at_least: u64, seed: u64) -> Vec<Vec<Flow>> {
     let start = |rounds: usize, order: &[u32]| {
         let mut state = State::new(network, demand, manner, rounds);
@@ -121,7 +119,6 @@ fn found(network: &Network, demand: &Demand, manner: Manner, at_least: u64, seed
     rounds
 }
 
-/// Drops what loads nothing, and judges the rest by simultaneous rates.
 fn outcome(network: &Network, wanted: Wanted, demand: &Demand, mut rounds: Vec<Vec<Flow>>, at_least: u64) -> Cover {
     let passes = |&(from, to): &Flow| network.path(from, to).is_some_and(|path| !path.is_empty());
     rounds.iter_mut().for_each(|round| round.retain(passes));
@@ -136,7 +133,6 @@ fn outcome(network: &Network, wanted: Wanted, demand: &Demand, mut rounds: Vec<V
             judged = judge(network, wanted, &rounds);
         }
     }
-    // Rounds that later ones made idle.
     for round in (0..rounds.len()).rev() {
         let mut fewer = rounds.clone();
         fewer.remove(round);
@@ -152,7 +148,6 @@ fn outcome(network: &Network, wanted: Wanted, demand: &Demand, mut rounds: Vec<V
     Cover { rounds, at_least, loaded: found.loaded, not_loaded, unknown: found.unknown }
 }
 
-/// What rounds load, and which links of unknown rate they pass.
 fn judge(network: &Network, wanted: Wanted, rounds: &[Vec<Flow>]) -> (Loaded, Vec<Link>) {
     let carried = rounds.iter().map(|round| loaded::carried(network, wanted.both_ways, round));
     let found = Loaded::of(network.rates(), wanted.share, carried);

@@ -11,7 +11,6 @@ pub struct End {
     pub rate_gbps: Option<f64>,
 }
 
-/// Number of a link between two switches in one direction.
 pub type Link = u32;
 
 /// Ends, links and ways.
@@ -21,7 +20,6 @@ pub type Link = u32;
 #[derive(Debug, Clone)]
 pub struct Network {
     ends: Vec<End>,
-    /// Rates in Gbit/s by link.
     rates: Vec<Option<f64>>,
     below: Vec<Vec<u32>>,
     /// By leaf and destination: range in `arena`.

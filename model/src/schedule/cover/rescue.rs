@@ -18,7 +18,6 @@ pub(super) fn round(network: &Network, wanted: Wanted, demand: &Demand, link: Li
     let over = |flows: Vec<(f64, &[Link])>| -> f64 {
         flows.iter().filter(|(_, path)| path.contains(&link)).map(|(gbps, _)| gbps).sum()
     };
-    // What a flow alone sends over the link.
     let sent = |(from, to): Flow| {
         let ways = if wanted.both_ways { vec![(from, to), (to, from)] } else { vec![(from, to)] };
         let path = |&(from, to): &Flow| network.path(from, to).unwrap_or_default();
@@ -38,7 +37,6 @@ pub(super) fn round(network: &Network, wanted: Wanted, demand: &Demand, link: Li
     flows.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut chosen, mut reached): (Vec<Flow>, f64) = (Vec::new(), 0.0);
     for (_, (from, to)) in flows.into_iter().take(MOST_TRIES) {
-        // Another end of the leaf where the best one is taken.
         let leaf = network.ends()[from as usize].leaf?;
         let senders = [from].into_iter().chain(network.below(leaf).iter().copied());
         let is_free = |end| state.flow_at(0, end).is_none();

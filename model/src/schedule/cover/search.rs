@@ -175,7 +175,6 @@ pub(super) fn order(network: &Network) -> Vec<u32> {
     leaves.iter().flat_map(sorted).collect()
 }
 
-/// Ends in random order.
 pub(super) fn drawn(ends: usize, seed: u64) -> Vec<u32> {
     draw::distinct(ends, ends, seed).into_iter().map(|end| end as u32).collect()
 }

@@ -5,7 +5,6 @@ use super::{
     network::{Link, Network},
 };
 
-/// From one end to another.
 pub(super) type Flow = (u32, u32);
 
 const NONE: u32 = u32::MAX;
@@ -15,7 +14,6 @@ const PROGRESS: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Every flow has a reverse flow.
     pub both_ways: bool,
     /// A host has at most one flow of a round, whatever its ends.
     pub one_per_host: bool,
@@ -33,7 +31,6 @@ pub(super) struct State<'n> {
     load: Vec<f64>,
     /// Sum of [`State::wrong`].
     pub cost: f64,
-    /// Links that no round loads enough, and the place of each in this list.
     pub open: Vec<Link>,
     place: Vec<u32>,
 }
@@ -78,7 +75,6 @@ impl<'n> State<'n> {
         if self.manner.one_per_host { self.network.ends()[end as usize].host as usize } else { end as usize }
     }
 
-    /// Whether no round has a flow of each of these ends.
     pub fn share_a_seat(&self, one: u32, other: u32) -> bool {
         self.seat(one) == self.seat(other)
     }
@@ -90,7 +86,6 @@ impl<'n> State<'n> {
         host(from) != host(to) && known(from, to) && (!self.manner.both_ways || known(to, from))
     }
 
-    /// The flow of a round that excludes this end.
     pub fn flow_at(&self, round: usize, end: u32) -> Option<Flow> {
         Some(self.at[round * self.seats + self.seat(end)]).filter(|flow| flow.0 != NONE)
     }
@@ -154,7 +149,6 @@ impl<'n> State<'n> {
         missing + self.excess(link, round)
     }
 
-    /// Whether a flow passes an overloaded link.
     pub fn is_crowded(&self, round: usize, (from, to): Flow) -> bool {
         let on = |from, to| {
             let path = self.network.path(from, to).unwrap_or_default();
@@ -163,7 +157,6 @@ impl<'n> State<'n> {
         on(from, to) || self.manner.both_ways && on(to, from)
     }
 
-    /// Number of flows beyond a link's rate in a round.
     fn excess(&self, link: Link, round: usize) -> f64 {
         let (load, limit) = (self.load[link as usize * self.rounds + round], self.demand.limit[link as usize]);
         if load <= limit { 0.0 } else { (load - limit) * f64::from(self.demand.flows[link as usize]) / limit }

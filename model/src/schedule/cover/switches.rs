@@ -1,5 +1,3 @@
-//! The network of a plan's topology.
-
 use std::collections::{BTreeMap, HashMap};
 
 use super::network::{End, Link, Network};
@@ -10,14 +8,11 @@ use crate::topology::{
 
 #[derive(Debug, Clone)]
 pub struct Switches {
-    /// For the choice of rounds; ends keep the given order.
     pub network: Network,
-    /// The hop of the fabric for each link.
     pub hops: Vec<Hop>,
     pub open: Open,
 }
 
-/// Unknown ways, counted by leaf and destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Open {
     /// With several equal paths that a hash or unread tables choose from, by the number of paths.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Agree, Attached, Cabling, Finding};
 
-/// Host, board name, cabled ports.
 type Board<'a> = (&'a str, &'a str, Vec<&'a Attached>);
 
 pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
@@ -31,7 +30,6 @@ pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
             continue;
         }
         for (host, board, ports) in boards.iter().filter(|(_, _, ports)| !are_like(ports)) {
-            // A cable at a wrong leaf is already found.
             if !is_found(&cabling.findings, host, ports) {
                 let ports = ports.iter().filter_map(|port| Some((port.device.clone(), port.at.clone()?))).collect();
                 cabling.findings.push(Finding::UnlikePorts {

@@ -1,5 +1,3 @@
-//! Converts the graph to the input of the judgement.
-
 use super::{At, Run, Trunk};
 use crate::topology::fabric::{End, Fabric, Link, Node};
 

@@ -1,5 +1,3 @@
-//! Finds rails at the leaves of other rails, and rails without a cable.
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Agree, Attached, Cabling, Finding, Unjudged, most};
@@ -36,7 +34,6 @@ pub(super) fn hosts(ports: &[Attached]) -> Vec<Host<'_>> {
 /// Reasons for missing judgements, and the hosts.
 type Silence<'a> = BTreeMap<String, BTreeSet<&'a str>>;
 
-/// Finds rails at leaves where they do not belong.
 pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
     let mut below: HashMap<&str, Vec<usize>> = HashMap::new();
     for (place, host) in hosts.iter().enumerate() {
@@ -118,7 +115,6 @@ fn among<'a>(
             }
         }
     }
-    // By rail: additional leaves, and missing leaves.
     let mut off: BTreeMap<u32, (Leaves<'a>, Leaves<'a>)> = BTreeMap::new();
     for (rail, (leaves, _)) in &expected {
         let own = &host.at[rail];
@@ -155,7 +151,6 @@ fn among<'a>(
     }
 }
 
-/// Takes out pairs of rails that have each other's leaf.
 fn swaps<'a>(
     host: &Host<'a>,
     expected: &BTreeMap<u32, (&Leaves<'a>, Agree)>,

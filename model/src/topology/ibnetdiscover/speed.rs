@@ -18,7 +18,6 @@ pub fn lane_gbps(name: &str) -> Option<f64> {
     })
 }
 
-/// Width and speed among the words of a comment.
 pub(super) fn of(text: &str) -> (Option<u32>, Option<String>) {
     let read = |word: &str| {
         let (width, name) = word.split_once('x')?;

@@ -17,7 +17,6 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// Texts of engines. The first match counts.
 const SIGNS: &[Sign] = &[
     lasting(
         "no such container|no such object|no container with name or id",
@@ -34,7 +33,6 @@ const SIGNS: &[Sign] = &[
     lasting("unable to find user|no matching entries in passwd", "it has no such user", remedy::ENGINE_BY_HAND),
 ];
 
-/// Status of a process killed by SIGKILL, as engines report it.
 const KILLED: ProcessEnd = ProcessEnd::Code(128 + 9);
 
 /// Why a process in a container ended, or does not answer. `None` where the process itself ended and the container is well.
@@ -58,7 +56,6 @@ pub(super) fn ended(
     })
 }
 
-/// What keeps a process from running in the container.
 pub(super) fn late(container: &Container, known: &Known, began: Timestamp) -> Option<Trouble> {
     match known {
         Known::State(state) => of_state(state, container, began),

@@ -12,13 +12,10 @@ const LIMIT: Duration = Duration::from_secs(4);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
     State(State),
-    /// It refuses; its words.
     Refused(String),
-    /// It does not answer in time, or cannot be started.
     Nothing,
 }
 
-/// State of a container, as podman and docker both report it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct State {

@@ -1,5 +1,3 @@
-//! kubectl: its arguments and its answers.
-
 use std::{process::Stdio, sync::Arc, time::Duration};
 
 use railgauge_model::plan::model::Kubectl;
@@ -12,19 +10,15 @@ pub(super) struct Client(Arc<Where>);
 
 #[derive(Debug)]
 struct Where {
-    /// Its options for every command.
     options: Vec<String>,
     kubectl: Kubectl,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAnswer {
-    /// It cannot be started; the system's words.
     NotStarted(String),
-    /// It ended without success; its words.
     Refused(String),
     Late(Duration),
-    /// The item is not in the returned list.
     NotThere,
 }
 
@@ -37,7 +31,6 @@ impl Client {
         Self(Arc::new(Where { options, kubectl: kubectl.clone() }))
     }
 
-    /// The words before those of a process in a pod.
     pub(super) fn exec(&self, pod: &str) -> impl Iterator<Item = String> {
         let container = self.container().into_iter().map(|container| format!("--container={container}"));
         let own = ["exec", "--stdin", pod].map(str::to_owned);

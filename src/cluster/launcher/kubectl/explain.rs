@@ -21,7 +21,6 @@ use crate::cluster::{
 pub(super) struct Exec<'a> {
     pub client: &'a Client,
     pub pod: &'a str,
-    /// Start time by the clock of this machine.
     pub began: Timestamp,
 }
 
@@ -112,7 +111,6 @@ fn sign(words: &str) -> Option<&'static Sign> {
     find(SIGNS, &own_lines(words, is_own))
 }
 
-/// What it means that pods cannot be listed: kind and remedy.
 pub(super) fn unlisted(none: &NoAnswer) -> (Kind, Entry) {
     match none {
         NoAnswer::NotStarted(_) => (Kind::Configuration, remedy::KUBECTL_CLIENT),
@@ -189,7 +187,6 @@ fn has_remedy(trouble: &Trouble, entry: Entry) -> bool {
     trouble.failure.remedy.as_ref().is_some_and(|remedy| remedy.id == entry.id)
 }
 
-/// What the API server says of a pod that is well.
 const fn well(known: &Known) -> &'static str {
     match known {
         Known::Pod(_) => "; the API server says that the pod runs",
@@ -197,9 +194,7 @@ const fn well(known: &Known) -> &'static str {
     }
 }
 
-/// The process ended by itself, or something ended it in the pod.
 fn own_end(end: Option<&ProcessEnd>, exec: &Exec<'_>) -> Option<Trouble> {
-    /// Status of a process killed by SIGKILL, as container runtimes report it.
     const KILLED: ProcessEnd = ProcessEnd::Code(128 + 9);
     (end == Some(&KILLED)).then(|| {
         let cause = format!("the process in {} was killed by signal 9 (SIGKILL)", exec.named());
@@ -207,7 +202,6 @@ fn own_end(end: Option<&ProcessEnd>, exec: &Exec<'_>) -> Option<Trouble> {
     })
 }
 
-/// Why a pod does not come up in time.
 pub(super) fn late(exec: &Exec<'_>, known: &Known) -> Option<Trouble> {
     match known {
         Known::Pod(pod) => Some(of_state(pod, exec).unwrap_or_else(|| {
@@ -234,7 +228,6 @@ fn unanswered(none: &NoAnswer, exec: &Exec<'_>) -> Option<Trouble> {
     }
 }
 
-/// What keeps a process from running in a pod in this state.
 fn of_state(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
     let (status, named) = (&pod.status, exec.named());
     let because = |reason: &str, message: &str| match [reason, message].map(str::trim) {
@@ -267,7 +260,6 @@ fn of_state(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
     of_container(pod, exec)
 }
 
-/// What keeps a process from running in the container.
 fn of_container(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
     let named = exec.named();
     if let Some(wanted) = exec.client.container()
@@ -295,7 +287,6 @@ fn of_container(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
     Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_POD_ENDED))
 }
 
-/// The container that the plan names, or the first.
 fn container<'a>(pod: &'a Pod, exec: &Exec<'_>) -> Option<&'a Container> {
     let wanted = exec.client.container().or(pod.spec.containers.first().map(|first| first.name.as_str()))?;
     pod.status.container_statuses.iter().find(|container| container.name == wanted)

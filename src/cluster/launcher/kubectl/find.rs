@@ -1,5 +1,3 @@
-//! The pods that a selector finds.
-
 use std::time::Duration;
 
 use railgauge_model::{
@@ -24,7 +22,6 @@ use super::{
 /// Time for the API server to list pods: a thousand of them are some megabytes.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Finds the pods that a plan takes its hosts from.
 pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
     let client = Client::new(kubectl);
     let selector = format!("--selector={}", wanted.selector);
@@ -67,7 +64,6 @@ fn untold(none: &NoAnswer, client: &Client, wanted: &Pods) -> Failure {
     Failure::new(Stage::Connect, kind, cause).remedy(remedy.with(client.place().chain(selector)))
 }
 
-/// A pod by what it is sorted by.
 struct Keyed(String, allocation::Pod);
 
 impl AsRef<str> for Keyed {
@@ -76,7 +72,6 @@ impl AsRef<str> for Keyed {
     }
 }
 
-/// The running pods, sorted by node, and remarks on the others.
 fn sorted(list: List) -> PodList {
     let (mut running, mut others) = (Vec::new(), Vec::new());
     for pod in list.items {

@@ -81,7 +81,6 @@ impl Inquiry {
         asked(&self.0.client, &["pod", name]).await
     }
 
-    /// A pod of the shared list.
     async fn listed(&self, name: &str) -> Result<Pod, NoAnswer> {
         let Shared { client, list, .. } = &*self.0;
         let now = Instant::now();

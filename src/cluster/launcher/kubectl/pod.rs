@@ -33,7 +33,6 @@ pub(super) struct Pod {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Metadata {
     pub name: String,
-    /// Set once it is deleted.
     pub deletion_timestamp: Option<String>,
 }
 

@@ -25,7 +25,6 @@ const ENDS: &[(&str, &str, bool)] = &[
     ("OUT_OF_MEMORY", "was ended because it was out of memory", false),
 ];
 
-/// A node outside the job.
 pub(super) fn outside(job: &str, node: &str) -> Trouble {
     let cause = format!("the node {node} is not in the allocation of job {job}");
     Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::SLURM_NODE_OUTSIDE.with([("job", job)]))
@@ -80,7 +79,6 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known) -> Opt
     })
 }
 
-/// Why a node does not come up in time.
 pub(super) fn late(known: &Known) -> Option<Trouble> {
     job_ended("", known).or_else(|| node_lost("", known)).or_else(|| being_drained(known)).or_else(|| {
         let states = ["CONFIGURING", "PENDING", "SUSPENDED", "RESIZING", "SIGNALING"];
@@ -88,17 +86,14 @@ pub(super) fn late(known: &Known) -> Option<Trouble> {
     })
 }
 
-/// The end of the whole job, which is reported to the run.
 fn job_ended(words: &str, known: &Known) -> Option<Trouble> {
     end_of_job(words, known).map(|(what, longer)| over(&known.job, what, longer))
 }
 
-/// Why the job has ended or is ending, according to slurmctld alone.
 pub(super) fn ending(known: &Known) -> Option<String> {
     end_of_job("", known).map(|(what, _)| said(&known.job, what))
 }
 
-/// How the job ended, in our words, and whether more time would have helped.
 fn end_of_job(words: &str, known: &Known) -> Option<(&'static str, bool)> {
     let (_, what, longer) = why(words, known).or_else(|| is_ending(known).then(|| by("COMPLETED")).flatten())?;
     Some((what, *longer))
@@ -140,7 +135,6 @@ fn over(job: &str, what: &str, longer: bool) -> Trouble {
     Trouble::lasting(Stage::Connect, Kind::Aborted, cause).remedy(remedy)
 }
 
-/// A node whose slurmd does not answer, or that Slurm has given up.
 fn node_lost(words: &str, known: &Known) -> Option<Trouble> {
     let Known { node, .. } = known;
     let unreachable =
@@ -154,7 +148,6 @@ fn node_lost(words: &str, known: &Known) -> Option<Trouble> {
     })
 }
 
-/// A node that is being taken out of service.
 fn being_drained(known: &Known) -> Option<Trouble> {
     let Known { node, .. } = known;
     is_in(known, &["DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING"]).then(|| {
@@ -173,12 +166,10 @@ fn is_in(known: &Known, wanted: &[&str]) -> bool {
     states(known).any(|state| wanted.contains(&state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())))
 }
 
-/// Whether slurmctld hears nothing of the node: `*` behind its base state, or the flag in words.
 fn is_silent(known: &Known) -> bool {
     is_in(known, &["NOT_RESPONDING"]) || states(known).any(|state| state.ends_with('*'))
 }
 
-/// The state of the node in words, with the administrator's reason.
 fn state_of(Known { node_state, node_reason, .. }: &Known) -> String {
     let state = if node_state.is_empty() { "unknown" } else { node_state };
     match node_reason.as_str() {
@@ -187,7 +178,6 @@ fn state_of(Known { node_state, node_reason, .. }: &Known) -> String {
     }
 }
 
-/// A job or step that has not begun.
 fn waits(known: &Known) -> Trouble {
     let Known { job, node, job_state, .. } = known;
     let state = if job_state.is_empty() { "unknown" } else { job_state };
@@ -228,7 +218,6 @@ mod tests {
             (limit, "COMPLETING", "IDLE", "slurm-longer-time"),
             (cancelled, "RUNNING", "MIXED", "slurm-steps"),
             (limit, "TIMEOUT", "IDLE", "slurm-longer-time"),
-            // slurmctld does not answer.
             (limit, "", "", "slurm-longer-time"),
             (refused, "RUNNING", "MIXED", "slurm-check-slurmd"),
             ("", "RUNNING", "DOWN+NOT_RESPONDING", "slurm-check-slurmd"),
@@ -250,10 +239,8 @@ mod tests {
         ] {
             assert_eq!(id(ended(code.as_ref(), words, &known(job, node))), expected, "{words} {job} {node}");
         }
-        // Nothing ended, and nothing comes.
         assert_eq!(id(ended(None, "", &known("RUNNING", "MIXED"))), "slurm-check-slurmstepd");
         assert_eq!(id(ended(None, "", &known("SUSPENDED", "MIXED"))), "slurm-steps");
-        // What nobody said is not told as said.
         let unanswered = ended(None, "", &known("", "")).unwrap().failure.cause;
         assert!(unanswered.contains("slurmctld does not answer") && !unanswered.contains("well"), "{unanswered}");
         let cancelled = ended(code.as_ref(), cancelled, &known("", "")).unwrap().failure.cause;

@@ -13,7 +13,6 @@ use tokio::{
 use super::super::Pending;
 use super::scontrol::{self, field};
 
-/// Time for slurmctld to answer.
 const LIMIT: Duration = Duration::from_secs(2);
 const GATHER: Duration = Duration::from_millis(50);
 
@@ -39,12 +38,10 @@ struct Told {
 
 struct Last {
     asked: Instant,
-    /// When it arrived or timed out.
     came: Instant,
     told: Arc<Told>,
 }
 
-/// Shares queries to slurmctld among all hosts of the job.
 pub(super) struct Desk {
     job: String,
     ask: Box<dyn Fn() -> Pending<'static, Told> + Send + Sync>,
@@ -61,7 +58,6 @@ impl Desk {
         Self { job: job.to_owned(), ask: Box::new(ask), last: Mutex::default() }
     }
 
-    /// The current state of the job, and of a node.
     pub(super) async fn known(&self, node: Option<&str>) -> Known {
         let told = self.told().await;
         let of_job = |name: &str| field(&told.job, name).unwrap_or_default().to_owned();
@@ -94,7 +90,6 @@ impl Desk {
     }
 }
 
-/// Queries the job and all its nodes at once.
 async fn inquire(job: &str, nodes: &str) -> Told {
     let (of_job, of_nodes) = tokio::join!(show("job", job), show("node", nodes));
     let named = |record: String| Some((field(&record, "NodeName")?.to_owned(), record));
@@ -130,7 +125,6 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(300);
 
-    /// A desk whose slurmctld counts the queries and takes this long for each.
     fn counting(answer: &'static str, takes: Duration) -> (Arc<Desk>, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -161,7 +155,6 @@ mod tests {
             assert_eq!((known.job_state.as_str(), known.job_reason.as_str()), ("RUNNING", "1"));
         }
         assert_eq!(asked.load(Ordering::SeqCst), 1);
-        // What was said before its end does not apply to it.
         assert_eq!(desk.known(None).await.job_reason, "2");
     }
 
@@ -182,7 +175,6 @@ mod tests {
         let began = Instant::now();
         let (early, late) = tokio::join!(desk.known(None), late);
         assert_eq!((early.job_state.as_str(), late.as_str()), ("", ""));
-        // The late one waits for the rest of the first one's time.
         assert!(began.elapsed() < GATHER + 3 * SHORT, "{:?}", began.elapsed());
         assert_eq!((asked.load(Ordering::SeqCst), silent.load(Ordering::SeqCst)), (2, 1));
     }

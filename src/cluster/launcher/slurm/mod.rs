@@ -79,7 +79,6 @@ struct Node {
     desk: Arc<Desk>,
 }
 
-/// The desk of the job whose nodes have agents of this process.
 static IN_USE: OnceLock<Arc<Desk>> = OnceLock::new();
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
@@ -166,7 +165,6 @@ impl Connection for Node {
     }
 }
 
-/// Variables of this process that would affect a step.
 fn shaping() -> Vec<OsString> {
     let is_shaping = |name: &OsString| {
         name.to_str().is_some_and(|name| {

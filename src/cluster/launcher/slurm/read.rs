@@ -17,7 +17,6 @@ use railgauge_model::{
 
 use super::scontrol::{self, field};
 
-/// An environment that Slurm does not write.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Strange {
     #[error("job {0} tells no nodes: SLURM_JOB_NODELIST is not set")]
@@ -26,7 +25,6 @@ pub(super) enum Strange {
     NoList { job: String, list: String },
 }
 
-/// The job and its nodes; `None` outside an allocation.
 pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return Ok(None) };
     let Ok(list) = std::env::var("SLURM_JOB_NODELIST") else { return Err(Strange::NoNodes(job)) };
@@ -36,7 +34,6 @@ pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
     }
 }
 
-/// For plans that take their hosts from it; `None` without one.
 pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
     // All nodes at once; SLURM_TOPOLOGY_ADDR exists only in tasks of steps, with their own node.
@@ -118,7 +115,6 @@ fn ask(mut command: Command, limit: Duration) -> Result<Answer, Unanswered> {
         read.and_then(|read| read.recv_timeout(until.saturating_duration_since(Instant::now())).ok())
     };
     let (output, errors) = (told(output), told(errors));
-    // It has ended by itself, or is ended now.
     let _ = asked.kill();
     let _ = asked.wait();
     let output = output.ok_or(Unanswered::Late(limit))?;
@@ -139,7 +135,6 @@ fn read_aside(from: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> 
     told
 }
 
-/// The topology of an answer; `None` where Slurm has none.
 fn topology(answer: Result<Answer, Unanswered>) -> Result<Option<Told>, Unanswered> {
     let Answer { output, errors } = answer?;
     if !output.trim().is_empty() {

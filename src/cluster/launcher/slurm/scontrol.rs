@@ -12,7 +12,6 @@ pub(crate) fn job(output: &[u8], number: &str) -> Option<String> {
     records(output).find(|record| field(record, "JobId") == Some(number))
 }
 
-/// The value of `name` in a record.
 pub(crate) fn field<'r>(record: &'r str, name: &str) -> Option<&'r str> {
     record.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }

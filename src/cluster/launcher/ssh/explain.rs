@@ -39,10 +39,8 @@ const SIGNS: &[Sign] = &[
     ),
 ];
 
-/// A peer behind a jump host or proxy command closed the connection.
 pub(super) const NO_PEER: &str = "UNKNOWN port 65535";
 
-/// `text` is ssh's, `known_hosts` the plan's file for host keys.
 pub(super) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> Trouble {
     if let Some(trouble) = host_key(text, address, known_hosts) {
         return trouble;
@@ -58,7 +56,6 @@ pub(super) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> 
     }
 }
 
-/// The last three lines as one, without ssh's decoration.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('@')).collect();

@@ -84,7 +84,6 @@ async fn words_of_the_jump(ssh: &Ssh, host: &Host, limit: Duration) -> String {
         .stderr(Stdio::piped())
         .output()
         .await;
-    // If this try succeeds, the master's output counts.
     output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default()
 }
 
@@ -141,7 +140,6 @@ fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
     command
 }
 
-/// The control directory, locked as long as this lives.
 #[derive(Debug)]
 pub(super) struct Room {
     directory: TempDir,

@@ -29,7 +29,6 @@ const AFTERMATH: Duration = Duration::from_millis(100);
 struct Prepared {
     ssh: Ssh,
     timeout: Duration,
-    /// Control sockets and logs of the masters; private, removed with the last connection.
     room: Arc<master::Room>,
 }
 
@@ -63,7 +62,6 @@ impl Prepared {
 
 struct SshConnection {
     session: Arc<Session>,
-    /// Lives as long as the sockets in it are needed.
     _room: Arc<master::Room>,
 }
 
@@ -84,11 +82,9 @@ impl Connection for SshConnection {
         }
     }
 
-    /// The master ends once no process uses it.
     fn close(self: Box<Self>) -> Pending<'static, ()> {
         Box::pin(async move {
             if let Ok(session) = Arc::try_unwrap(self.session) {
-                // A master that has ended needs no closing.
                 let _ = session.close().await;
             }
         })
@@ -139,7 +135,6 @@ impl SshConnection {
     }
 }
 
-/// Why a connection ended, in ssh's own words if it left any.
 fn connection_ended(session: &Session, error: &openssh::Error) -> String {
     let text = fs::read(session.control_socket().with_file_name("log")).unwrap_or_default();
     let mut lines = text.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty());

@@ -72,7 +72,6 @@ pub(crate) struct CollectiveCase {
     pub warm: Option<Group>,
 }
 
-/// Runs one case. Returns its result, with its group if still open.
 pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     let CollectiveCase { plan, index, case, repeat, ends, warm } = of;
     let started_at = now().into();

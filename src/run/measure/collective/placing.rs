@@ -14,7 +14,6 @@ use railgauge_wire::{
 pub(super) struct Placed<'m> {
     pub port: &'m Port,
     pub facts: &'m HostFacts,
-    /// CUDA or HIP device.
     pub gpu: Option<u32>,
 }
 
@@ -120,7 +119,6 @@ mod tests {
         let checked = |facts: &[HostFacts; 2], gpu| {
             check(ports.iter().zip(facts).map(|(port, facts)| Placed { port, facts, gpu: Some(gpu) }), Bytes(8))
         };
-        // Two agents of one machine, each with its own GPU: both call it 0.
         let apart = [one("0", [Some(0), None]), one("1", [None, Some(0)])];
         assert_eq!(checked(&apart, 0), Ok(()));
         let failure = checked(&apart, 1).unwrap_err();

@@ -1,5 +1,3 @@
-//! The properties of a group's links.
-
 use std::collections::BTreeSet;
 
 use railgauge_model::journal::event::{COLLNET, LinkRecord};
@@ -100,7 +98,6 @@ fn within_one_stack<'a>(ranks: impl Iterator<Item = (&'a HostFacts, &'a Collecti
     let mut used = BTreeSet::new();
     for (facts, account) in ranks.clone() {
         let Some(carried) = &account.carried else { return false };
-        // A rank that reaches its neighbours within its host uses none.
         if !carried.networked {
             continue;
         }

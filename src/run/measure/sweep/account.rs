@@ -14,7 +14,6 @@ use super::super::{
     steps::{corrupted, more_telling},
 };
 
-/// Fails if the answer is something else.
 pub(super) fn of(host: &str, answer: Answer) -> Result<CaseAccount, Failure> {
     match answer {
         Answer::Case(account) => Ok(*account),
@@ -59,7 +58,6 @@ fn whole(
     let nothing =
         |why: &str| Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host());
     let initiator = *from.measured.ok_or_else(|| nothing("the timed pass returned no measurement"))?;
-    // A window without operations or without length is not a measurement.
     if initiator.operations == 0 || initiator.elapsed.is_zero() {
         return Err(nothing("no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
     }

@@ -1,5 +1,3 @@
-//! A case announced to both ends of a link.
-
 use std::time::Duration;
 
 use railgauge_model::journal::event::Case;
@@ -16,14 +14,12 @@ use crate::cluster::{Agent, Asked};
 
 pub(super) type Accounts = (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>);
 
-/// A case that is running, or waits for those before it.
 pub(super) struct Flight {
     pub case: Case,
     from: End,
     to: End,
     told: Instant,
     since: Option<Instant>,
-    /// When the last answer must arrive, and how long that was from then on.
     until: Option<(Instant, Duration)>,
 }
 
@@ -38,7 +34,6 @@ impl End {
         Self { asked: agent.send(Ask::Case { link, case: Box::new(case.clone()) }), said: None, heard: None }
     }
 
-    /// Resolves when it has answered; at once if it has.
     async fn answered(&mut self, host: &str) {
         if self.said.is_none() {
             let said = self.asked.answer().await.and_then(|answer| account::of(host, answer));
@@ -46,7 +41,6 @@ impl End {
         }
     }
 
-    /// When its answer arrived, and the reported duration of the case.
     fn lasted(&self) -> Option<(Instant, Duration)> {
         let account = self.said.as_ref()?.as_ref().ok()?;
         Some((self.heard?, account.took.into()))
@@ -56,7 +50,6 @@ impl End {
         self.said.as_ref().is_some_and(|said| said.as_ref().map_or(true, |account| account.failure.is_some()))
     }
 
-    /// Its answer; the failure of an end that did not answer in time.
     fn take(self, limit: Duration) -> Result<CaseAccount, Failure> {
         self.said.unwrap_or_else(|| Err(self.asked.late(limit)))
     }
@@ -104,7 +97,6 @@ impl Flight {
                 let began = began(self.told, heard, took, before);
                 (began, (began + took).min(heard))
             }
-            // Without a report of either end: it was the next one from then on.
             None => (first, Instant::now()),
         }
     }

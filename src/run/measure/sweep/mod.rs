@@ -45,7 +45,6 @@ use super::{
 };
 use crate::cluster::Agent;
 
-/// Time for an agent to answer a clock reading.
 const PULSE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Sweep {
@@ -61,7 +60,6 @@ pub(crate) struct Sweep {
     /// In bytes.
     pub max_size: Bytes,
     pub traffic: Traffic,
-    /// When it may move to the next cell, among the flows of the round.
     pub place: Place,
 }
 
@@ -102,7 +100,6 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
         Way::Joining(joining) => match joining.finish().await {
             Ok(link) => link,
             Err(failure) => {
-                // Both ends are closed by now.
                 course.settle();
                 let mut sweep = course.back();
                 sweep.fail(started_at, failure, &done);
@@ -128,7 +125,6 @@ impl Way {
         }
     }
 
-    /// Whether cases are announced only after the ends have joined.
     fn waits(&self) -> bool {
         matches!(self, Self::Joining(joining) if joining.by_manager)
     }
@@ -218,7 +214,6 @@ struct Course {
     offset: Option<Offset>,
     /// Until nothing is running: both ends stop when the flow is dropped.
     held: Option<Held>,
-    /// When the last case ended, if the next waited for it.
     over: Option<Instant>,
     pace: Option<BitsPerSecond>,
 }
@@ -280,7 +275,6 @@ impl Course {
                 () = first.answered((link.from.host(), link.to.host()), limit, pass, patience) => {}
                 () = self.sweep.place.changed(), if !self.sweep.cases.is_empty() => continue,
                 () = tokio::time::sleep_until(overdue) => {
-                    // Both ends have been silent for this long: check that they are alive.
                     if !self.has_pulse().await
                         && let Some((_, first)) = self.flights.front_mut()
                     {

@@ -1,5 +1,3 @@
-//! The difference of the clocks of both ends of a link during a sweep.
-
 use std::time::{Duration, Instant};
 
 use railgauge_wire::{

@@ -13,7 +13,6 @@ use tokio::sync::watch;
 pub(crate) struct Pace(Arc<State>);
 
 struct State {
-    /// The cell of each flow; `None` for a flow that is over.
     at: Mutex<Vec<Option<usize>>>,
     /// The last cell that may be announced to any flow; unlimited while there is at most one flow.
     last: watch::Sender<usize>,
@@ -54,7 +53,6 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The flow has reached a cell, by its number in the round.
     pub(crate) fn at(&self, cell: usize) {
         self.pace.change(|at| at[self.own] = Some(cell));
     }
@@ -63,7 +61,6 @@ impl Place {
         cell <= *self.last.borrow()
     }
 
-    /// Resolves when something has changed since the last call.
     pub(crate) async fn changed(&mut self) {
         // The sender lives in `self`.
         let _ = self.last.changed().await;
