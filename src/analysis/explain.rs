@@ -1,9 +1,10 @@
-//! Which results a finding of the preflight probably explains. A finding fits what was seen if results of its hosts and devices
-//! are worse than the same measurements elsewhere, beyond chance and in the direction in which the check works. A host has it too
-//! if the same check found something of comparable size there, whatever the value. Where every host has it there is nothing to compare
-//! with, and it explains nothing. Where something of a test is bad, it fits only what it is on and what it can take as much from: its own
-//! value bounds that, and so do good peers that have it too. It says what coincides; whether one is the cause of the other is for the
-//! reader.
+//! Matches findings of the preflight to results that they probably explain.
+//!
+//! A finding fits if results of its hosts and devices are worse than the same measurements elsewhere, beyond chance and
+//! in the direction of the check. A host with a finding of the same check and comparable size has it too. A finding on
+//! every host has no comparison and explains nothing. If part of a test is bad, a finding fits only where the part is,
+//! and only if it can cause as large a loss: its own value limits that, and so do good peers that have it too. A fit is
+//! a coincidence; the reader decides on the cause.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,32 +25,32 @@ use super::{
 };
 use crate::preflight::{CHECKS, Finding, Observation, Rule, Severity, Spoils, Subject};
 
-/// Smallest loss that is told, in percent, where the plan does not look for larger ones only.
+/// Smallest reported loss in percent, unless the plan only looks for larger ones.
 const LEAST_PERCENT: f64 = 2.0;
 
-/// Probability of a loss by chance (Mann & Whitney, one-sided, over links) below which it is told. Three links here and three
-/// elsewhere, as a host of four has, can show no less.
+/// Largest probability of a chance loss (Mann & Whitney, one-sided, over links) that is reported. Three links against
+/// three, as a host of four has, cannot give less.
 const BY_CHANCE: f64 = 0.05;
 
-/// Share of a finding's links without a value from which on it may be why, if elsewhere at most half as large a share has
-/// none: what keeps a host from measuring keeps most of its links from it.
+/// Smallest share of a finding's links without a value that it may explain, if at most half as large a share is missing
+/// elsewhere: a cause in a host affects most of its links.
 const MOST: f64 = 0.5;
 
-/// Links without a value from which on they speak of the end that they share: of one link either end may be why.
+/// Smallest number of links without a value that implicate their shared end: for one link it may be either end.
 const FEWEST_LINKS: usize = 2;
 
-/// Share of an effect that a cause must be able to take.
+/// Share of an effect that a cause must be able to produce.
 const HALF: f64 = 0.5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     pub test: String,
-    /// Names of the bad parts that it may be the cause of; empty where no part of the test is bad.
+    /// Names of the bad parts that it may cause; empty where the test has none.
     pub parts: Vec<String>,
     pub words: String,
 }
 
-/// What each finding fits, by test; empty if nothing, or if there are no peers to compare with.
+/// What each finding fits, by test; empty without a match or without peers to compare with.
 pub fn explained(found: &[Finding], plan: &Plan, outliers: &Outliers<'_>) -> Vec<Vec<Fit>> {
     let opened = opened(outliers);
     let of = |finding: &Finding| {
@@ -69,7 +70,6 @@ pub fn explained(found: &[Finding], plan: &Plan, outliers: &Outliers<'_>) -> Vec
     found.iter().map(of).collect()
 }
 
-/// Whether findings of this kind may change a row's value.
 fn spoils(spoils: Spoils, row: &Row) -> bool {
     match spoils {
         Spoils::Everything => true,
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// The devices that cases opened, by host, rail and whether they are network interfaces.
+/// By host, rail and whether they are network interfaces.
 type Opened<'a> = HashMap<(&'a str, u32, bool), &'a str>;
 
 fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
@@ -102,7 +102,7 @@ fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
     links.filter_map(of).flatten().filter(|(_, device)| !device.is_empty()).collect()
 }
 
-/// Devices by host; none of a host that is meant as a whole.
+/// Devices by host; empty for a host as a whole.
 struct Where<'a>(HashMap<&'a str, Vec<&'a str>>);
 
 impl<'a> Where<'a> {
@@ -128,7 +128,7 @@ struct About<'a> {
     own: Where<'a>,
     too: Where<'a>,
     plan: &'a Plan,
-    /// Whether it is about ports; else about all ports of the devices that it names.
+    /// Whether it is about the named ports, instead of all ports of the named devices.
     exact: bool,
     opened: &'a Opened<'a>,
 }
@@ -152,7 +152,7 @@ impl About<'_> {
         }
         let finding = self.finding;
         let spoilt = own.iter().all(|link| link.row.is_some_and(|row| spoils(rule.spoils, row)));
-        // Of two ends of a link either may be why it is slow; a GPU by itself has no other end, and neither has a NIC.
+        // Either end of a link may slow it down; a GPU or a NIC alone has no other end.
         let alone = matches!(rule.subject, Subject::Gpu | Subject::Nic)
             && finding.severity > Severity::Notice
             && own.iter().all(|link| link.result.case.cell.transport.is_within_host());
@@ -160,12 +160,12 @@ impl About<'_> {
         let slower = spoilt.then(|| slower(test.metric, (own, free), least, alone)).flatten();
         let (parts, is_cause) = self.causes(test.test, &sides, outliers);
         let slower = slower.filter(|_| is_cause);
-        // What only slows things down leaves no case without a value.
+        // A finding that only slows things down does not prevent a value.
         let fatal = finding.severity == Severity::Failure;
         let missing = fatal.then(|| missing(&sides)).flatten();
         let said: Vec<String> = [slower, missing].into_iter().flatten().collect();
         let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
-        // Of a host with eight GPUs it is one that is meant.
+        // A single GPU of a host with eight.
         let place = match rule.subject {
             Subject::Gpu if !finding.devices.is_empty() => format!("{} of {hosts}", finding.devices.join(", ")),
             _ => hosts,
@@ -174,8 +174,8 @@ impl About<'_> {
         (!said.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words(), parts })
     }
 
-    /// The bad parts of a test that it may explain, and whether it may explain anything: one of these, links that stand out by
-    /// themselves, or, where nothing is bad, the difference that it makes.
+    /// The bad parts of a test that it may explain, and whether it may explain anything: one of these, links that stand
+    /// out by themselves, or, where nothing is bad, its own difference.
     fn causes(&self, test: &str, sides: &Sides<'_, '_>, outliers: &Outliers<'_>) -> (Vec<String>, bool) {
         let bad_part = |link: &Link<'_>| {
             let is_bad =
@@ -188,12 +188,12 @@ impl About<'_> {
             let good: Vec<&Link<'_>> = links.iter().copied().filter(|link| bad_part(link).is_none()).collect();
             Some(centre(&good)?).filter(|_| good.len() >= FEWEST_LINKS)
         };
-        // What peers that are good and have it too lose is what it takes. Without good ones that lack it the centre is what these reach.
+        // The loss of good peers that have it is its effect. Without good ones that lack it, the centre is what those reach.
         let with_it = of_good(&[&*sides.own, &*sides.too].concat());
         let on_good = with_it.map(|with_it| (of_good(&sides.free).unwrap_or(0.0) - with_it).max(0.0));
         let most = [on_good, self.finding.observed.as_ref().and_then(Observation::takes_at_most)];
         let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
-        // By part, with how many of its links it is on; links that stand out by themselves are one group.
+        // By part, with the number of its links affected; links that stand out by themselves form one group.
         let mut bad: BTreeMap<Option<usize>, (usize, Vec<&Link<'_>>)> = BTreeMap::new();
         for (is_own, links) in [(true, &sides.own), (false, &sides.too), (false, &sides.free)] {
             for &link in links {
@@ -213,7 +213,6 @@ impl About<'_> {
         (names, bad.is_empty() || !of_parts.is_empty())
     }
 
-    /// Whether one of the ends of a link is there.
     fn touches(&self, there: &Where<'_>, link: &Link<'_>) -> bool {
         let Some(row) = link.row else { return false };
         let flow = &link.result.case.flow;
@@ -221,8 +220,8 @@ impl About<'_> {
             || self.is(there, link, (&row.dst_host, flow.to.rail), &row.dst_device, row.dst_gpu)
     }
 
-    /// Whether an end is there. A case that failed before its devices were opened has none: it is about those that others
-    /// opened there or that the plan gives the host on its rail, or about any where neither is known.
+    /// A case that failed before it opened devices has none: then those that others opened there or that the plan
+    /// assigns count, or any where neither is known.
     fn is(
         &self,
         Where(there): &Where<'_>,
@@ -249,19 +248,18 @@ impl About<'_> {
         }
     }
 
-    /// Whether a finding that names a device or port is about this one: `mlx5_0` is port 1, `mlx5_0:2` port 2.
+    /// Whether a finding's device or port is this one: `mlx5_0` is port 1, `mlx5_0:2` port 2.
     fn names(&self, named: &str, device: &str) -> bool {
         let port = device.strip_suffix(":1").unwrap_or(device);
         named == port || !self.exact && port.split_once(':').is_some_and(|(device, _)| device == named)
     }
 }
 
-/// `is 92.6 % of the ceiling, elsewhere 98.4 %`, if links here are worse than elsewhere by `least` percent and beyond chance.
+/// `is 92.6 % of the ceiling, elsewhere 98.4 %`, if links here are worse by `least` percent and beyond chance.
 ///
-/// With `alone` it is enough that these stand out among their peers.
+/// With `alone` it suffices that they stand out among their peers.
 fn slower(metric: Metric, (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]), least: f64, alone: bool) -> Option<String> {
     let (mine, theirs) = (by_flow(here), by_flow(elsewhere));
-    // Negative where worse, for every metric.
     let difference = median(&mine).ok()? - median(&theirs).ok()?;
     let loss = if metric.better() == Better::Higher { -difference.exp_m1() } else { (-difference).exp_m1() };
     let chance = mann_whitney(&mine, &theirs).ok()?.p.less;
@@ -271,7 +269,7 @@ fn slower(metric: Metric, (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]), least
     }
     let of_ceiling = |row: &Row| Some(row.value? / row.ceiling?);
     let (mine, theirs) = (cells(here, of_ceiling), cells(elsewhere, of_ceiling));
-    // Told of the size that fills the link best elsewhere: small ones are far from the ceiling everywhere.
+    // At the size that fills the link best elsewhere: small ones are far from the ceiling everywhere.
     let both = theirs.into_iter().filter_map(|(cell, theirs)| Some((*mine.get(&cell)?, theirs)));
     let told = |(mine, theirs)| format!("is {} of the ceiling, elsewhere {}", share(mine), share(theirs));
     let ratio = if metric.better() == Better::Higher { difference.exp() } else { (-difference).exp() };
@@ -279,8 +277,8 @@ fn slower(metric: Metric, (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]), least
     Some(best.map_or_else(|| format!("is {} of that of others", share(ratio)), told))
 }
 
-/// Whether every link here is worse than its peers by more than stands out, and few are elsewhere: one GPU of a host is too few for a
-/// test of ranks, and its distance from the others is judged against their spread.
+/// Whether every link here stands out below its peers, and few do elsewhere: one GPU of a host is too few for a test of
+/// ranks, so its distance is compared with the spread of the others.
 fn stand_out(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> bool {
     let rate = |links: &[&Link<'_>]| {
         let far = links.iter().filter_map(|link| Some(-link.deviation? > link.level?.threshold));
@@ -290,7 +288,7 @@ fn stand_out(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> bool {
     rate(here) >= 1.0 && rate(elsewhere) <= MOST / 2.0
 }
 
-/// Every link's median distance from the centre over its sizes.
+/// For every link the median distance from the centre over its sizes.
 fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
     let mut flows: BTreeMap<&Flow, Vec<f64>> = BTreeMap::new();
     for link in links {
@@ -299,10 +297,10 @@ fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
     flows.into_values().filter_map(|all| median(&all).ok()).collect()
 }
 
-/// What sets values apart that cannot be compared: size, queue pairs, environment.
+/// Values differ in size, queue pairs and environment, and are only comparable if these are equal.
 type LinkCell<'a> = (Bytes, u32, &'a str);
 
-/// The median of each cell, of values that may be trusted.
+/// Median of the trusted values of each cell.
 fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<LinkCell<'a>, f64> {
     let mut all: BTreeMap<LinkCell<'a>, Vec<f64>> = BTreeMap::new();
     for row in links.iter().filter(|link| link.value.is_some()).filter_map(|link| link.row) {
@@ -313,7 +311,7 @@ fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeM
     all.into_iter().filter_map(|(cell, values)| Some((cell, median(&values).ok()?))).collect()
 }
 
-/// `is missing in 3 of 12 cases`, if that happens to most links that have it and to few elsewhere.
+/// `is missing in 3 of 12 cases`, if most links that have it are missing and few elsewhere.
 fn missing(Sides { own, too, free }: &Sides<'_, '_>) -> Option<String> {
     let lacks = |link: &&&Link<'_>| link.row.is_none_or(|row| row.value.is_none());
     let rate = |links: &[&Link<'_>]| {

@@ -1,4 +1,4 @@
-//! What came of every planned case: its samples, and why it must not be trusted where it must not.
+//! The outcome of every planned case: its samples, and objections to them.
 
 mod against;
 mod excused;
@@ -49,15 +49,14 @@ pub struct CaseResult<'a> {
     pub case: &'a Case,
     pub test: &'a Test,
     pub repeats: u32,
-    /// The link of the last try that had one.
     pub link: Option<&'a LinkRecord>,
-    /// Every try of it, in the order of the journal.
+    /// In the order of the journal.
     pub tries: Few<&'a Try>,
-    /// Repeat and sample, of every repeat that was measured.
+    /// Repeat and sample of every measured repeat.
     pub samples: Few<(u32, &'a Sample)>,
-    /// The failure that counts: of a try, or of the host that kept it from being tried.
+    /// The failure that counts: of a try, or of the host that prevented it.
     pub failure: Option<&'a Failure>,
-    /// What it is in its round; `None` for flows that share no NIC.
+    /// `None` for flows that share no NIC.
     pub part: Option<Box<Part>>,
     against: Aside<'a>,
     pub state: State,
@@ -65,30 +64,27 @@ pub struct CaseResult<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
-    /// Measured as often as planned, verified, and nothing speaks against it.
+    /// Measured as often as planned, verified, without an objection.
     #[serde(rename = "measured")]
     Measured,
     #[serde(rename = "too few repeats")]
     Short,
-    /// Measured and asked to be verified, but no bytes were compared.
+    /// Verification was requested, but no bytes were compared.
     #[serde(rename = "not verified")]
     Unverified,
-    /// Measured, and something disturbed it, or it is not what was asked for.
+    /// Something disturbed the measurement, or it is not what was requested.
     #[serde(rename = "contaminated")]
     Contaminated,
-    /// A sample says what cannot be true.
+    /// A sample has an impossible value.
     #[serde(rename = "impossible value")]
     Impossible,
-    /// A sample is there, and a value that its metrics need is not.
+    /// A sample lacks a value that its metrics need.
     #[serde(rename = "no value")]
     NoValue,
-    /// Never tried.
     #[serde(rename = "not run")]
     NotRun,
-    /// Tried and not measured.
     #[serde(rename = "failed")]
     Failed,
-    /// The bytes that arrived are not those that were sent.
     #[serde(rename = "wrong bytes")]
     Wrong,
 }
@@ -108,7 +104,7 @@ impl State {
         }
     }
 
-    /// Behind a number of cases: `28 with an impossible value`.
+    /// After a number of cases: `28 with an impossible value`.
     pub const fn of_cases(self) -> &'static str {
         match self {
             Self::Short => "with too few repeats",
@@ -121,37 +117,34 @@ impl State {
 }
 
 impl CaseResult<'_> {
-    /// Start of the first try; `None` where it was not tried, or at no time of day: that is looked at where the sample is judged.
+    /// Start of the first try; `None` if not tried, or at an impossible time, which the judgement of the sample reports.
     pub fn started_at(&self) -> Option<Timestamp> {
         self.tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time)
     }
 
-    /// Bytes verified in all samples, and how many of them were wrong.
+    /// Bytes verified in all samples, and wrong ones among them.
     pub fn checked(&self) -> (u64, u64) {
         self.samples.iter().fold((0_u64, 0_u64), |(verified, wrong), (_, sample)| {
-            // What an agent claims may be anything, and must not end the report.
+            // An agent may claim any number, which must not overflow.
             (verified.saturating_add(sample.checked.verified.0), wrong.saturating_add(sample.checked.wrong.0))
         })
     }
 
-    /// The try that one of its samples is of.
     pub(super) fn attempt(&self, sample: &Sample) -> Option<&Try> {
         self.tries.iter().copied().find(|attempt| attempt.result.as_ref().is_ok_and(|own| std::ptr::eq(own, sample)))
     }
 
-    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group; `gpu01 GPU 0 → GPU 1` within a host.
     pub fn link_name(&self) -> String {
         link_name(&self.case.flow, self.case.cell.transport)
     }
 
-    /// What sets this case apart from others of the same test, size and link: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`;
-    /// only what the test has several of, so empty for most.
+    /// Distinguishes cases of the same test, size and link: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`. Has only what the
+    /// test varies, so it is empty for most.
     pub fn variant(&self) -> String {
         let words = [Some(self.variant_at_any_value()), self.case.cell.applied.as_deref().map(value_words)];
         words.into_iter().flatten().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The same without the value of the test.
     pub fn variant_at_any_value(&self) -> String {
         let mut words = self.variant_in_any_environment();
         let env = self.test.collective.as_ref().filter(|collective| collective.env.len() > 1);
@@ -163,7 +156,6 @@ impl CaseResult<'_> {
         words
     }
 
-    /// The same without the environment.
     pub fn variant_in_any_environment(&self) -> String {
         let (test, cell) = (self.test, &self.case.cell);
         let mut words = Vec::new();
@@ -190,12 +182,12 @@ impl CaseResult<'_> {
         words.join(", ")
     }
 
-    /// Which host, stage and cause stand against this case, in words; `None` if nothing does.
+    /// Host, stage and cause of an objection, in words.
     pub fn error(&self) -> Option<String> {
         self.against().words()
     }
 
-    /// What stands against this case; empty if nothing does.
+    /// Empty if nothing is wrong.
     pub fn against(&self) -> Objections {
         let mut found = Vec::new();
         let (_, wrong) = self.checked();
@@ -221,8 +213,8 @@ impl CaseResult<'_> {
         Objections(found)
     }
 
-    /// Whether a sample's bytes were not compared: of a pair a message for each queue pair or stream, of a group what its ranks
-    /// hold, both before the window and after it.
+    /// Whether bytes were not compared: for a pair, one message per queue pair or stream; for a group, what its ranks
+    /// hold; both before and after the window.
     fn is_unverified(&self, sample: &Sample) -> bool {
         let (cell, flow) = (&self.case.cell, &self.case.flow);
         let least = match flow.members.is_empty() {
@@ -232,19 +224,19 @@ impl CaseResult<'_> {
         sample.checked.verified < least
     }
 
-    /// The next thing to look at or do, where the failure that counts knows one.
+    /// The next step, if the failure that counts has one.
     pub fn remedy(&self) -> Option<Remedy> {
         let of_doubts = || self.doubts.iter().find_map(Doubt::remedy);
         self.failure.and_then(Failure::told_remedy).or_else(of_doubts)
     }
 
-    /// What carried the bytes is not what the plan asked for.
+    /// What carried the bytes differs from the plan.
     fn contradiction(&self) -> Option<OtherLink> {
         let own = self.samples.iter().filter_map(|(_, sample)| self.attempt(sample)?.link.as_deref());
         own.chain(self.link.filter(|_| !self.samples.is_empty())).find_map(|link| self.contradicts(link))
     }
 
-    /// What one link is that the plan did not ask for.
+    /// The difference of one link from the plan.
     fn contradicts(&self, link: &LinkRecord) -> Option<OtherLink> {
         let host = self.case.flow.from.host.to_string();
         let carrier = link.transport;
@@ -262,7 +254,7 @@ impl CaseResult<'_> {
     }
 }
 
-/// A failure of a case. Its words have its host in front, `gpu02: join: …`; both ends, or all ranks, where none is known.
+/// With the host in front, `gpu02: join: …`; both ends, or all ranks, if it is unknown.
 fn failed(failure: &Failure, case: &Case) -> Objection {
     let ends = match case.flow.members.is_empty() {
         true => format!("{} → {}", case.flow.from.host, case.flow.to.host),
@@ -275,15 +267,15 @@ fn without_remedy(failure: &Failure) -> Failure {
     Failure { remedy: None, ..failure.clone() }
 }
 
-/// A failure of a host, with its name in front, and without the next step.
+/// With the host in front and without the next step.
 pub fn of_host(host: &str, failure: &Failure) -> String {
     without_remedy(failure).at(host).to_string()
 }
 
-/// Joins planned cases and tries, in the order of the cases.
+/// In the order of the cases.
 ///
 /// # Errors
-/// The journal names a test, case or repeat that the plan or the journal does not have: they do not belong together.
+/// The journal names a test, case or repeat that is not in the plan or the journal: they do not belong together.
 pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, Mismatch> {
     let known = (journal.cases.len() + journal.further.len()) as u64;
     if let Some(attempt) = journal.tries.iter().find(|attempt| attempt.case >= known) {
@@ -304,7 +296,7 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, Mismatch
     Ok(joined(journal, &journal.cases, |test| test.repeats))
 }
 
-/// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.
+/// A repeat beyond the plan: further cases are measured once, others as often as their test says.
 fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<Mismatch> {
     let repeats = |case: u64| {
         let planned = usize::try_from(case).ok().and_then(|at| journal.cases.get(at));
@@ -316,7 +308,7 @@ fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<Mi
     Some(Mismatch::UnaskedRepeat { case, repeat, repeats: repeats(case).unwrap_or_default() })
 }
 
-/// Joins the further cases and their tries, in the order of the cases. They are no part of any test.
+/// In the order of the cases. They are not part of any test.
 pub fn further(journal: &Journal) -> Vec<CaseResult<'_>> {
     joined(journal, &journal.further, |_| 1)
 }
@@ -348,7 +340,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     results
 }
 
-/// Everything about a case but what speaks against it.
+/// Everything but the objections.
 fn result<'a>(
     journal: &'a Journal,
     case: &'a Case,
@@ -357,7 +349,7 @@ fn result<'a>(
     tries: Few<&'a Try>,
 ) -> CaseResult<'a> {
     let counted = tries::that_count(&tries);
-    // What the values came by; a later try that failed may have opened another link.
+    // The link of the values; a later failed try may have opened another one.
     let measured = counted.iter().rev().filter(|attempt| attempt.result.is_ok());
     let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
     let sample = |attempt: &&'a Try| Some((attempt.repeat, attempt.result.as_ref().ok()?));
@@ -385,7 +377,6 @@ fn result<'a>(
     }
 }
 
-/// What speaks against the samples of a case, and what could not be looked at.
 fn doubts(journal: &Journal, result: &CaseResult<'_>) -> (Vec<Doubt>, Vec<Uncounted>) {
     let mut uncounted = Vec::new();
     let CaseResult { case, test, link, samples, part, .. } = result;
@@ -442,9 +433,9 @@ fn state(result: &CaseResult<'_>) -> State {
     }
 }
 
-/// Why a case was not run, and the failure of the host that is to blame.
+/// With the failure of the host to blame.
 fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (NotRun, Option<&'a Failure>) {
-    // A host that never answered is to blame before one that was lost on the way.
+    // A host that never answered is to blame before one that was lost later.
     let mut ends: Vec<&str> = case.flow.hosts().into_iter().map(|host| &**host).collect();
     ends.sort_by_key(|host| journal.hosts.contains_key(*host));
     if let Some((host, failure)) = ends.into_iter().find_map(|host| Some((host, journal.lost.get(host)?))) {

@@ -1,4 +1,4 @@
-//! The frame's row: one per case and metric. The columns are fixed by the run directory's contract.
+//! A row of the frame: one per case and metric. The format of run directories fixes the columns.
 
 use std::{collections::HashSet, ops::Deref, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::compact::{Moment, Number};
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     Test,
-    /// The settling of a suspect, after the tests. Such a row has no part in a test's values or expectations.
+    /// Settles a suspect after the tests. Such a row does not count in a test's values or expectations.
     Confirmation,
     Imported,
 }
@@ -29,69 +29,63 @@ impl Phase {
     }
 }
 
-/// One row of the frame. Optional columns are null in the frame. The columns that all rows of a case share stand in [`CaseColumns`], and are
-/// fields of the row by its `Deref`.
+/// Optional columns are null in the frame. Columns shared by all rows of a case are in [`CaseColumns`], through `Deref`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What the rows of its case have in common.
     pub of: Arc<CaseColumns>,
     pub metric: Metric,
-    /// Median over the samples; null if nothing was measured.
+    /// Median over the samples; null without any.
     pub value: Option<f64>,
     pub value_min: Number,
     pub value_max: Number,
     pub better: Better,
     pub n: u32,
-    /// Computed ceiling in the row's unit; null where none can be computed.
+    /// In the row's unit; null if unknown.
     pub ceiling: Option<f64>,
-    /// Which host, stage and cause, if the value is null or not to be trusted.
+    /// Host, stage and cause, if the value is null or not trusted.
     pub error: Option<Box<str>>,
 }
 
-/// The columns that all rows of a case share. A case has about five rows, and a run may have millions. Those that thousands of cases
-/// share stand in [`CellColumns`], and are fields of a case's by its `Deref`.
+/// Columns shared by all rows of a case. A case has about five rows, and a run may have millions. Columns shared by
+/// thousands of cases are in [`CellColumns`], through `Deref`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseColumns {
     pub of: Arc<CellColumns>,
     pub case: u64,
     pub round: u32,
-    /// Start of the first sample; null if nothing was started, or at no time of day.
+    /// Start of the first sample; null if not started, or at an impossible time.
     pub started_at: Moment,
     pub src_host: Arc<str>,
     pub dst_host: Arc<str>,
     pub rail: u32,
-    /// Bytes that were verified.
     pub verified_bytes: u64,
-    /// Bytes that were wrong.
     pub wrong: u64,
 }
 
-/// The columns that cases of one cell of a test share where the same devices carried their bytes.
+/// Columns shared by cases of one test cell on the same devices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CellColumns {
     pub run_id: Arc<str>,
     pub plan: Arc<str>,
     pub test: Arc<str>,
     pub op: Arc<str>,
-    /// Message size in bytes.
     pub size_bytes: Bytes,
-    /// Ranks of a collective; 2 for a pair.
+    /// 2 for a pair.
     pub ranks: u32,
     pub qps: u32,
-    /// What carried the bytes; empty if nothing did.
+    /// Empty if nothing carried bytes.
     pub transport: Arc<str>,
     pub link_layer: Arc<str>,
-    /// Where the bytes lived.
     pub memory: Arc<str>,
     pub gpu_path: Arc<str>,
     pub src_device: Arc<str>,
     pub src_gpu: Option<u32>,
     pub dst_device: Arc<str>,
     pub dst_gpu: Option<u32>,
-    /// Cell of an environment matrix, `KEY=value` joined by spaces; empty without one.
+    /// Cell of an environment matrix, `KEY=value` joined by spaces; may be empty.
     pub env: Arc<str>,
     pub phase: Phase,
-    /// What measured: `railgauge` and its version, or the tool whose output was imported.
+    /// `railgauge` and its version, or the tool whose output was imported.
     pub tool: Arc<str>,
 }
 
@@ -104,7 +98,6 @@ impl Deref for CaseColumns {
 }
 
 impl Row {
-    /// Unit of the value.
     pub const fn unit(&self) -> &'static str {
         self.metric.unit()
     }
@@ -118,7 +111,7 @@ impl Deref for Row {
     }
 }
 
-/// Texts that stand in thousands of rows, each once.
+/// Interns texts that occur in thousands of rows.
 #[derive(Debug, Default)]
 pub struct Texts(HashSet<Arc<str>>);
 
@@ -133,12 +126,11 @@ impl Texts {
     }
 }
 
-/// Why a value must not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Untrusted {
     #[error("{error}")]
     Objection {
-        /// The column `error` of the frame: words for people.
+        /// The frame's column `error`: words for people.
         error: String,
     },
     #[error("the value {value} has no logarithm")]
@@ -146,31 +138,27 @@ pub enum Untrusted {
         /// The value, in the metric's unit.
         value: f64,
     },
-    /// There is none.
     #[error("no value")]
     NoValue,
 }
 
-/// What comparisons and trends need of a [`Row`].
+/// The part of a [`Row`] that comparisons and trends need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     pub case: u64,
     pub metric: Metric,
-    /// The value in the metric's unit, or what stands against it: a value that must not be trusted is none.
+    /// In the metric's unit, or the reason against it: an untrusted value does not count.
     pub value: Result<f64, Untrusted>,
-    /// Bytes that were wrong.
     pub wrong: u64,
-    /// What carried the bytes; empty if nothing did.
+    /// Empty if nothing carried bytes.
     pub transport: Arc<str>,
-    /// Devices of the initiator and the responder; empty where no link was opened.
+    /// Of the initiator and the responder; empty without a link.
     pub devices: [Arc<str>; 2],
 }
 
 impl Reading {
-    /// The value if it may be trusted.
-    ///
     /// # Errors
-    /// What stands against it.
+    /// The reason not to trust it.
     pub fn trusted(value: Option<f64>, error: Option<&str>) -> Result<f64, Untrusted> {
         match (value, error) {
             (_, Some(error)) => Err(Untrusted::Objection { error: error.to_owned() }),
@@ -194,7 +182,7 @@ impl From<&Row> for Reading {
     }
 }
 
-/// A row of a pair, for tests: case, host and size go with its number.
+/// A pair's row for tests: case, host and size follow from its number.
 #[cfg(test)]
 pub(crate) fn made(case: u64) -> Row {
     let of = CellColumns {

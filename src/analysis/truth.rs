@@ -1,7 +1,7 @@
-//! What the counters of both ends say about a sample: reasons not to trust it, and changes worth showing.
+//! What the counters of both ends say about a sample: reasons to distrust it, and changes worth showing.
 //!
-//! Rules and thresholds are described in `docs/reading-the-report.md`. All of it is a pure function of the journal, so a
-//! threshold that changes later changes old reports too.
+//! `docs/reading-the-report.md` describes rules and thresholds. Everything is a pure function of the journal, so a
+//! later change of a threshold changes old reports too.
 
 use std::collections::BTreeMap;
 
@@ -20,26 +20,25 @@ mod ends;
 
 use super::{ceiling::wire_efficiency, gpus};
 
-/// Bytes on the wire may exceed the payload and its headers by this factor.
+/// Factor by which bytes on the wire may exceed payload and headers.
 const WIRE_TOLERANCE: f64 = 1.02;
-/// Bytes that may be seen besides: address resolution, the controller's own connection, other housekeeping.
+/// Bytes of other traffic: address resolution, the controller's own connection, housekeeping.
 const WIRE_ALLOWANCE: f64 = 256.0 * 1024.0;
-/// Bytes on the wire of one acknowledgement: RoCE v2 over IPv6 takes 14 + 40 + 8 + 12 + 4 + 4 and TCP over IPv6 with
-/// timestamps 14 + 40 + 32; frames on Ethernet are padded to 64 and end with 4 of checksum.
+/// Bytes on the wire of an acknowledgement: 14 + 40 + 8 + 12 + 4 + 4 for RoCE v2 over IPv6, 14 + 40 + 32 for TCP over
+/// IPv6 with timestamps; Ethernet pads frames to 64 and adds a checksum of 4.
 const ACKNOWLEDGEMENT: f64 = 90.0;
-/// Bytes on the wire for each payload byte of TCP beside a flow: 1,460 of 1,538 at the usual MTU, sent again now and then where it
-/// competes for the link.
+/// Bytes on the wire per payload byte of TCP alongside a flow: 1,538 for 1,460 at the usual MTU, plus some retransmissions.
 const BESIDE_HEADERS: f64 = 1.1;
-/// Below this many payload bytes the wire check says nothing: the allowance would be a quarter of them.
+/// Payload below which the wire check is skipped: the allowance would be a quarter of it.
 const WIRE_MINIMUM: Bytes = Bytes::from_mib(1);
-/// Share of packets that may be lost or sent again before a sample is doubted.
+/// Share of packets lost or sent again above which a sample is doubted.
 pub(super) const LOSS_TOLERANCE: f64 = 1e-3;
-/// Share of packets that TCP may lose before that is noted. The value counts whatever it is: TCP sends them again.
+/// Share of packets lost by TCP above which that is noted. The value still counts, because TCP sends them again.
 pub(super) const NOTED: f64 = 1e-4;
-/// Losses that may always happen, whatever their share.
+/// Losses accepted whatever their share.
 const LOSS_ALLOWANCE: u64 = 3;
 
-/// What one event is enough of, and the counters of it: they count the same events, and the first that moved is told.
+/// Events of which one is enough, with their counters: these count the same event, and the first that moved is reported.
 const BREAKS: &[(&str, &[&str])] = &[
     (
         "the link went down",
@@ -64,7 +63,6 @@ const BREAKS: &[(&str, &[&str])] = &[
     ("a pause storm was cut off", &["ethtool/tx_pause_storm_error_events"]),
 ];
 
-/// The facts of both ends, where they are known.
 pub(super) type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
 pub use counted::Uncounted;
@@ -72,18 +70,18 @@ use counted::{Counted, End, Way};
 pub(super) use doubt::Doubt;
 pub(super) use ends::known_before;
 
-/// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
+/// Traffic of one NIC between two readings of its counters, by the accounts of all flows that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
     pub sent: Bytes,
     pub received: Bytes,
-    /// Payload of other traffic that the test itself ran, and that left. Counters of RDMA may not see it.
+    /// Payload of the test's own other traffic that left. RDMA counters may not include it.
     pub beside_sent: Bytes,
     pub beside_received: Bytes,
     pub packets: f64,
 }
 
-/// The loads of both NICs where the flow of a sample is the only one on them.
+/// Loads of both NICs for a flow that has them to itself.
 pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
     let (moved, packets) = (moved(sample), packets(link, sample));
     let (source, sink) =
@@ -91,8 +89,7 @@ pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, L
     if case.cell.op.pulls() { (sink, source) } else { (source, sink) }
 }
 
-/// Why a sample must not be trusted, each reason naming its host; empty if nothing speaks against it. `loads` are those
-/// of the initiator's and the responder's NIC.
+/// Why a sample is not trusted, each reason with its host; empty without one. `loads` are those of the initiator's and the responder's NIC.
 pub(super) fn doubts(
     case: &Case,
     bidirectional: bool,
@@ -109,7 +106,7 @@ pub(super) fn doubts(
     ];
     for (host, counters, packets) in sides {
         for place in places(counters) {
-            // Most have no members, and nothing that moved: no name is put together for them.
+            // Most have no members and no movement, so no name is built for them.
             let times = |name: &str| match place.as_str() {
                 "" => counters.get(name).copied(),
                 place => counters.get(&format!("{place}{name}")).copied(),
@@ -137,7 +134,7 @@ pub(super) fn doubts(
     found
 }
 
-/// Ends of a sample whose bytes on the wire were not compared with the payload, and why.
+/// Ends whose bytes on the wire were not compared with the payload, and why.
 pub(super) fn uncounted(
     case: &Case,
     bidirectional: bool,
@@ -149,7 +146,7 @@ pub(super) fn uncounted(
     wire(case, bidirectional, link, ends, sample, loads).1
 }
 
-/// What comes before the names of counters: nothing, and each member of a bond.
+/// Prefixes of counter names: empty, and each member of a bond.
 fn places(counters: &BTreeMap<String, u64>) -> Vec<String> {
     let mut places = vec![String::new()];
     for (member, _) in counters.keys().filter_map(|name| of_member(name)) {
@@ -161,7 +158,7 @@ fn places(counters: &BTreeMap<String, u64>) -> Vec<String> {
     places
 }
 
-/// What the run noted while it measured a sample, and what its GPUs suffered meanwhile.
+/// From the run, and from its GPUs.
 pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
     let gpus = gpus::disturbances(sample).map(|(gpu, bad)| Doubt::Gpu {
         host: gpu.host.clone(),
@@ -171,22 +168,21 @@ pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
     sample.contaminated.iter().map(|cause| Doubt::Noted { cause: cause.clone() }).chain(gpus)
 }
 
-/// Payload bytes of everything the sample's flow moved, warm-up included.
+/// Includes the warm-up.
 pub(super) fn moved(sample: &Sample) -> Bytes {
     sample.initiator.moved.unwrap_or(sample.initiator.bytes)
 }
 
-/// Packets this sample took, at least one per operation.
+/// At least one per operation.
 pub(super) fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
     let measured = &sample.initiator;
     let bytes = moved(sample).as_f64();
     (bytes / f64::from(link.mtu.max(1))).max(measured.operations as f64).max(1.0)
 }
 
-/// The bytes the sending NIC counted must be the payload with its headers: more is foreign traffic or packets sent
-/// again, less means that something else carried the payload. What the receiving NIC counted must not be more either:
-/// a stranger that sends to it takes its rate without the sender seeing it. Where nothing counted them that is known to, that is
-/// said instead.
+/// The sending NIC must count the payload with its headers: more is foreign traffic or retransmission, less means that
+/// something else carried the payload. The receiving NIC must not count more either: foreign traffic to it takes rate
+/// without the sender seeing it. If no reliable counter exists, that is the result.
 fn wire(
     case: &Case,
     bidirectional: bool,
@@ -208,7 +204,7 @@ fn wire(
         (end(&*case.flow.to.host, &*link.to_device, to, &sample.to_counters), loads.1),
     ];
     let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else {
-        // How often its headers are there follows from the MTU of the interfaces of iWARP alone, and of both of them.
+        // For iWARP only the MTU of both interfaces gives the number of headers.
         let measured = moved(sample) >= WIRE_MINIMUM && link.link_layer == LinkLayer::Iwarp;
         let [(from, _), (to, _)] = &ends;
         let unknown = [from.without_mtu(to), to.without_mtu(from)].into_iter().filter(|_| measured);
@@ -241,17 +237,16 @@ fn wire(
     (found, unchecked)
 }
 
-/// What one NIC counted in one direction, and what it should have.
 struct Passed<'a> {
     host: &'a str,
     way: Way,
     seen: Counted,
-    /// Payload bytes of all flows in this direction, and in the other.
+    /// Of all flows in this direction, and in the other.
     payload: f64,
-    /// Bytes of the segments that TCP sent again.
+    /// Bytes of segments that TCP sent again.
     resent: f64,
     other_way: Bytes,
-    /// What the test itself sent beside, this way and the other. It may be in the counters, or not.
+    /// The test's own other traffic, this way and the other, which the counters may or may not include.
     beside: (Bytes, Bytes),
 }
 
@@ -259,7 +254,7 @@ impl Passed<'_> {
     fn foreign(&self, efficiency: f64, mtu: u32) -> Option<Doubt> {
         let seen = self.seen.bytes as f64;
         let whole = self.payload / efficiency;
-        // What goes the other way on the same NIC is acknowledged, at most packet by packet.
+        // Traffic in the other direction is acknowledged at most packet by packet.
         let answered = self.other_way.saturating_add(self.beside.1);
         let acknowledged = answered.as_f64() / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
         let beside = self.beside.0.as_f64() * BESIDE_HEADERS;

@@ -1,7 +1,7 @@
-//! The flows of a pass and what the ports of their hosts counted meanwhile, on one axis of time.
+//! The flows of a pass and the port counters of their hosts, on one time axis.
 //!
-//! A pass is what ran at the same time: the flows of a round in one cell and repeat. Times of agents are placed on the controller's clock
-//! as those of a soak are: by the clock of the record that has what the ports of the same host did ([`watch`]).
+//! A pass is what ran at the same time: the flows of a round in one cell and repeat. Agent times move to the
+//! controller's clock as in a soak: by the clock of the record with the port readings of that host ([`watch`]).
 
 mod watch;
 
@@ -31,38 +31,35 @@ use super::{
     together,
 };
 
-/// Passes that are kept, the worst first.
+/// Passes kept, worst first.
 pub const LISTED: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
     pub span: Span,
-    /// The mean over that time: Gb/s of a flow, rises per second of a counter.
+    /// Mean over that time: Gb/s of a flow, rises per second of a counter.
     pub mean: f64,
-    /// The highest that is known of any part of it.
+    /// Highest known value of any part of it.
     pub most: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carried {
-    /// Its name: `gpu01:0 → gpu02:0`.
     pub name: String,
-    /// Whether it ran alongside an incast that shares no port with it.
     pub victim: bool,
     pub span: Span,
-    /// Gb/s in each 100 ms of the window; empty where its agent reports no rates over time, as of latencies.
+    /// Gb/s in each 100 ms of the window; empty without rates over time, as for latencies.
     pub pieces: Vec<Piece>,
     /// Gb/s over the window; `None` where nothing was carried.
     pub mean: Option<f64>,
 }
 
-/// A family of counters of a port over a time in which it rose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     pub family: Family,
-    /// How much each counter rose, by the last part of its name: of a reading that reaches beyond the time, as much as its part in it.
+    /// Rise of each counter, by the last part of its name; a reading that extends beyond the time counts in proportion.
     pub counters: BTreeMap<String, f64>,
-    /// Rises per second, reading by reading, of the counter that rose most in it: drivers count the same frames by port and by priority.
+    /// Rises per second and reading of the counter that rose most: drivers count the same frames by port and by priority.
     pub pieces: Vec<Piece>,
 }
 
@@ -71,59 +68,57 @@ impl Counted {
         self.counters.values().copied().fold(0.0, f64::max)
     }
 
-    /// Most rises in a second of any reading.
+    /// In a second of any reading.
     pub fn most(&self) -> f64 {
         self.pieces.iter().map(|piece| piece.most).fold(0.0, f64::max)
     }
 }
 
-/// What ran at the same time, and what was counted meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
     pub round: u32,
     pub size: Bytes,
-    /// What distinguishes it from other passes of the same size, in words; empty for most.
+    /// Distinguishes it from other passes of the same size; mostly empty.
     pub variant: String,
-    /// Repeat, counted from 0.
+    /// From 0.
     pub repeat: u32,
-    /// From the first start of a flow to the last end.
     pub span: Span,
-    /// How far off times of one host may be against those of another.
+    /// Error of times of one host against those of another.
     pub error: Nanoseconds,
-    /// Loss of a flow alongside an incast in percent, the largest; `None` where there is none, or it is not known.
+    /// Largest loss of a flow alongside an incast, in percent.
     pub loss: Option<f64>,
-    /// Its flows: victims first, then the slowest.
+    /// Victims first, then the slowest.
     pub flows: Vec<Carried>,
-    /// What was counted, by port; ports that counted nothing are left out. The gravest first.
+    /// By port, gravest first; only ports that counted something.
     pub ports: Vec<(PortName, Vec<Counted>)>,
     pub quiet: usize,
-    /// Hosts with a port of which no reading reaches into it, and hosts without any watched port.
+    /// Hosts with a port without a reading in it, and hosts without a watched port.
     pub unread: BTreeSet<String>,
     hosts: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfTest {
-    /// The [`LISTED`] worst passes in which something was counted: first those whose victims lost most, then by the gravest counter.
+    /// The [`LISTED`] worst passes with a rise: by the victims' loss, then by the gravest counter.
     pub passes: Vec<Pass>,
     pub counting: usize,
-    /// All passes that have a place in time and into which a reading reaches.
+    /// Passes with a known time and a reading.
     pub placed: usize,
-    /// Those of them in which some host was not read.
+    /// Those of them with an unread host.
     pub partly: usize,
-    /// Passes into which no reading of any port reaches.
+    /// Passes without a reading of any port.
     pub unwatched: usize,
-    /// Flows of which it is not known when they ran.
+    /// Flows whose time is unknown.
     pub unplaced: usize,
     pub ports: usize,
-    /// How many of the ports have a counter of each kind: silence of others says nothing.
+    /// Ports with a counter of each kind: ports without one prove nothing.
     pub with: BTreeMap<Congestion, usize>,
 }
 
-/// What distinguishes passes of a test: round, size, variant, repeat, planned start.
+/// Round, size, variant, repeat, planned start.
 type Key = (u32, Bytes, String, u32, Option<Nanoseconds>);
 
-/// Lays the flows of a test and what ports counted over each other; `None` where it measured no flow.
+/// `None` where the test measured no flow.
 pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest> {
     let mut groups: BTreeMap<Key, Vec<(&CaseResult<'_>, &Sample)>> = BTreeMap::new();
     // Ranks of a collective are not flows between two ports.
@@ -164,13 +159,13 @@ pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest>
     Some(OfTest { passes, counting, placed, partly, unwatched: all - placed, unplaced, ports, with })
 }
 
-/// The gravest family of a port, and its most rises in a second.
+/// With its most rises in a second.
 fn gravest(lines: &[Counted]) -> (Option<Family>, Reverse<u64>) {
     let first = lines.iter().min_by_key(|line| (line.family, Reverse(line.most() as u64)));
     (first.map(|line| line.family), Reverse(first.map_or(0, |line| line.most() as u64)))
 }
 
-/// One pass; `None` if none of its flows has a place in time.
+/// `None` if no flow has a known time.
 fn pass(
     watch: &Watch<'_>,
     (round, size, variant, repeat, _): Key,
@@ -204,7 +199,7 @@ fn pass(
     Some(Pass { round, size, variant, repeat, span, error, loss, flows, ports, quiet, unread, hosts })
 }
 
-/// The flow of a sample, and the one against it where both directions ran at once.
+/// And the opposite flow, where both directions ran at once.
 fn carried(result: &CaseResult<'_>, sample: &Sample, place: &Placed) -> Vec<Carried> {
     let flow = &result.case.flow;
     let victim = result.part.as_ref().is_some_and(|part| part.alone.is_some()) && result.test.has_victim();
@@ -231,7 +226,7 @@ fn carried(result: &CaseResult<'_>, sample: &Sample, place: &Placed) -> Vec<Carr
     flows
 }
 
-/// Families that rose in a time, the gravest first. Errors that were corrected always rise on PAM4 links and are left out.
+/// Gravest first. Excludes corrected errors, which always occur on PAM4 links.
 fn counted(port: &PortRows<'_>, time: &Span) -> Vec<Counted> {
     let mut found: BTreeMap<(Family, bool), Counted> = BTreeMap::new();
     for row in port.within(time) {
@@ -241,13 +236,13 @@ fn counted(port: &PortRows<'_>, time: &Span) -> Vec<Counted> {
             let Some(of) = family(name).filter(|of| !of.is_normal()) else { continue };
             let statistics = row.is_of_statistics();
             let line = found.entry((of, statistics)).or_insert_with(|| {
-                // In a reading without a rise it is zero, and not unknown.
+                // Without a rise in a reading it is zero, not unknown.
                 let rows = port.within(time).filter(|row| row.is_of_statistics() == statistics);
                 let zero = |row: &CounterRow| Piece { span: Span::new(row.from, row.until), mean: 0.0, most: 0.0 };
                 Counted { family: of, counters: BTreeMap::new(), pieces: rows.map(zero).collect() }
             });
             let (mean, share) = (*rise as f64 * 1e9 / length, span.common(time).length().as_f64() / length);
-            // A peak is that of a second at least; a reading that was joined from shorter ones has it.
+            // A peak covers at least a second; readings joined from shorter ones include it.
             let most = row.peaks.get(name).copied().filter(|peak| peak.is_finite()).map_or(mean, |peak| peak.max(mean));
             *line.counters.entry(last_part(name).to_owned()).or_default() += *rise as f64 * share;
             if let Some(piece) = line.pieces.iter_mut().find(|piece| piece.span == span) {

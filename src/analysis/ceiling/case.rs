@@ -1,5 +1,3 @@
-//! The ceiling of a recorded case.
-
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
     drivers::{RateOrigin, known},
@@ -10,10 +8,10 @@ use railgauge_wire::{
 
 use super::{Ceiling, Group, Link, Pcie, Traffic, bandwidth, busbw, wire};
 
-/// The bandwidth ceiling of a case, from what its link turned out to be and what its two hosts said of themselves.
+/// The bandwidth ceiling of a case, from its link and the facts of its two hosts.
 ///
-/// An emulated device has one only where the speed of the interface below it is known at both ends; a latency case,
-/// a case inside one NIC and a link of unknown rate have none.
+/// An emulated device has one only with known interface speeds at both ends; a latency case, a case inside one NIC and
+/// a link of unknown rate have none.
 pub(crate) fn of_case(
     record: &LinkRecord,
     from: Option<&HostFacts>,
@@ -30,8 +28,7 @@ pub(crate) fn of_case(
     bandwidth(&link, &traffic)
 }
 
-/// The most payload in Gb/s that one NIC can send or receive in cases like this one: by its own rate and slot, not by
-/// those of the slower end. `None` where its rate is not known.
+/// The most payload in Gb/s that one NIC can send or receive in cases like this, by its own rate and slot. `None` if its rate is unknown.
 pub(crate) fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell, sends: bool) -> Option<f64> {
     let port = LinkEnd::find(Some(facts), device).port;
     let record = LinkRecord {
@@ -41,14 +38,14 @@ pub(crate) fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell:
         ..record.clone()
     };
     let (mut link, traffic) = described(&record, Some(facts), Some(facts), cell, (false, None))?;
-    // Both ends of this link are the NIC itself: the slot of the one that does not count is left out.
+    // Both ends of this link are the NIC itself: the slot of the other end is left out.
     let counts_from = sends != traffic.op.pulls();
     *(if counts_from { &mut link.to_pcie } else { &mut link.from_pcie }) = None;
     bandwidth(&link, &traffic).map(|ceiling| ceiling.gbps)
 }
 
-/// The ceiling of the bus bandwidth of a collective in GB/s, from the port of its first and of its last rank; `nics`
-/// ports of every host take part. `None` as for [`of_case`], and for a group on one host.
+/// Ceiling of a collective's bus bandwidth in GB/s, from the ports of its first and last rank; `nics` ports of every
+/// host take part. `None` as for [`of_case`], and for a group on one host.
 pub(crate) fn of_group(
     record: &LinkRecord,
     from: Option<&HostFacts>,
@@ -59,7 +56,7 @@ pub(crate) fn of_group(
     if cell.metric != TestMetric::Bandwidth {
         return None;
     }
-    // Data is cut into messages by the algorithm: packets are full, as in one long message.
+    // The algorithm cuts data into messages: packets are full, as in one long message.
     let stream = Cell { op: Op::Send, size: Bytes(STREAM), ..cell.clone() };
     let (link, traffic) = described(record, from, to, &stream, (false, None))?;
     let port = bandwidth(&link, &traffic)?.gbps;
@@ -68,15 +65,14 @@ pub(crate) fn of_group(
     busbw(cell.op, Group { ranks, hosts, nics, ring }, port)
 }
 
-/// The mode of a bond that spreads the packets of one connection over all members.
+/// The bond mode that spreads the packets of one connection over all members.
 const STRIPED: &str = "balance-rr";
 
-/// A message long enough to have no edges, in bytes.
+/// Bytes; long enough that the last partial packet does not matter.
 pub(super) const STREAM: u64 = 1 << 30;
 
-/// The rate of a link in Gb/s and direction that nothing which passes its wire can exceed: that of its slower port, of a bond
-/// that of all members that carry traffic. `None` where it is not known, where the bytes stay in one host, where the device is
-/// emulated, and for a bond of unknown members.
+/// Upper bound in Gb/s per direction for anything on the link's wire: the slower port, or for a bond all members that
+/// carry traffic. `None` if unknown, inside one host, for an emulated device, and for a bond of unknown members.
 pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
@@ -86,14 +82,14 @@ pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Optio
     rate(record, ends, None).map(|rate| rate.0)
 }
 
-/// The rate of a link, with so many queue pairs or streams; `None` of them stands for as many as can be. What the
-/// record has is the facts' figure of when the link was opened, and what the drivers reported in runs of older builds.
+/// For this number of queue pairs or streams; `None` for any number. The record has the facts' rate when the link was
+/// opened, or in older builds the driver's.
 fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Option<GigabitsPerSecond> {
     let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from);
     if record.software {
         return speed();
     }
-    // One queue pair uses one member, whose rate is what a driver reports of a bond.
+    // One queue pair uses one member, whose rate a driver reports for a bond.
     let unknown = |end: &LinkEnd<'_>| end.rate_is_made_up() || (streams != Some(1) && end.is_unknown_bond());
     if ends.iter().any(unknown) {
         return None;
@@ -104,8 +100,7 @@ fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Op
     least(ends.map(|end| end.corrected(streams).or_else(|| end.reported())))
 }
 
-/// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
-/// no wire or its packets are not known.
+/// Payload over bytes on the wire, in the busier direction. `None` without a wire or with unknown packets.
 pub(crate) fn wire_efficiency(
     record: &LinkRecord,
     from: Option<&HostFacts>,
@@ -117,7 +112,7 @@ pub(crate) fn wire_efficiency(
     wire::efficiency(&link, &traffic)
 }
 
-/// A recorded case in the words of this module, with so many queue pairs or streams (see [`rate`]). `None` for an iWARP link whose interfaces are not known.
+/// With this number of queue pairs or streams (see [`rate`]). `None` for an iWARP link with unknown interfaces.
 fn described(
     record: &LinkRecord,
     from: Option<&HostFacts>,
@@ -147,20 +142,20 @@ fn described(
     Some((link, Traffic { op: cell.op, service: cell.service, size: cell.size.0, bidirectional }))
 }
 
-/// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second
+/// A host's facts about one end of a link. Devices are named as in plans: an RDMA device, `mlx5_0:2` for its second
 /// port, or a network interface.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LinkEnd<'a> {
     /// The RDMA device, or the one in the same slot as a plain interface.
     pub device: Option<&'a RdmaDevice>,
     pub port: Option<&'a RdmaPort>,
-    /// The network interface below, or the one that was named.
+    /// The interface below it, or the named one.
     pub interface: Option<&'a Interface>,
     pub facts: Option<&'a HostFacts>,
 }
 
 impl<'a> LinkEnd<'a> {
-    /// Looks the device `name` up in a host's facts; what is not known stays `None`.
+    /// Unknown facts stay `None`.
     pub(crate) fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
         let Some(facts) = facts else { return Self::default() };
         let interface = |wanted: &str| facts.interfaces.iter().find(|interface| interface.name == wanted);
@@ -170,23 +165,22 @@ impl<'a> LinkEnd<'a> {
             let below = port.and_then(|port| port.netdev.as_deref()).and_then(interface);
             return Self { device: Some(device), port, interface: below, facts: Some(facts) };
         }
-        // The slot of a plain interface is known if an RDMA device sits on the same one.
+        // The slot of a plain interface is known if it has an RDMA device.
         let on = |device: &&RdmaDevice| {
             !device.software && device.ports.iter().any(|port| port.netdev.as_deref() == Some(name))
         };
         Self { device: facts.rdma.iter().find(on), port: None, interface: interface(name), facts: Some(facts) }
     }
 
-    /// The slot it is in. No packet is longer than the function's MaxPayload, neither those that it sends nor those that it
-    /// receives (PCI Express Base Specification, Max_Payload_Size).
+    /// A function's MaxPayload limits packets in both directions (PCI Express Base Specification, Max_Payload_Size).
     pub(super) fn slot(self) -> Option<Pcie> {
         let device = self.device?;
         let (gigatransfers, lanes) = device.pcie?;
         Some(Pcie { gigatransfers, lanes, max_payload: device.function.max_payload })
     }
 
-    /// Its rate where the facts know better than the driver: the interface's speed for a driver that loses it, and of a
-    /// bond that of the members which so many queue pairs or streams can use, one member for each.
+    /// The rate if the facts know it better than the driver: the interface's speed for a driver that loses it, and for
+    /// a bond the sum of the members that this number of queue pairs or streams can use, one member each.
     fn corrected(self, streams: Option<u32>) -> Option<GigabitsPerSecond> {
         let members = match (self.port, self.interface) {
             (Some(port), _) => match port.rate_source? {
@@ -202,7 +196,7 @@ impl<'a> LinkEnd<'a> {
         Some(GigabitsPerSecond(members.iter().take(used).map(|rate| rate.0).sum())).filter(|rate| rate.0 > 0.0)
     }
 
-    /// Whether it is a bond whose members are not known: any rate that is reported may be that of one of them.
+    /// A bond of unknown members: its reported rate may be that of one of them.
     fn is_unknown_bond(self) -> bool {
         let named = self.device.is_some_and(|device| device.name.contains("_bond"));
         let master = self.interface.is_some_and(|interface| matches!(interface.bond, Some(Bond::Master(_))));
@@ -211,7 +205,7 @@ impl<'a> LinkEnd<'a> {
         (named || master) && !one && self.corrected(None).is_none()
     }
 
-    /// Whether its driver knows no rate and nothing else does: what the driver reports is a constant, or cut off at a step.
+    /// Whether the rate is unknown: what the driver reports is a constant, or capped.
     fn rate_is_made_up(self) -> bool {
         let driver = self.device.and_then(|device| known(device.driver.as_deref()?));
         let made_up = driver.is_some_and(|driver| driver.rate != RateOrigin::Device && !driver.interface_counts);
@@ -225,7 +219,7 @@ impl<'a> LinkEnd<'a> {
         }
     }
 
-    /// Whether the GID in use is an IPv6 address; an IPv4 address is mapped into ::ffff:0:0/96 (RFC 4291).
+    /// IPv4 addresses are mapped into ::ffff:0:0/96 (RFC 4291).
     fn gid_is_ipv6(self, record: &LinkRecord) -> bool {
         let index = record.settings.get("gid_index").and_then(|index| index.parse::<u32>().ok());
         let gid = self.port.zip(index).and_then(|(port, index)| port.gids.iter().find(|gid| gid.index == index));
@@ -233,7 +227,7 @@ impl<'a> LinkEnd<'a> {
     }
 }
 
-/// The smaller of both, if both are known.
+/// `None` if either is unknown.
 fn least<T: PartialOrd>([a, b]: [Option<T>; 2]) -> Option<T> {
     let (a, b) = (a?, b?);
     Some(if b < a { b } else { a })

@@ -1,19 +1,6 @@
 //! Two sets of runs: improved, regressed, equivalent, or not enough data, for every cell that both have.
 //!
-//! | file | does |
-//! | --- | --- |
-//! | `blocks` | the same of two tests that were measured in turn |
-//! | `causes` | what changes have in common |
-//! | `configuration` | what else is not the same on both sides |
-//! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
-//! | `judge` | noise floor, margin, effect and verdict |
-//! | `order` | what the order of the runs costs, and how to measure instead |
-//! | `parts` | links whose ends have other parts on the two sides |
-//! | `reason` | verdicts of cells in sentences |
-//! | `sentence` | the whole in a sentence |
-//! | `digits` | changes with as many digits as they deserve |
-//!
-//! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is
+//! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is in
 //! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
 
 mod blocks;
@@ -46,30 +33,26 @@ const VERSION: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// One of each run; the runs of one side are independent of those of the other.
+    /// One value per run; the two sides are independent.
     Runs,
-    /// Two of each block, one of either test, measured in turn: only their difference counts.
+    /// Two values per block, one of each test, measured in turn: only their difference counts.
     Blocks,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Options {
-    /// Largest change in percent that counts as none; the larger of 1 % and twice the noise floor if `None`.
+    /// Largest change in percent that counts as none; `None`: the larger of 1 % and twice the noise floor.
     pub margin_percent: Option<f64>,
 }
 
-/// What a cell's runs show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
-    /// Changed for the worse, by more than the margin.
     Regressed,
     NotEnoughData,
-    /// No change is shown, and the noise is so wide that its absence would say nothing.
+    /// No change shown, and the noise is too wide for that to mean anything.
     TooNoisy,
-    /// Changed for the better, by more than the margin.
     Improved,
-    /// Shown to have changed by less than the margin, or not at all.
     Equivalent,
 }
 
@@ -88,18 +71,16 @@ impl Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
-    /// Runs after have no value: what failed there is not known to be as good.
+    /// Runs after have no value, and their failure may hide a regression.
     Missing,
-    /// Too few runs for any interval.
     FewRuns,
-    /// Its absence by the other runs, but single runs lie far off.
+    /// Other runs show no change, but single runs are far off.
     Strays,
-    /// Its absence by estimates that single runs hardly move, but not by means: the runs of a side do not agree.
+    /// Robust estimates show no change, but means do not: the runs of a side disagree.
     Means,
-    /// A change, or its absence, if the runs had taken turns; but in this order runs that resemble their neighbours would
-    /// look the same.
+    /// A change, or its absence, if the runs had alternated; in this order, runs that resemble their neighbours would look the same.
     Order,
-    /// A change, or its absence, if this cell were alone, but among so many chance does as much somewhere.
+    /// A change, or its absence, for this cell alone; among so many cells, chance does as much somewhere.
     ManyCells,
     /// A change, but not clearly more or less than the margin.
     Margin,
@@ -124,17 +105,16 @@ impl From<railgauge_stats::compare::Obstacle> for Obstacle {
     }
 }
 
-/// A change in percent of the value before, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
     pub percent: f64,
-    /// Interval; `None` where the runs are too few for one.
+    /// `None` with too few runs.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Change {
-    /// Whether the interval lies inside a margin in percent; not beyond its edge for the worse is enough where `better` says
-    /// in which direction something improved. Without an interval nothing is known.
+    /// Whether the interval lies inside a margin in percent; where `better` gives a direction, only the worse edge
+    /// counts. False without an interval.
     pub fn lies_within(&self, (lowest, highest): (f64, f64), better: Option<Better>) -> bool {
         self.interval.is_some_and(|(low, high)| match better {
             None => lowest < low && high < highest,
@@ -146,7 +126,6 @@ impl Change {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Side {
-    /// Its runs, the first first.
     pub runs: Vec<RunSummary>,
 }
 
@@ -154,7 +133,7 @@ pub struct Side {
 pub struct RunSummary {
     pub directory: String,
     pub run_id: String,
-    /// When it started, UTC, to the second.
+    /// UTC, to the second.
     pub started: String,
     pub plan: String,
     /// SHA-256 of the plan file.
@@ -165,21 +144,16 @@ pub struct RunSummary {
     /// Whether another tool measured it, and its outputs were imported.
     pub imported: bool,
     pub left_out: usize,
-    /// Cells in which this run lies far from the others of its side, and by more than the margin.
+    /// Cells in which this run is far from the others of its side, beyond the margin.
     pub strays: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
-    /// See [`Word::Regressed`].
     pub regressed: usize,
-    /// See [`Word::Improved`].
     pub improved: usize,
-    /// See [`Word::Equivalent`].
     pub equivalent: usize,
-    /// See [`Word::NotEnoughData`].
     pub not_enough_data: usize,
-    /// See [`Word::TooNoisy`].
     pub too_noisy: usize,
 }
 
@@ -199,71 +173,62 @@ impl Counts {
     }
 }
 
-/// All links of one test, metric, size and variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     pub name: String,
     pub metric: Metric,
     pub better: Better,
-    /// What its cells come to: the worst of their verdicts. Equivalent only if the interval of `change` lies inside the margin
-    /// too, improved only if it does not leave the margin for the worse.
+    /// The worst verdict of its cells. Equivalent only if the interval of `change` lies inside the margin, improved
+    /// only if it stays above the worse edge.
     pub verdict: Word,
     pub counts: Counts,
     pub change: Option<Change>,
-    /// How large a change looks in percent when nothing changed and runs do not resemble their neighbours (95 % of them
-    /// stay below); `None` below two runs a side.
+    /// 95 % of apparent changes between equal, uncorrelated runs stay below this, in percent; `None` below two runs a side.
     pub noise_floor_percent: Option<f64>,
     /// Rises in percent up to this count as none.
     pub margin_percent: f64,
-    /// Falls in percent down to this, which is negative, count as none. The margin is a factor up or down, so that this is
-    /// closer to zero.
+    /// Falls in percent down to this (negative) count as none. Closer to zero than the rise, because the margin is a factor.
     pub margin_low_percent: f64,
-    /// Whether less was asked for, which the noise does not allow.
+    /// Whether a smaller margin was asked for than the noise allows.
     pub margin_raised: bool,
-    /// Whether the noise makes the margin wider than −20 to +25 %, within which nothing is called equivalent.
+    /// Whether the noise widens the margin beyond −20 to +25 %, where nothing is called equivalent.
     pub too_noisy: bool,
 }
 
-/// One cell: one metric of one link at one size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
     pub group: usize,
     pub link: String,
-    /// What its runs show.
     pub verdict: Word,
-    /// Median of the runs before, in the metric's unit.
     pub before: f64,
-    /// Median of the runs after.
     pub after: f64,
-    /// Difference of Huber's estimates; of blocks, the Hodges–Lehmann estimate with the interval of the rank test.
+    /// Difference of Huber's estimates; for blocks, the Hodges–Lehmann estimate with the interval of the rank test.
     pub change: Change,
-    /// Level that the interval achieves at least; `None` without one.
+    /// Confidence level of the interval at least; `None` without one.
     pub level: Option<f64>,
-    /// 95 % interval of the difference of means in percent, which single bad runs widen: inside the margin too where the cell
-    /// is equivalent. For runs made for the worst correlation of neighbours up to 0.6.
+    /// 95 % interval of the difference of means in percent, which single bad runs widen: must also lie inside the
+    /// margin of an equivalent cell. Allows for correlation of neighbours up to 0.6.
     pub mean_interval: Option<(f64, f64)>,
-    /// Runs with a value, before and after; or blocks.
     pub n: (usize, usize),
-    /// Runs before and after that should have a value and have none: they plan it, or a smaller share of this side's runs plans it
-    /// than of the other's, and no plan rotates. Or blocks.
+    /// Runs (or blocks) before and after without the value they should have: they plan it, or a smaller share of this
+    /// side's runs plans it than of the other's, and no plan rotates.
     pub missing: (usize, usize),
     /// Runs that lie far from the others of their side, and by more than the margin.
     pub strays: Vec<Stray>,
-    /// p of no change, in the order of the runs and with neighbours correlated by up to 0.6.
+    /// p of no change, for the order of the runs and correlation of neighbours up to 0.6.
     pub p: f64,
-    /// p of no change if runs did not resemble their neighbours.
+    /// p of no change for uncorrelated runs.
     pub p_if_independent: f64,
-    /// `p`, adjusted for all cells that were looked at (Benjamini & Hochberg).
+    /// `p`, adjusted for all cells (Benjamini & Hochberg).
     pub p_adjusted: f64,
-    /// What stands against a verdict; `None` where there is one.
+    /// Why there is no verdict; `None` where there is one.
     pub obstacle: Option<Obstacle>,
-    /// Runs a side, or blocks, that would probably settle it; `None` where it is settled or nobody can tell.
+    /// Runs a side, or blocks, that would probably settle it; `None` if settled or unknown.
     pub need: Option<usize>,
     pub method: &'static str,
-    /// Parts of its ends that are others after than before: the values of the two sides are not those of the same parts.
+    /// Parts of its ends that differ between the sides, so that the values are of different parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<OtherPart>,
-    /// How many more there are that are not listed.
     #[serde(skip_serializing_if = "is_none")]
     pub parts_more: usize,
     pub reason: String,
@@ -274,25 +239,22 @@ const fn is_none(number: &usize) -> bool {
     *number == 0
 }
 
-/// A run that lies far from the others of its side in one cell: so far that normal noise of the others' spread does it in
-/// one cell of a thousand.
+/// A run so far from the others of its side in one cell that normal noise does it in one cell of a thousand.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stray {
-    /// Its side; `None` for a block.
+    /// `None` for a block.
     pub side: Option<When>,
-    /// Identity of the run, or the number of the block, counted from 1.
+    /// Identity of the run, or the number of the block, from 1.
     pub run: String,
     /// Distance from the median of the others in percent.
     pub percent: f64,
 }
 
-/// A cell that was not compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneSided {
     pub name: String,
-    /// The side that has values; `None` if neither has one that may be trusted.
+    /// The side with values; `None` if neither has a trusted one.
     pub only: Option<When>,
-    /// Why the other has none.
     pub reason: String,
 }
 
@@ -308,44 +270,37 @@ pub struct LeftOut {
 pub struct Comparison {
     pub version: u32,
     pub design: Design,
-    /// fail: something regressed. inconclusive: nothing did, but something could not be judged. pass: neither.
+    /// Fail: something regressed. Inconclusive: nothing did, but something could not be judged. Pass: neither.
     pub status: Status,
     pub exit_code: u8,
     pub sentence: String,
-    /// The runs before.
     pub before: Side,
-    /// The runs after.
     pub after: Side,
-    /// Whether runs of both sides alternate in time. Where they do not, whatever else changed in between is in the
-    /// difference.
+    /// Whether runs of both sides alternate in time; otherwise the difference includes whatever else changed.
     pub alternating: bool,
-    /// The order of the runs and what it costs; `None` for blocks, and without three runs.
+    /// Cost of the order of the runs; `None` for blocks and below three runs.
     pub order: Option<Order>,
-    /// What carried the bytes of a test, where that is not the same on both sides: test, before, after.
+    /// Test, before, after: what carried the bytes, where the sides differ.
     pub carriers: Vec<(String, String, String)>,
-    /// Differences in configuration, to be read beside those of the numbers.
+    /// Differences in configuration, to read alongside those of the numbers.
     pub configuration: Configuration,
     pub counts: Counts,
     /// Over the main metric of every test; positive if performance rose.
     pub headline: Option<Change>,
-    /// From which fall to which rise in percent the headline counts as no change: the mean over the margins of its cells.
+    /// Fall and rise in percent within which the headline counts as no change: the mean over the margins of its cells.
     pub headline_margin: Option<(f64, f64)>,
-    /// Groups of cells, in the order of the plan.
     pub groups: Vec<Group>,
-    /// What changes have in common: those for the worse, then those for the better.
+    /// Common factors of changes: those for the worse first.
     pub causes: Vec<Cause>,
     /// Every cell, worst verdict first, in it the largest change.
     pub cells: Vec<Cell>,
-    /// Cells that were not compared.
     pub one_sided: Vec<OneSided>,
     /// Values that were left out, the most frequent reason first.
     pub left_out: Vec<LeftOut>,
 }
 
-/// Compares what was collected.
-///
 /// # Errors
-/// A statistic refuses values that the table took, which is a mistake of ours.
+/// A statistic refuses values that the table accepted, which is a bug.
 pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
     tell(table.finish(), options)
 }
@@ -391,8 +346,7 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> 
 }
 
 impl Comparison {
-    /// A pass needs a verdict of every cell and of every row, no cell of one side only, and a headline that does not leave its
-    /// margin.
+    /// A pass needs a verdict of every cell and row, no cell of one side only, and a headline inside its margin.
     fn comes_to(&self) -> Status {
         let settled = |group: &Group| matches!(group.verdict, Word::Improved | Word::Equivalent);
         if self.counts.regressed > 0 {
@@ -408,7 +362,7 @@ impl Comparison {
         }
     }
 
-    /// Whether the headline's interval lies inside its margin; above it is no harm where something improved.
+    /// Whether the headline's interval stays inside its margin; above it is fine where something improved.
     pub fn headline_kept(&self) -> bool {
         let Some((headline, margin)) = self.headline.zip(self.headline_margin) else { return true };
         headline.lies_within(margin, (self.counts.improved > 0).then_some(Better::Higher))

@@ -1,5 +1,5 @@
-//! What the settings of a test cost: each value of `[test.configure]`, or each environment of a collective, compared with the first one of
-//! its test, repeat by repeat.
+//! The cost of a test's settings: each value of `[test.configure]`, or each environment of a collective, against the
+//! first one, repeat by repeat.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,58 +24,50 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// It is the first value, against which the others are held.
+    /// The first value, with which the others are compared.
     Reference,
-    /// The interval of its cost lies above zero.
     Costs,
-    /// The interval lies below zero: it is better than the first.
+    /// The interval lies below zero.
     Gains,
-    /// The interval holds zero.
     NoDifference,
     Unknown,
 }
 
-/// How a value compares with the first one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Mean cost in percent of what it is at the first value: how much less where more is better, how much more where less is.
+    /// Mean cost in percent of the first value: the loss where more is better, the rise where less is.
     pub cost_percent: Option<f64>,
-    /// Its interval, 95 % for everything of the test and metric together that is compared in this way.
+    /// 95 % for all such comparisons of the test and metric together.
     pub interval_percent: Option<(f64, f64)>,
     pub answer: Answer,
-    /// Why nothing is known; empty where something is.
+    /// Why nothing is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why_unknown: String,
 }
 
-/// What one value costs in one metric, at one size and all else alike.
+/// The cost of one value in one metric at one size, all else equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueCost {
     pub test: String,
     pub value: String,
-    /// The first value of the test.
     pub reference: String,
     pub metric: Metric,
-    /// Unit of its values.
     pub unit: String,
     pub size_bytes: Bytes,
-    /// What else distinguishes it from others of the test: `4 queue pairs`; empty for most.
+    /// Distinguishes it from others of the test: `4 queue pairs`; mostly empty.
     pub variant: String,
-    /// Links (or groups, or rounds) that have numbers at both values in the same repeats.
+    /// Links (groups, rounds) with numbers at both values in the same repeats.
     pub links: usize,
     pub of: usize,
-    /// Median of the links' medians.
+    /// Over the links' medians.
     pub median: Option<f64>,
-    /// Least and most of the links' medians; of a single link, of its repeats.
+    /// Least and most of the links' medians; for a single link, of its repeats.
     pub range: Option<(f64, f64)>,
-    /// The median at the first value.
     pub reference_median: Option<f64>,
-    /// The mean of the links compared, repeat by repeat.
     #[serde(flatten)]
     pub compared: Compared,
-    /// What carried the bytes.
     pub carried_by: String,
-    /// What the value did to packets, where a counter shows it: the first that does, in words.
+    /// The first packet counter that shows an effect of the value, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<String>,
     pub flows: Vec<FlowCost>,
@@ -83,18 +75,17 @@ pub struct ValueCost {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FlowCost {
-    /// The flow, or what its sum is over: `gpu01:0 → gpu02:0`.
+    /// The flow, or the scope of its sum: `gpu01:0 → gpu02:0`.
     pub flow: String,
     pub case: u64,
-    /// Number of the case at the first value.
     pub reference_case: Option<u64>,
     pub median: Option<f64>,
     #[serde(flatten)]
     pub compared: Compared,
 }
 
-/// The settings that are compared within a test, the first of which is the reference: values of `[test.configure]`, or environments of a
-/// collective, by the variables in which they differ.
+/// The settings to compare in a test, the reference first: values of `[test.configure]`, or environments of a
+/// collective, by the variables that differ.
 fn settings(test: &Test) -> Vec<String> {
     match &test.collective {
         Some(collective) if test.values().is_empty() && collective.env.len() > 1 => {
@@ -104,14 +95,13 @@ fn settings(test: &Test) -> Vec<String> {
     }
 }
 
-/// An environment by the variables in which it differs from others.
+/// By the variables that differ from other environments.
 fn label(env: &BTreeMap<String, String>, all: &[BTreeMap<String, String>]) -> String {
     let differs = |name: &String| all.iter().any(|other| other.get(name) != all[0].get(name));
     let words = |(name, value): (&String, &String)| format!("{name}={value}");
     env.iter().filter(|(name, _)| differs(name)).map(words).collect::<Vec<_>>().join(" ")
 }
 
-/// The setting of a case, and its cell without it.
 fn setting(test: &Test, cell: &Cell) -> (String, Cell) {
     let mut other = Cell { applied: None, ..cell.clone() };
     if !test.values().is_empty() {
@@ -121,7 +111,7 @@ fn setting(test: &Test, cell: &Cell) -> (String, Cell) {
     (label(&env, test.collective.as_ref().map_or(&[], |collective| &collective.env)), other)
 }
 
-/// What the settings of all tests cost, in the order of the plan: test, metric, what is measured, value.
+/// In the order of the plan: test, metric, what is measured, value.
 pub fn costs(tests: &[Test], results: &[CaseResult<'_>]) -> Vec<ValueCost> {
     let with_values = tests.iter().filter(|test| !settings(test).is_empty());
     let of = |test: &Test| {
@@ -131,7 +121,7 @@ pub fn costs(tests: &[Test], results: &[CaseResult<'_>]) -> Vec<ValueCost> {
     with_values.flat_map(of).collect()
 }
 
-/// Metrics in which costs are told, the one of the test's headline first.
+/// The headline's metric first.
 fn metrics(test: &Test) -> &'static [Metric] {
     match (test.metric, test.op.is_collective()) {
         (TestMetric::Bandwidth, false) if test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
@@ -146,7 +136,6 @@ fn metrics(test: &Test) -> &'static [Metric] {
 
 type Repeats = BTreeMap<u32, f64>;
 
-/// One link in one cell: its case, and what it has at the test's first value.
 struct OfLink<'r> {
     result: &'r CaseResult<'r>,
     own: Repeats,
@@ -169,7 +158,7 @@ fn of_test(test: &Test, results: &[&CaseResult<'_>]) -> Vec<ValueCost> {
     let mut all = Vec::new();
     for &metric in metrics(test) {
         let groups = groups(test, results, metric);
-        // A metric that this transport does not have, or that windows are too short for.
+        // This transport lacks the metric, or the windows are too short for it.
         if groups.iter().flat_map(|group| &group.links).all(|link| link.own.is_empty()) && metric != metrics(test)[0] {
             continue;
         }
@@ -180,13 +169,13 @@ fn of_test(test: &Test, results: &[&CaseResult<'_>]) -> Vec<ValueCost> {
     all
 }
 
-/// The groups of a test, cell by cell in its order, and at each cell value by value.
+/// Cell by cell in the test's order, and value by value in each cell.
 fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) -> Vec<Group<'r>> {
     let numbers = |result: &CaseResult<'_>| -> Repeats {
         let is_number = |(_, value): &(u32, f64)| *value > 0.0 && value.is_finite();
         let is_trusted = match test.at_once() {
             true => is_telling(result),
-            // Alone nothing fills a port: a first value that lost packets shows nothing to hold others against.
+            // A flow alone cannot fill a port: a first value with packet loss is not a reference.
             false => matches!(result.state, State::Measured | State::Short) && !result.loses(),
         };
         if is_trusted { by_repeat(result, metric).filter(is_number).collect() } else { Repeats::new() }
@@ -228,7 +217,6 @@ fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) ->
     groups
 }
 
-/// The cost of one repeat in percent.
 fn percent(metric: Metric, own: f64, reference: f64) -> f64 {
     match metric.better() {
         Better::Higher => 100.0 * (1.0 - own / reference),
@@ -237,7 +225,7 @@ fn percent(metric: Metric, own: f64, reference: f64) -> f64 {
 }
 
 impl OfLink<'_> {
-    /// Its cost in every repeat that has both figures.
+    /// In every repeat with both figures.
     fn costs(&self, metric: Metric) -> Repeats {
         let reference = self.reference.as_ref().map(|(_, repeats)| repeats);
         let both = self.own.iter().filter_map(|(repeat, own)| Some((*repeat, *own, *reference?.get(repeat)?)));
@@ -248,7 +236,7 @@ impl OfLink<'_> {
         median(&self.own.values().copied().collect::<Vec<_>>()).ok()
     }
 
-    /// Why there is nothing to tell although there should be.
+    /// Why an expected cost is missing.
     fn why(&self, both: usize) -> String {
         if !is_telling(self.result) {
             return self.result.error().unwrap_or_else(|| self.result.state.word().to_owned());
@@ -264,7 +252,7 @@ fn too_few(both: usize) -> String {
     format!("{} with both figures, and three are needed to tell a cost from noise", count(both, "repeat"))
 }
 
-/// The costs of repeats in percent compared, `looks` of them in all; `why` says why nothing is known.
+/// `looks` comparisons in all; `why` says why nothing is known.
 fn compared(costs: &[f64], looks: usize, is_reference: bool, why: impl FnOnce() -> String) -> Compared {
     let loss = if is_reference { None } else { Loss::of_repeats(costs, looks) };
     let answer = match loss.map(|loss| loss.interval) {
@@ -282,7 +270,7 @@ fn compared(costs: &[f64], looks: usize, is_reference: bool, why: impl FnOnce() 
     }
 }
 
-/// One value in one cell. `looks` are the groups and the links that are judged in this metric.
+/// `looks` is the number of groups and links judged in this metric.
 fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -> Option<ValueCost> {
     let (first, is_reference) = (group.links.first()?, group.is_reference());
     let costs: Vec<Repeats> = group.links.iter().map(|link| link.costs(metric)).collect();
@@ -340,7 +328,7 @@ fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -
 }
 
 impl ValueCost {
-    /// What it costs, in a sentence without its full stop.
+    /// As a sentence without its full stop.
     pub fn words(&self) -> String {
         let Self { value, reference, unit, compared, .. } = self;
         let metric = self.metric.word().replace('_', " ");

@@ -1,21 +1,8 @@
-//! Several runs side by side: what comparisons and trends are made of.
+//! Several runs together, as input of comparisons and trends.
 //!
-//! | file | does |
-//! | --- | --- |
-//! | `places` | a word of the command line becomes run directories |
-//! | `names` | the order of the numbers in the names of directories |
-//! | `head` | the beginning of a journal: what the run is, its hosts and its cases |
-//! | `subject` | what a case measures: equal subjects of two runs are compared |
-//! | `read_all` | many runs read at the same time |
-//! | `slots` | which part is in which slot of a host |
-//! | `stays` | how long it was there |
-//! | `swaps` | what was replaced, and ids by which nothing can be followed |
-//! | `originals` | copies of a run are told from other runs |
-//! | `causes` | changes at the same time become one line: what they have in common |
-//!
-//! Identity comes from the head of the journal, values from `records.parquet`, of which only the needed columns are
-//! read, if the sums in `verdicts.json` say that both are as they were written and belong together. Otherwise the values are
-//! computed from the journal again.
+//! The identity of a run is from the head of the journal. Values are from `records.parquet`, of which only the needed
+//! columns are read, if the sums in `verdicts.json` show that both are unchanged and belong together. Otherwise the
+//! values are computed from the journal.
 
 mod causes;
 mod frames;
@@ -60,8 +47,8 @@ pub use stays::{Seated, Stay, Stays};
 pub use subject::{Subject, cell_words};
 pub use swaps::{Shared, Swap};
 
-/// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm
-/// bandwidth differ by a factor) or is a single extreme value of a window.
+/// Metrics judged by default. The rest either repeats these (message rate, bus and algorithm bandwidth differ by a
+/// factor) or is a single extreme value of a window.
 pub const METRICS: [Metric; 7] = [
     Metric::Bandwidth,
     Metric::MemoryBandwidth,
@@ -72,35 +59,30 @@ pub const METRICS: [Metric; 7] = [
     Metric::LatencyP99,
 ];
 
-/// One run, as far as it is compared with others.
+/// The part of a run that comparisons need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub path: PathBuf,
     pub run_id: String,
     pub plan: Plan,
-    /// SHA-256 of the plan file, hexadecimal.
+    /// SHA-256, hexadecimal.
     pub plan_hash: String,
-    /// Version of railgauge that measured, or the tool whose outputs were imported.
+    /// Version of railgauge, or the tool whose outputs were imported.
     pub version: String,
     pub imported: bool,
     pub started: Timestamp,
     pub hosts: BTreeMap<String, HostFacts>,
-    /// Every planned case, in the order of the plan.
     pub cases: Vec<Case>,
-    /// The values of the metrics that were asked for, and what stands in their place.
+    /// Values of the requested metrics, and the reasons for missing ones.
     pub readings: Vec<Reading>,
 }
 
-/// Why a run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Its journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its frame cannot be read.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The journal is not of its own plan.
     #[error("{}: {cause}", path_text(path))]
     Mismatch {
         path: PathBuf,
@@ -110,10 +92,9 @@ pub enum RunError {
     #[error("{}: line {} cannot be right: {}; leave the run out", path_text(path), first.line, first.what)]
     Contradiction {
         path: PathBuf,
-        /// The first line that cannot be right.
+        /// The first impossible line.
         first: Contradiction,
     },
-    /// Lines of the journal are damaged or missing, so that what they said is unknown.
     #[error(
         "{}: line {line} is damaged, missing, there twice or not in its place: `railgauge report` tells which cases that cost; \
          {}",
@@ -133,13 +114,12 @@ pub enum RunError {
     #[error("{}: no case was planned: the run ended before it measured", path_text(path))]
     Unplanned {
         path: PathBuf,
-        /// What is known of the run: its plan was to be measured, and nothing was.
+        /// Known about the run: its plan was to be measured, and nothing was.
         run: Box<Run>,
     },
-    /// Another tool measured: it is compared, and nothing else.
+    /// Another tool measured: only comparisons accept it.
     #[error("{}: imported from the output of {tools}: only `compare` takes it", path_text(path))]
     Imported { path: PathBuf, tools: String, run: Box<Run> },
-    /// The same run lies in another directory too.
     #[error(
         "{}: a copy of the run in {}{sign}: its values would count twice; leave it out",
         path_text(path),
@@ -147,17 +127,15 @@ pub enum RunError {
     )]
     Copy {
         path: PathBuf,
-        /// The directory that was read first.
+        /// The directory read first.
         original: PathBuf,
-        /// What shows it, where it is not the name and the start.
+        /// Evidence, unless it is name and start.
         sign: &'static str,
     },
 }
 
-/// Reads the run in a directory, with the values of these metrics.
-///
 /// # Errors
-/// The journal or the frame cannot be read, or the run never came to plan a case.
+/// The journal or the frame cannot be read, or the run never planned a case.
 pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
     let journal = directory.join(JOURNAL);
     if let Some(imported) = imported::read(&journal)? {
@@ -169,15 +147,14 @@ pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
         Some(frame) => frame::readings(&frame, metrics)?,
         None => recompute(&journal, metrics)?,
     };
-    // Cases that were added later confirm suspects; they are no part of the matrix that runs have in common.
+    // Cases added later confirm suspects and are not part of the matrix that runs share.
     let planned = run.cases.len() as u64;
     run.readings.retain(|reading| reading.case < planned);
     Ok(run)
 }
 
-/// The frame of a run, if it was made of the journal as it is, is as it was written, and lacks nothing.
+/// The frame of a run, if it was made from the unchanged journal, is unchanged itself, and is complete.
 fn stored(directory: &Path, journal: &Path) -> Option<PathBuf> {
-    /// The part of `verdicts.json` that is wanted.
     #[derive(serde::Deserialize)]
     struct Document {
         sums: Sums,
@@ -196,14 +173,14 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
     })
 }
 
-/// What is made of a journal that is whole and does not contradict itself.
+/// From a whole journal without contradictions.
 fn computed<T>(path: &Path, make: impl FnOnce(&Journal, &[CaseResult<'_>]) -> T) -> Result<T, RunError> {
     let journal = journal::read(path)?;
     if let Some(damage) = journal.unhealed().next() {
         let resumable = journal.unhealed().all(|damage| damage.numbers.is_some());
         return Err(RunError::Damaged { path: path.to_owned(), line: damage.line, resumable });
     }
-    // Whose dates cannot be right is left out, and said, where runs are put in order.
+    // Runs with impossible dates are left out, with a note, where the order of runs matters.
     if let Some(first) = journal.contradicted() {
         return Err(RunError::Contradiction { path: path.to_owned(), first: first.clone() });
     }

@@ -1,4 +1,4 @@
-//! What was replaced, and ids by which nothing can be followed.
+//! Replaced parts, and ids that identify nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,18 +15,18 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
     pub old: Stay,
-    /// What is there since.
+    /// The present part.
     pub new: Stay,
-    /// Where what is there now was before, if it was in another slot.
+    /// Where the present part was before, if in another slot.
     pub from: Option<Stay>,
-    /// Where what was there before went to, if it came to another slot.
+    /// Where the former part went, if to another slot.
     pub to: Option<Stay>,
 }
 
-/// Places that are named of an id that is in several slots.
+/// Places named for an id in several slots.
 const PLACES: usize = 8;
 
-/// An id that was in several slots in one run: nothing is followed by it.
+/// An id in several slots of one run: it identifies nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shared {
     pub kind: PartKind,
@@ -39,7 +39,6 @@ pub struct Shared {
     pub hosts: BTreeSet<String>,
 }
 
-/// `serial number MT1 is that of NIC mlx5_0 of a and of NIC mlx5_0 of b at the same time: nothing is followed by it`.
 impl fmt::Display for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { by, id, in_slots, places, .. } = self;
@@ -52,10 +51,10 @@ impl fmt::Display for Shared {
 }
 
 impl Stays {
-    /// Everything that was replaced, in the order of time.
+    /// In order of time.
     ///
-    /// An id that is in two slots in one run is none: nobody filled it in, or it stands on several parts, such as both ends of a cable
-    /// ([`shared`](Self::shared)). The work grows with the number of stays and its logarithm, whatever ids there are.
+    /// Ignores an id in two slots of one run: a placeholder, or shared by several parts such as both ends of a cable
+    /// ([`shared`](Self::shared)). Time is O(n log n) in the number of stays, for any ids.
     pub fn swaps(&self) -> Vec<Swap> {
         let ways = Ways::of(self);
         let mut slots: BTreeMap<(&str, &Slot), BTreeMap<By, Vec<usize>>> = BTreeMap::new();
@@ -67,7 +66,7 @@ impl Stays {
             for (by, stays) in known {
                 for two in stays.windows(2) {
                     let [old, new] = [&self.all[two[0]], &self.all[two[1]]];
-                    // What tells more decides where it is known of both.
+                    // The more specific id decides where both have it.
                     if old.id == new.id || known.range(..by).any(|(_, stays)| self.is_told(stays, old, new)) {
                         continue;
                     }
@@ -85,8 +84,7 @@ impl Stays {
         swaps
     }
 
-    /// Ids that were in several slots in one run, by which nothing is followed. The two ends of a cable that have one serial number
-    /// are none of them.
+    /// Ids in several slots of one run. Excludes the two ends of a cable with one serial number.
     pub fn shared(&self) -> Vec<Shared> {
         let ways = Ways::of(self);
         let mut found: BTreeMap<Id<'_>, BTreeSet<In<'_>>> = BTreeMap::new();
@@ -103,7 +101,7 @@ impl Stays {
         told.map(shared).collect()
     }
 
-    /// Whether one of these stays of a slot was known while the old part was there, and one while the new one was.
+    /// Whether one of these stays was known while the old part was there, and one while the new one was.
     fn is_told(&self, stays: &[usize], old: &Stay, new: &Stay) -> bool {
         let during = |other: &Stay| {
             let first = stays.partition_point(|at| self.all[*at].runs.1 < other.runs.0);
@@ -114,21 +112,20 @@ impl Stays {
 }
 
 type Id<'s> = (PartKind, By, &'s str);
-/// Where it was: host, slot and the slot's name.
+/// Host, slot and the slot's name.
 type In<'s> = (&'s str, &'s Slot, &'s str);
 
-/// Where each id was before and after each of its stays.
 struct Ways {
-    /// By the number of a stay: the last stay of its id before it in another slot.
+    /// By stay: the last earlier stay of its id in another slot.
     before: Vec<Option<usize>>,
-    /// The first one after it.
+    /// The next later stay of its id in another slot.
     after: Vec<Option<usize>>,
-    /// Whether its id was in two slots in one run.
+    /// Whether its id was in two slots of one run.
     doubtful: Vec<bool>,
 }
 
 impl Ways {
-    /// Goes along the stays of every id once in each direction.
+    /// Goes through the stays of every id once in each direction.
     fn of(stays: &Stays) -> Self {
         let all = &stays.all;
         let mut of_id: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -154,7 +151,7 @@ impl Ways {
     }
 }
 
-/// Whether a part is where it was, and only the address of its slot is another: the host calls it by a name that it had there.
+/// Whether only the address of a part's slot changed: the host keeps the name that it had there.
 fn is_renumbered(from: &Stay, new: &Stay) -> bool {
     from.host == new.host && new.came().shares_a_name(&from.left())
 }
@@ -177,7 +174,6 @@ mod tests {
 
     type Host<'a> = (&'a str, &'a [(By, &'a str)]);
 
-    /// What was replaced when hosts had cards with these ids, run by run.
     fn swaps(runs: &[&[Host<'_>]]) -> Vec<Swap> {
         let mut stays = Stays::default();
         for (place, hosts) in runs.iter().enumerate() {
@@ -217,9 +213,9 @@ mod tests {
     #[test]
     fn an_id_on_two_hosts_at_once_is_none() {
         let same: &[Host<'_>] = &[("a", &[(S, "12345")]), ("b", &[(S, "12345")])];
-        // Also when one of them is put right later, or moves.
+        // Also if one of them is corrected later, or moves.
         assert_eq!(swaps(&[same, same, &[("a", &[(S, "7")]), ("b", &[(S, "12345")])]]), []);
-        // Where another id is known, that one counts.
+        // Another id counts where it is known.
         let found = swaps(&[
             &[("a", &[(S, "12345"), (G, "g1")]), ("b", &[(S, "12345"), (G, "g2")])],
             &[("a", &[(S, "12345"), (G, "g3")]), ("b", &[(S, "12345"), (G, "g2")])],
@@ -259,13 +255,13 @@ mod tests {
         stays.run(0, "a", &Arc::new(vec![at("0000:18:00", "mlx5_0", "1"), at("0000:19:00", "mlx5_1", "2")]));
         stays.run(1, "a", &Arc::new(vec![at("0000:19:00", "mlx5_0", "1"), at("0000:1a:00", "mlx5_1", "2")]));
         assert_eq!(stays.swaps(), []);
-        // Two cards that were exchanged have their names by their slots.
+        // Names of two exchanged cards belong to their slots.
         stays.run(2, "a", &Arc::new(vec![at("0000:19:00", "mlx5_0", "2"), at("0000:1a:00", "mlx5_1", "1")]));
         assert_eq!(stays.swaps().len(), 2);
     }
 
-    /// Forged: a hundred thousand serial numbers in one slot after the other, and one serial number that is in another slot in every run.
-    /// Where an id was before is found with one step along its stays, so that this ends.
+    /// Forged: a hundred thousand serial numbers in one slot, and one that changes slot in every run. One step along an
+    /// id's stays finds where it was, so this stays fast.
     #[test]
     fn a_hundred_thousand_serial_numbers_are_followed_in_one_pass() {
         const RUNS: usize = 100_000;
@@ -291,7 +287,7 @@ mod tests {
     fn what_is_not_known_on_some_nights_has_not_changed() {
         let found = swaps(&[&[("a", &[(S, "1")])], &[("a", &[])], &[("b", &[])], &[("a", &[(S, "1")])]]);
         assert_eq!(found, []);
-        // An agent that may read serial numbers from now on finds no other card.
+        // An agent that starts to read serial numbers does not find another card.
         assert_eq!(swaps(&[&[("a", &[(G, "g1")])], &[("a", &[(S, "1"), (G, "g1")])]]), []);
         // Replaced while nothing could be read.
         assert_eq!(swaps(&[&[("a", &[(S, "1")])], &[("a", &[])], &[("a", &[(S, "2")])]]).len(), 1);
@@ -299,9 +295,9 @@ mod tests {
 
     #[test]
     fn a_serial_number_tells_more_than_a_guid() {
-        // Somebody gave the card another GUID.
+        // The card received another GUID.
         assert_eq!(swaps(&[&[("a", &[(S, "1"), (G, "g1")])], &[("a", &[(S, "1"), (G, "g2")])]]), []);
-        // One swap of which both tell is one.
+        // Both ids show the same swap.
         let found = swaps(&[&[("a", &[(S, "1"), (G, "g1")])], &[("a", &[(S, "2"), (G, "g2")])]]);
         assert_eq!((found.len(), found[0].new.id.0), (1, S));
         // The serial number was known before only.
@@ -325,7 +321,7 @@ mod tests {
         let both: &[Host<'_>] = &[("a", &[(S, "1")]), ("b", &[(S, "2")])];
         let lent: &[Host<'_>] = &[("b", &[(S, "1")])];
         let found = swaps(&[both, both, lent, lent, both]);
-        // The slot of the other host had it for two runs; that of its own was never known to have another.
+        // The slot of the other host had it for two runs; its own slot never had another known one.
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.iter().all(|swap| swap.new.host == "b"));
         let from = found[0].from.as_ref().map(|from| (from.host.as_str(), from.runs));

@@ -1,9 +1,8 @@
-//! The journal of a run, read back: `records.jsonl`, one line of [`railgauge_model::journal::line`] per event.
+//! The journal of a run: `records.jsonl`, one line of [`railgauge_model::journal::line`] per event.
 //!
-//! Lines that were damaged after they were written, or that are missing, are read around: [`Journal::damage`] says which,
-//! and the run is inconclusive as long as nothing that was read later made good for them. A line that a crash cut off at
-//! the end was never whole and is only noted. A whole line that says something unknown is an error that names the file
-//! and the line, because a report over a file nobody understands would be a guess.
+//! Damaged or missing lines are skipped: [`Journal::damage`] lists them, and the run is inconclusive until a later line
+//! makes up for them. A last line cut off by a crash is only noted. A whole line with unknown content is an error with
+//! file and line, because a report on it would be a guess.
 
 mod losses;
 mod plan_hash;
@@ -48,54 +47,50 @@ use reader::Reader;
 pub struct Journal {
     pub run_id: String,
     pub plan: Plan,
-    /// SHA-256 of the plan file, and of what was chosen of it, hexadecimal: [`plan_hash`].
+    /// SHA-256 of the plan file and of the selection from it, hexadecimal: [`plan_hash`].
     pub plan_hash: String,
     pub version: String,
     pub controller: String,
     pub launcher: String,
-    /// When the run started and when its last line was written (UTC, RFC 3339).
+    /// Start of the run and time of its last line (UTC, RFC 3339).
     pub time: (String, String),
-    /// Hosts that answered, by name: the last facts of each.
+    /// By name: the last facts of each.
     pub hosts: BTreeMap<String, HostUp>,
-    /// Hosts that were lost and did not come back, by name.
+    /// By name: only those that did not come back.
     pub lost: BTreeMap<String, Failure>,
-    /// Every time that a host was lost, also one that came back, in the order of the journal.
+    /// Includes hosts that came back; in the order of the journal.
     pub losses: Vec<Loss>,
-    /// Copies of GPUs that pairs used, by host and CUDA device; the last of each.
+    /// By host and CUDA device; the last of each.
     pub copies: BTreeMap<(String, u32), Copies>,
-    /// Every planned case, in the order of the plan.
     pub cases: Vec<Case>,
-    /// The ways that forwarding tables gave to the planned flows of pairs.
+    /// Ways from forwarding tables for the planned flows of pairs.
     pub routes: Vec<FlowRoute>,
-    /// Cases that settle what the tests left open, numbered behind the planned ones. They are no part of the tests.
+    /// Cases that settle what the tests left open, numbered after the planned ones and not part of the tests.
     pub further: Vec<Case>,
-    /// Numbers of those that settle which cable or switch is bad.
+    /// Those of them that settle which cable or switch is bad.
     pub for_links: BTreeSet<u64>,
-    /// Every try of every case, in the order of the journal.
     pub tries: Vec<Try>,
-    /// What agents saw of their ports while traffic ran, in the order of the journal.
+    /// Observations of ports by agents under traffic, in the order of the journal.
     pub watched: Vec<Seen>,
-    /// The parts of the soak, in the order of time.
     pub soaked: Vec<Soaked>,
-    /// What was last made of the cluster, as long as that was not taken back.
+    /// The last change of the cluster, until it is undone.
     pub configured: Option<Change>,
-    /// Why taking it back failed, where that was tried last.
+    /// Why the last undo failed.
     pub unconfigured: Option<Failure>,
-    /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
+    /// Host (empty: the run) and text; the notes of this reader are last.
     pub notes: Vec<(String, String)>,
-    /// Where the wall time of all its processes went; those that were killed have not told.
+    /// Wall time of all its processes, except for killed ones.
     pub stages: Stages,
     pub resumed: u32,
     pub end: JournalEnd,
-    /// Lines that could not be read, in the order of the file.
+    /// In the order of the file.
     pub damage: Vec<Damage>,
-    /// Whole lines that no run writes so, in the order of the file: as long as there is one, nothing passes.
+    /// Whole lines that no run writes, in the order of the file: while there is one, nothing passes.
     pub contradictions: Vec<Contradiction>,
     pub tail: Tail,
 }
 
 impl Journal {
-    /// The journal of a run of this plan that says nothing yet.
     pub fn of(plan: Plan) -> Self {
         Self {
             run_id: String::new(),
@@ -137,30 +132,29 @@ impl Journal {
     }
 }
 
-/// Lines of a journal that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The line of the file, counted from 1, at which it was seen.
+    /// Line of the file, from 1.
     pub line: usize,
     pub what: String,
-    /// Numbers of the lines that are missing because of it, first and last; none where lines are there twice.
+    /// First and last number of the missing lines; `None` where lines are duplicates.
     pub numbers: Option<(u64, u64)>,
-    /// Whether the run was taken up after it by a process that knew of it and measured again what was missing.
+    /// Whether a later process knew of it and measured again what was missing.
     pub healed: bool,
 }
 
-/// A whole line that does not go with the plan or with the lines before it.
+/// A whole line that contradicts the plan or the lines before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The line of the file, counted from 1.
+    /// Line of the file, from 1.
     pub line: usize,
     pub what: String,
-    /// Whether it is only this machine's clock that it does not go with.
+    /// Whether it only contradicts this machine's clock.
     pub by_clock: bool,
 }
 
 impl Journal {
-    /// The first line that goes with no others, whatever this machine's clock says.
+    /// Does not depend on this machine's clock.
     pub fn contradicted(&self) -> Option<&Contradiction> {
         self.contradictions.iter().find(|found| !found.by_clock)
     }
@@ -170,20 +164,20 @@ impl Journal {
 pub struct Seen {
     pub host: String,
     pub error: Nanoseconds,
-    /// What was added to the times of its agent's clock, where the journal tells.
+    /// Offset added to the times of its agent's clock, if recorded.
     pub clock: Option<NanosecondsI64>,
     pub soak: bool,
-    /// What it saw, in nanoseconds since 1970.
+    /// In nanoseconds since 1970.
     pub seen: Watched,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
     pub host: String,
-    /// When that was, since 1970, or when it was surely lost; `None` where that is not known.
+    /// Since 1970; the time by which it was surely lost. `None` if unknown.
     pub at: Option<Nanoseconds>,
     pub failure: Failure,
-    /// When the host answered again; `None` where it did not, or where that is not known.
+    /// `None` if it did not answer again, or if that is unknown.
     pub back: Option<Nanoseconds>,
 }
 
@@ -195,68 +189,61 @@ pub struct HostUp {
     pub wall: Option<NanosecondsI64>,
 }
 
-/// One try of one case. Links are shared: a link lives through many cases.
+/// Links are shared: a link lives through many cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Try {
     pub case: u64,
-    /// Repeat, counted from 0.
+    /// From 0.
     pub repeat: u32,
-    /// Start in UTC.
+    /// UTC.
     pub started_at: Started,
     pub link: Option<Arc<LinkRecord>>,
-    /// The measurement, or why there is none.
     pub result: Result<Sample, Failure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JournalEnd {
     Finished,
-    /// Somebody interrupted it.
     Interrupted,
-    /// The cluster or the disk did not let it go on.
+    /// The cluster or the disk prevented it from continuing.
     Prevented {
         why: String,
-        /// What to do before the plan is run again; `None` where `--resume` goes on with it.
+        /// Needed before the plan runs again; `None` if `--resume` is enough.
         remedy: Option<Remedy>,
     },
-    /// It stops without saying so: the controller was killed, or the machine went down.
+    /// Stops without a record: the controller was killed, or the machine went down.
     Broken,
     Running,
 }
 
-/// Why a journal cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file cannot be read.
     #[error("{}: cannot be read: {cause}", path_text(path))]
     Unreadable { path: PathBuf, cause: io::Error },
-    /// A line is not one of ours.
     #[error("{}:{line}: not a line of a railgauge journal: {cause}", path_text(path))]
     Foreign {
         path: PathBuf,
-        /// The line, counted from 1.
+        /// From 1.
         line: usize,
         cause: String,
     },
-    /// A line was written in another version of the format.
     #[error(
         "{}:{line}: written in journal version {found}, and this railgauge reads versions {OLDEST} to {VERSION}; use the railgauge that measured",
         path_text(path)
     )]
     Version {
         path: PathBuf,
-        /// The line, counted from 1.
+        /// From 1.
         line: usize,
         found: u32,
     },
-    /// The line with the plan is damaged: without it nothing else means anything.
+    /// The line with the plan is damaged; nothing else has a meaning without it.
     #[error(
         "{}:1: the first line, which holds the plan, is damaged: {cause}; {}: run the plan again",
         path_text(path),
         beside_the_first(*others)
     )]
     Headless { path: PathBuf, cause: String, others: usize },
-    /// Another tool measured, and its outputs were imported.
     #[error(
         "{}: imported from the output of {tools}, not measured by railgauge: it is neither judged nor verified and never passes; \
          `compare` and `report` read it",
@@ -267,7 +254,6 @@ pub enum JournalError {
     Empty { path: PathBuf },
 }
 
-/// What is to be said of the lines behind a first one that is damaged.
 fn beside_the_first(others: usize) -> String {
     match others {
         0 => "there is no other line".to_owned(),
@@ -276,21 +262,18 @@ fn beside_the_first(others: usize) -> String {
     }
 }
 
-/// Reads a journal.
-///
 /// # Errors
-/// The file cannot be read, is empty, lost its first line, holds a whole line that is not ours, or was written in another
-/// version.
+/// The file cannot be read, is empty, lost its first line, holds a whole line that is not ours, or has another version.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
     let file = files::open(path).map_err(unreadable)?;
-    // Who writes holds the lock (see run::journal). File systems without locks answer with another error.
+    // The writer holds the lock (see run::journal). File systems without locks return another error.
     let written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let mut journal = parse(BufReader::with_capacity(1 << 20, file), path)?;
     if written && journal.end == JournalEnd::Broken {
         journal.end = JournalEnd::Running;
     }
-    // Which times can be depends on the day: what is parsed is judged without a clock.
+    // Valid times depend on the current day, so lines are decoded without a clock.
     let now = Timestamp::now();
     let last = usize::try_from(journal.tail.next.saturating_sub(1)).unwrap_or(usize::MAX);
     let times = [(1, &journal.time.0), (last, &journal.time.1)];
@@ -302,7 +285,7 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
     Ok(journal)
 }
 
-/// Reads a journal from anything that has lines; `path` is what errors name.
+/// `path` is for errors.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -310,7 +293,7 @@ pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalErro
     let mut reader = Reader::new(path);
     let (mut lines, mut ends) = (Vec::new(), Vec::new());
     let mut is_over = false;
-    // Where the file ended once it is over: what somebody writes behind that is for the next reader.
+    // Stop at the end that the file had once the run was over: later lines are for the next reader.
     while !is_over {
         lines.clear();
         ends.clear();
@@ -330,7 +313,7 @@ pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalErro
     reader.finish()
 }
 
-/// Bytes of lines that are read before they are decoded, by several threads.
+/// Bytes of lines read before several threads decode them.
 const BYTES_AT_ONCE: usize = 1 << 23;
-/// Lines of them: however short, each takes memory of its own until it is taken in.
+/// Limit for short lines: each takes memory of its own until it is decoded.
 const LINES_AT_ONCE: usize = 1 << 14;

@@ -1,8 +1,8 @@
-//! Which part of the cluster is bad, told from a test's pairs: names in words from [`railgauge_stats::localise`].
+//! Finds the bad part of a cluster from a test's pairs, with [`railgauge_stats::localise`].
 //!
-//! Each test of pairs is searched in several views (`pick`). What a view finds is a [`Localisation`] of its own: that of the usual
-//! view comes first, and the others hold only what no view before them named. Only values that may be trusted count. A suspect is not
-//! yet a verdict: [`further`] says which pairs to measure again, and once the journal holds them every suspect is confirmed or cleared.
+//! Each test is searched in several views (`pick`), each with its own [`Localisation`]: the usual view is first, the
+//! others hold only what none before them named. Only trusted values count. A suspect is not yet a verdict: [`further`]
+//! names pairs to measure again, after which every suspect is confirmed or cleared.
 
 mod clusters;
 mod conditions;
@@ -71,103 +71,94 @@ pub(in crate::analysis) use waived::waives_flow;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Localisation {
     pub test: String,
-    /// What is counted: `pair`, `group` for a collective, or `part` within hosts.
+    /// `pair`, `group` for a collective, or `part` within hosts.
     pub counted: &'static str,
     pub metric: Metric,
     #[serde(skip_serializing_if = "Repeats::is_median")]
     pub repeats: Repeats,
-    /// Whether it is of a view that is not the usual one, and has only what stands out there.
+    /// Whether its view is not the usual one; then it has only what stands out there.
     #[serde(skip)]
     pub is_extra: bool,
-    /// Its unit.
     pub unit: String,
-    /// Message size in bytes.
     pub size_bytes: Bytes,
-    /// Pairs or groups with a value that may be trusted.
+    /// With a trusted value.
     pub pairs: usize,
-    /// Pairs without one: they were not judged.
+    /// Without a trusted value: not judged.
     pub missing: usize,
-    /// Hosts of which no pair or group has one, so that nothing at all is known of them.
+    /// Hosts without a trusted value of any pair or group: nothing is known about them.
     #[serde(skip)]
     pub unmeasured: Vec<String>,
     pub good: Vec<Good>,
-    /// What stands out, the worst first.
+    /// Worst first.
     pub suspects: Vec<Named>,
-    /// Control pairs that were measured again together with the suspects.
+    /// Control pairs measured again together with the suspects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<Further>,
-    /// That the values fall into two clusters that nothing separates, where they do.
     pub two_clusters: Option<TwoClusters>,
-    /// Places that are lower on all hosts alike; within hosts only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alike: Vec<Alike>,
-    /// How many hosts (within hosts: parts) have a value and how many are needed to tell a part from the others, where they are too
-    /// few.
+    /// How many hosts (within hosts: parts) have a value and how many are needed, if they are too few to distinguish a part.
     #[serde(skip)]
     pub too_few: Option<[usize; 2]>,
-    /// Pairs that scatter so much that a bad one among them may not stand out, where they do: then nobody can say that nothing
-    /// is bad.
+    /// Pairs that scatter too much for a bad one to stand out: their presence rules out the statement that nothing is bad.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub too_noisy: Option<TooNoisy>,
-    /// How the values of all pairs changed during the test, where they did.
+    /// How the values of all pairs changed during the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_time: Option<OverTime>,
-    /// Why a collective in which something is wrong has no part that explains it, where that is so: then nobody can say that
-    /// nothing is bad.
+    /// Why no part explains what is wrong in a collective: then nothing can be called good.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<String>,
-    /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
+    /// Neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
     #[serde(skip)]
     pub unjudged: Vec<String>,
-    /// For every case that was judged: the position in `good` of what it was compared with, or without any
-    /// its kind.
+    /// For every judged case, the position in `good` of what it was compared with, or its kind if there was none.
     #[serde(skip)]
     pub level_of: LevelOf,
-    /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
+    /// Why nothing could be said, or what was excluded.
     pub remarks: Vec<String>,
     #[serde(skip)]
     pub probes: Vec<Probe>,
-    /// The cell that was looked at, which probes measure again.
+    /// The cell that probes measure again.
     #[serde(skip)]
     pub cell: Option<Cell>,
     #[serde(skip)]
     raw: Vec<Suspect>,
-    /// What the results of the test came to, before anything was measured again.
+    /// The results of the test before anything was measured again.
     #[serde(skip)]
     screen: Option<Arc<Screen>>,
-    /// The share of their ceiling that good pairs reach, if that is less than 90 % and no limit of the plan says whether it is
-    /// enough.
+    /// Share of the ceiling that good pairs reach, if below 90 % and no limit of the plan judges it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_of_ceiling: Option<f64>,
-    /// Parts that lose far more packets than others, whether or not that makes them slow.
+    /// Parts with far more packet loss than others, slow or not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lossy: Vec<PartName>,
-    /// Ends that carry less than others at best, so that their links cannot reach what others do.
+    /// Ends with a lower ceiling than others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lesser: Vec<Lesser>,
-    /// By how much pairs across rails are worse than pairs on one rail, in percent of the metric, where all of them are alike: within
-    /// groups, between them.
+    /// How much worse pairs across rails are than pairs on one rail, in percent of the metric, where all are alike:
+    /// within groups, between them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub across_rails_percent: Vec<f64>,
-    /// What was said of each suspect that was measured again.
+    /// What was said about each suspect measured again.
     #[serde(skip)]
     judgements: Vec<Judgement>,
     #[serde(skip)]
     bounds: decide::Bounds,
     #[serde(skip)]
     conditions: conditions::Conditions,
-    /// Of so few hosts that nothing can be confirmed: the value between both kinds, in the metric's unit.
+    /// With too few hosts to confirm anything: the value between both kinds, in the metric's unit.
     #[serde(skip)]
     low_below: f64,
     #[serde(skip)]
     confirms: bool,
-    /// Whether a pair's value speaks of one direction only.
+    /// Whether a pair's value covers one direction only.
     #[serde(skip)]
     pub(in crate::analysis) directed: bool,
     /// Smallest effect that gets a name, as a difference of logarithms.
     #[serde(skip)]
     least: f64,
-    /// Standard deviation among good pairs, as a difference of logarithms; 0 if not known.
+    /// Standard deviation of good pairs, as a difference of logarithms; 0 if unknown.
     #[serde(skip)]
     noise: f64,
 }
@@ -179,14 +170,14 @@ struct Screen {
     reasons: Vec<String>,
 }
 
-/// Looks for bad parts in every test of pairs, in the order of the plan, and settles suspects by the journal's further
-/// cases; then in every collective that is slow or fails, unless a confirmed part of the pairs is reason enough. Flows at once
-/// have none: what they reach says as much of the others as of their own path.
+/// Searches every test of pairs, in the order of the plan, and settles suspects by the journal's further cases; then
+/// every collective that is slow or fails, unless a confirmed part of the pairs explains it. Skips flows at once, whose
+/// values depend on each other.
 pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Localisation> {
     let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
     for row in rows {
         let result = usize::try_from(row.case).ok().and_then(|case| results.get(case));
-        // What a value of the plan does to a pair says nothing of the pair: parts are looked for at the first.
+        // A plan's varied value changes pairs for reasons of its own, so only the first is searched.
         let counts = |result: &&CaseResult<'_>| {
             result.test.collective.is_none() && result.part.is_none() && result.case.cell.is_reference(result.test)
         };
@@ -213,7 +204,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     all
 }
 
-/// The hosts of the test of which no case has a value, by name: every case failed, or none was planned.
+/// Hosts of the test without a value in any case, by name: all failed, or none was planned.
 fn unmeasured<'c>(test: &Test, cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Vec<String> {
     let mut hosts: HashMap<&str, bool> = test.hosts.iter().map(|host| (host.as_str(), false)).collect();
     for (result, has_value) in cases {
@@ -228,19 +219,19 @@ fn unmeasured<'c>(test: &Test, cases: impl Iterator<Item = (&'c CaseResult<'c>, 
     without
 }
 
-/// Looks for bad parts in all views of a test: what the usual one says, and what stands out in others.
+/// The usual view of a test, then what stands out in others.
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Vec<Localisation> {
     let views = pick::views(rows);
     let Some((usual, others)) = views.split_first() else { return Vec::new() };
     let Some(usual) = of_view(journal, usual, false) else { return Vec::new() };
-    // Where it is unknown what good pairs reach, other views show the same.
+    // Where the level of good pairs is unknown, other views show the same.
     let known = usual.two_clusters.is_none();
     let others = others.iter().filter(|_| known && !usual.good.is_empty());
     let others: Vec<Localisation> = others.filter_map(|view| of_view(journal, view, true)).collect();
     [usual].into_iter().chain(others).collect()
 }
 
-/// Looks for bad parts in a view of a test. An extra one, which is not the usual one, has only what stands out, and is `None` where nothing does.
+/// `None` for an extra view in which nothing stands out.
 fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localisation> {
     let names = Names::new(journal, &view.cases);
     let first = view.cases.first()?;
@@ -268,7 +259,7 @@ fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localis
         least: found.least,
         noise: view.noise().max(found.bounds.rates.scatter),
         directed: found.directed,
-        // More switches on the way take time; they take no bandwidth.
+        // More switches add latency; they do not reduce bandwidth.
         two_levels: found.metric.better() == Better::Lower,
     };
     let ids: Vec<u64> = cases.iter().map(|one| one.row.case).collect();
@@ -296,7 +287,7 @@ fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localis
     Some(found)
 }
 
-/// Why no part can be distinguished from the others, as the end of that sentence.
+/// As the end of that sentence.
 fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::TooFew { got: 0, .. } => ": no pair has a value that may be trusted".to_owned(),
@@ -306,7 +297,6 @@ fn refused(refusal: &Refusal) -> String {
 }
 
 impl Localisation {
-    /// Of the test and cell of this case, with nothing found yet.
     fn of(journal: &Journal, first: &CaseResult<'_>, row: &Row, counted: &'static str) -> Self {
         Self {
             test: row.test.to_string(),
@@ -350,7 +340,6 @@ impl Localisation {
         }
     }
 
-    /// Which cases of the usual view have a value, and which ends carry less at best.
     fn tell_what_was_measured(&mut self, view: &View<'_>, names: &Names, journal: &Journal) {
         let Some(test) = view.cases.first().map(|first| first.result.test) else { return };
         self.remarks.extend(names.remark.iter().cloned());
@@ -379,7 +368,7 @@ impl Localisation {
         if let Some(two) = &findings.two_clusters {
             self.tell_clusters(two, cases);
         }
-        // Of two clusters nobody knows which one good pairs are in.
+        // With two clusters it is unknown which one the good pairs are in.
         let good = self.good.first().filter(|_| self.two_clusters.is_none());
         self.short_of_ceiling = good.and_then(|good| self.bounds.short_of_ceiling(good.centre));
         self.too_noisy = self.hidden_by_noise(&findings);
@@ -392,23 +381,23 @@ impl Localisation {
         self.screen = Some(Arc::new(Screen { findings, names: names.clone(), reasons }));
     }
 
-    /// Which values of pairs were searched; `None` for others, which have one view.
+    /// `None` for others than pairs, which have one view.
     pub fn searched(&self) -> Option<Searched> {
         let Self { metric, repeats, size_bytes, .. } = *self;
         (self.counted == "pair").then_some(Searched { metric, repeats, size_bytes })
     }
 
-    /// A value in the metric's unit from the scale of the judgement, on which higher is better.
+    /// In the metric's unit, from the scale of the judgement, on which higher is better.
     fn metric_value(&self, log: f64) -> f64 {
         value(self.metric.better(), log)
     }
 
-    /// A difference on that scale in percent of the metric.
+    /// In percent of the metric, from a difference on that scale.
     fn percent(&self, log: f64) -> f64 {
         percent(self.metric.better(), log)
     }
 
-    /// An interval on that scale in percent of the metric, the smaller end first.
+    /// In percent of the metric, the smaller end first.
     fn interval(&self, log: Option<(f64, f64)>) -> Option<(f64, f64)> {
         log.map(|(low, high)| (self.percent(low), self.percent(high))).map(|(a, b)| (a.min(b), a.max(b)))
     }
@@ -423,7 +412,7 @@ impl Localisation {
         let good = format!("{} {}", number(level.centre), self.unit);
         let apart =
             format!("{} (good pairs reach {good})", worse(suspect.effect, self.metric.better() == Better::Higher));
-        // Not every suspect is one for this: ends are by how many low pairs meet there, too.
+        // Ends are suspects for another reason: how many low pairs meet there.
         let enough = (suspect.z.abs() >= needed).then(|| {
             format!("; it stands out by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed))
         });
@@ -475,12 +464,12 @@ impl Localisation {
     }
 }
 
-/// A value in a metric's unit from the scale of the judgement, on which higher is better.
+/// In the metric's unit, from the scale of the judgement, on which higher is better.
 fn value(better: Better, log: f64) -> f64 {
     if better == Better::Higher { log.exp() } else { (-log).exp() }
 }
 
-/// A difference on that scale in percent of the metric.
+/// In percent of the metric, from a difference on that scale.
 fn percent(better: Better, log: f64) -> f64 {
     100.0 * if better == Better::Higher { log.exp_m1() } else { (-log).exp_m1() }
 }

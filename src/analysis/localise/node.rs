@@ -1,9 +1,9 @@
 //! Tests within hosts: which GPU, NUMA node, NIC or host is slower than its peers of all hosts, and the further cases that settle it.
 //!
-//! A part is measured by itself, so its value is held against those of all parts of all hosts. Where enough hosts have it, what a place in the
-//! host takes from all of them (a socket with fewer memory modules, a way between two sockets) is set aside first, and told. What
-//! stands out is measured again as it was measured: all that ran at the same time on its host, beside the same of a host on which nothing
-//! stood out. The same place of other hosts says what is good.
+//! A part is measured by itself, so its value is compared with those of all parts of all hosts. With enough hosts, the
+//! loss of a place on all of them (a socket with fewer memory modules, a way between two sockets) is subtracted first
+//! and reported. What stands out is measured again in the same way: all that ran at the same time on its host, and the
+//! same on a host on which nothing stood out. The same place of other hosts gives the good level.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -33,17 +33,17 @@ use crate::analysis::{
 };
 
 pub(super) const COUNTED: &str = "part";
-/// Parts under which none can be told from the others: one, and three to hold it against.
+/// Parts needed to distinguish one: itself and three for comparison.
 const FEWEST: usize = 4;
-/// With fewer values than this the spread is not taken to be below the least effect.
+/// Number of values below which the spread is at least the least effect.
 const FEW: usize = 12;
 const REPEATS: usize = 3;
-/// Hosts of suspects that are measured again, the worst first.
+/// Suspect hosts measured again, worst first.
 const HOSTS: usize = 8;
-/// Standard deviations above the centre from which a value says that the others are low: a fault takes away and adds nothing. As for two
-/// clusters of pairs, twice what many values need, for tails that are not normal.
+/// Standard deviations above the centre from which on a value shows the others to be low: a fault never adds bandwidth.
+/// As for two clusters of pairs, twice the usual threshold, for non-normal tails.
 const FAR_ABOVE: f64 = 8.0;
-/// An effect that is so many times what stands out is seen on a busy host and on a virtual machine, too.
+/// A multiple of the threshold at which an effect counts even on a busy host or a virtual machine.
 const FAR: f64 = 4.0;
 
 /// The cases of one test in one cell: the reference, at the largest size.
@@ -66,7 +66,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// What was found in a test within hosts; `None` for tests of networks.
+/// `None` for tests of networks.
 pub(super) fn found(
     journal: &Journal,
     test: &Test,
@@ -118,7 +118,7 @@ pub(super) fn found(
             brief(found.percent(by).abs())
         ));
     }
-    // One at half the rate must stand out.
+    // A part at half the rate must stand out.
     let seen_from = cut * level.scale;
     found.too_noisy = TooNoisy::of(&found.good[0], seen_from, found.metric.better());
     let measured = Measured { level, cut, threshold, better: found.metric.better() };
@@ -143,8 +143,7 @@ pub(super) fn found(
     Some(found)
 }
 
-/// Programs that ran on a GPU of this case beside the agent: in its passes, or where NVML did not tell then, when the facts of its host were
-/// collected.
+/// Other programs on a GPU of this case: during its passes or, if NVML did not report then, when the facts of its host were collected.
 fn programs(journal: &Journal, result: &CaseResult<'_>) -> u32 {
     gpus::others(result).unwrap_or_else(|| {
         let flow = &result.case.flow;
@@ -158,19 +157,19 @@ fn programs(journal: &Journal, result: &CaseResult<'_>) -> u32 {
     })
 }
 
-/// The logarithm of a part's value, on the scale of the judgement; `None` if it must not be trusted.
+/// On the scale of the judgement; `None` if not trusted.
 fn logarithm(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
     pick::logarithm(result, row.metric, row.value)
 }
 
-/// A place in a host: where bytes come from and where they go.
+/// Source and target of the bytes.
 type Place = (u32, u32);
 
 fn place(result: &CaseResult<'_>) -> Place {
     (result.case.flow.from.rail, result.case.flow.to.rail)
 }
 
-/// By how much places of the hosts differ from the median of all values, as logarithms; only those that enough hosts have.
+/// Differences of places from the median of all values, as logarithms; only places that enough hosts have.
 struct Places(BTreeMap<Place, f64>);
 
 impl Places {
@@ -188,7 +187,7 @@ impl Places {
         self.0.get(&place(result)).copied().unwrap_or_default()
     }
 
-    /// Places that are lower than others by more than stands out, on all hosts alike.
+    /// Places that stand out as low on all hosts alike.
     fn low(&self, test: &Test, better: Better, threshold: f64) -> Vec<Alike> {
         let part = part_words(test.transport).unwrap_or_default();
         let low = self.0.iter().filter(|(_, offset)| **offset < -threshold);
@@ -203,7 +202,7 @@ impl Places {
     }
 }
 
-/// Suspects by part: a host all of whose parts are low is one, every other low part is one by itself.
+/// A host with only low parts is one suspect; every other low part is its own.
 fn apart<'r>(
     values: &[(&'r CaseResult<'r>, f64)],
     low: &[(&'r CaseResult<'r>, f64)],
@@ -229,7 +228,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// A difference on the scale of the judgement in percent of the metric.
+    /// From a difference on the scale of the judgement.
     fn percent(&self, log: f64) -> f64 {
         percent(self.better, log)
     }
@@ -243,7 +242,7 @@ impl Measured {
         let is_nic = test.transport == Transport::Nic;
         let (kind, name, rail) = match (suspects.len(), flow.from == flow.to) {
             (2.., _) => ("host", format!("host {host}"), None),
-            // As a NIC of pairs is named, so that both speak of one part.
+            // Named as a NIC of pairs, so that both refer to one part.
             (_, true) if is_nic => {
                 let device = suspects[0].0.link.map_or_else(String::new, |link| format!(" ({})", link.from_device));
                 ("nic", format!("rail {} of {host}{device}", flow.from.rail), Some(flow.from.rail))
@@ -283,9 +282,9 @@ impl Measured {
         }
     }
 
-    /// Gives a suspect its standing by what it came to when it was measured again. `beside`: programs that ran on its GPUs at first.
+    /// Sets a suspect's standing from its further cases. `beside`: programs on its GPUs at first.
     ///
-    /// What ran beside other programs than the controls have is left out where two results are without; else nothing is confirmed.
+    /// Results alongside other programs than the controls have are excluded if two results are without; otherwise nothing is confirmed.
     fn settle(&self, named: &mut Named, again: &Again, conditions: &Conditions, beside: u32) {
         named.further = again.own.iter().map(|one| one.told.clone()).collect();
         if again.own.is_empty() {
@@ -305,7 +304,7 @@ impl Measured {
             Ok(centre) => (centre, centre - self.level.centre),
             Err(_) => (self.level.centre, 0.0),
         };
-        // Half of what stood out: values that were picked for being low come back a little.
+        // Half of what stood out, because values selected for being low regress to the mean.
         let bad = own.iter().filter(|log| **log < centre - self.threshold / 2.0).count();
         let effect = median(&own).map(|log| log - centre).unwrap_or_default();
         let bounded = conditions.against(named.reach.iter().map(String::as_str), effect.abs() > FAR * self.threshold);
@@ -317,7 +316,7 @@ impl Measured {
             _ if bad == 0 => (Standing::Cleared, None),
             _ => bounded.map_or((Standing::Intermittent, None), |why| (Standing::Open, Some(why))),
         };
-        // Where nothing was bad again, or nothing was measured, there is nothing that the program could excuse.
+        // Without a bad result, or without a result, there is nothing for the program to excuse.
         let (standing, open) =
             if is_shared && bad > 0 { (Standing::Open, Some(OpenReason::SharedGpu)) } else { (standing, open) };
         let (change, tests) = (self.percent(effect), count(own.len(), "further test"));
@@ -349,12 +348,12 @@ impl Measured {
 
 struct One {
     told: Further,
-    /// Logarithm of its value, if that may be trusted.
+    /// `None` if not trusted.
     log: Option<f64>,
     programs: u32,
 }
 
-/// What the further cases of a suspect and of what ran beside it came to.
+/// Further cases of a suspect and of what ran at the same time.
 struct Again {
     own: Vec<One>,
     controls: Vec<One>,
@@ -397,7 +396,7 @@ impl Again {
     }
 }
 
-/// The further cases of a test within hosts that the journal does not hold yet, round by round.
+/// Those not yet in the journal, round by round.
 pub(super) fn further(
     journal: &Journal,
     found: &Localisation,
@@ -440,7 +439,7 @@ pub(super) fn further(
         .collect()
 }
 
-/// What tests within hosts found, in the order of the plan.
+/// In the order of the plan.
 pub(super) fn all(
     journal: &Journal,
     results: &[CaseResult<'_>],

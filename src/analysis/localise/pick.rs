@@ -1,9 +1,9 @@
 //! The views of a test: which values of its cases are searched for parts.
 //!
-//! The usual view comes first: the median over the repeats, of bandwidth at the largest message or of the median latency at the smallest.
-//! A fault may show in another one only: in the tail of the latency, in one repeat of several, at another size. Each of these is
-//! searched in the same way where values or groups of them stand out at all, and has to stand out by more: chance has as many tries
-//! as there are views.
+//! The usual view is first: the median over the repeats, of bandwidth at the largest message or of median latency at
+//! the smallest. A fault may only show in another view: in the tail of the latency, in one repeat, at another size.
+//! Each of these is searched if values or groups stand out at all, with a stricter threshold, because every view is
+//! another chance of a false alarm.
 
 use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
@@ -31,18 +31,17 @@ use crate::analysis::{
 };
 
 const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
-/// Degrees of freedom from which on the noise of repeats is worth something.
+/// Degrees of freedom from which on the noise of repeats is usable.
 const ENOUGH: usize = 10;
-/// Least effect of one repeat of several, as a difference of logarithms: a fifth less.
+/// Least effect of one repeat, as a difference of logarithms: 20 % less.
 const BAD_REPEAT: f64 = 0.223_143_551_314_209_7;
-/// Least effect on the tail of a latency, which scatters by itself: half as long again.
+/// Least effect on the tail of a latency, which scatters by itself: 50 % longer.
 const LONG_TAIL: f64 = 0.405_465_108_108_164_4;
-/// Standard deviations, as the lowest tenth of what no suspect has shows them, by which a single path must be off: what is not normal has long
-/// tails.
+/// Standard deviations, estimated from the lowest tenth of unsuspected values, for a single path: non-normal values have long tails.
 const FAR: f64 = 6.0;
 /// Standard deviations at which the lowest tenth of normal values ends.
 const TENTH: f64 = 1.2816;
-/// Most paths that are named for one repeat each: more are what the noise is like.
+/// Most paths named for one repeat each: more are noise.
 const FEW_PATHS: usize = 3;
 /// Standard errors of a mean from which on a view is searched.
 const LOOK: f64 = 4.0;
@@ -61,12 +60,11 @@ impl Repeats {
     }
 }
 
-/// Which values of a test were searched for parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Searched {
     pub metric: Metric,
     pub repeats: Repeats,
-    /// Message size in bytes.
+    /// In bytes.
     pub size_bytes: Bytes,
 }
 
@@ -82,12 +80,12 @@ impl fmt::Display for Searched {
 pub(super) struct One<'r> {
     pub(super) result: &'r CaseResult<'r>,
     pub(super) row: &'r Row,
-    /// The logarithm of its value, on the scale of the judgement; `None` if the value must not be trusted.
+    /// On the scale of the judgement; `None` if not trusted.
     pub(super) log: Option<f64>,
 }
 
 impl One<'_> {
-    /// As a pair: from the end that sends the bytes to the one that receives them. `None` if its value must not be trusted.
+    /// From the end that sends the bytes to the receiver. `None` if not trusted.
     pub(super) fn pair(&self, names: &Names) -> Option<Pair> {
         let flow = &self.result.case.flow;
         let (mut from, mut to) = (names.port(&flow.from)?, names.port(&flow.to)?);
@@ -108,7 +106,7 @@ pub(super) struct View<'r> {
 
 type Rows<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
 
-/// The views of a test, the usual one first; none for a test without any of the metrics.
+/// The usual one first; none for a test without any of the metrics.
 pub(super) fn views<'r>(rows: &[(&'r CaseResult<'r>, &'r Row)]) -> Vec<View<'r>> {
     let headlines = rows.iter().map(|(result, _)| headline(result.test.metric, result.test.op));
     let Some(metric) = headlines.clone().next().filter(|metric| METRICS.contains(metric)) else { return Vec::new() };
@@ -150,7 +148,7 @@ impl<'r> View<'r> {
         Self { metric, repeats, cases: rows.iter().map(one).collect(), of: 1 }
     }
 
-    /// Smallest effect that counts; `least` is that of the plan.
+    /// `least` is that of the plan.
     pub(super) fn least(&self, least: f64) -> f64 {
         match (self.repeats, self.metric) {
             (Repeats::Worst, _) => least.max(BAD_REPEAT),
@@ -159,7 +157,7 @@ impl<'r> View<'r> {
         }
     }
 
-    /// Standard deviation of a case's value, as its repeats show it; 0 without enough of them.
+    /// Standard deviation of a case's value from its repeats; 0 without enough of them.
     pub(super) fn noise(&self) -> f64 {
         // The worst of several spreads as much as their median, or less.
         Scatter::noise(self.scatter())
@@ -169,7 +167,7 @@ impl<'r> View<'r> {
         Scatter::of(self.metric, self.cases.iter().map(|one| one.result))
     }
 
-    /// The repeats of a case: number, logarithm of the value on the scale of the judgement, and start.
+    /// Number, logarithm of the value on the scale of the judgement, and start.
     pub(super) fn repeats_of(&self, one: &One<'r>) -> impl Iterator<Item = (u32, f64, Option<Timestamp>)> {
         let (result, metric) = (one.result, self.metric);
         let values = rows::by_repeat(result, metric).filter(|(_, value)| *value > 0.0);
@@ -180,7 +178,7 @@ impl<'r> View<'r> {
         })
     }
 
-    /// Whether anything may stand out: a value, or the mean of those of a host, a NIC, a rail, a path, or between two groups.
+    /// Whether anything may stand out: a value, or the mean of a host, a NIC, a rail, a path, or between two groups.
     pub(super) fn is_unusual(&self, pairs: &[Pair], groups: &[u32], least: f64) -> bool {
         let values: Vec<f64> = pairs.iter().map(|pair| pair.value).collect();
         let Ok(level) = Level::of(&values, 0.0) else { return false };
@@ -212,7 +210,7 @@ impl<'r> View<'r> {
         means.values().any(is_off)
     }
 
-    /// Whether findings of a view that is not the usual one count: a part stands out by as much as so many views ask for.
+    /// For an extra view: whether a part stands out by enough for the number of views.
     pub(super) fn counts(&self, findings: &Findings, pairs: &[Pair], least: f64) -> bool {
         let views = 2.0 * (self.of as f64).ln();
         let shown = findings.suspects.iter().filter(|suspect| !suspect.latent);
@@ -236,7 +234,7 @@ impl<'r> View<'r> {
         !far.is_empty() && !is_noise()
     }
 
-    /// Says of every suspect of the worst repeats which share of the repeats is bad. `cases` are those of the pairs that were searched.
+    /// Adds the share of bad repeats to every suspect of the worst repeats. `cases` are those of the searched pairs.
     pub(super) fn say_share(&self, findings: &mut Findings, cases: &[&One<'_>]) {
         let (levels, level_of) = (&findings.levels, &findings.level_of);
         let unknown = |suspect: &&mut Suspect| self.repeats == Repeats::Worst && suspect.share.is_none();
@@ -251,7 +249,7 @@ impl<'r> View<'r> {
     }
 }
 
-/// The logarithm of what a case comes to, on the scale of the judgement.
+/// The logarithm of a case's value, on the scale of the judgement.
 fn log(metric: Metric, repeats: Repeats, result: &CaseResult<'_>, row: &Row) -> Option<f64> {
     let value = match repeats {
         _ if metric != row.metric => {
@@ -264,7 +262,7 @@ fn log(metric: Metric, repeats: Repeats, result: &CaseResult<'_>, row: &Row) -> 
     logarithm(result, metric, value)
 }
 
-/// The logarithm of a value on the scale of the judgement, on which higher is better. `None` if the value must not be trusted.
+/// On the scale of the judgement, on which higher is better. `None` if not trusted.
 pub(super) fn logarithm(result: &CaseResult<'_>, metric: Metric, value: Option<f64>) -> Option<f64> {
     let log = value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?.ln();
     Some(on_scale(metric, log))
@@ -274,15 +272,15 @@ fn on_scale(metric: Metric, log: f64) -> f64 {
     if metric.better() == Better::Higher { log } else { -log }
 }
 
-/// Whether a case's value says something of the link: measured, whole, undisturbed.
+/// Measured, whole, undisturbed.
 pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
     matches!(result.state, State::Measured | State::Short)
 }
 
-/// Cases with repeats from which on the median of their variances is taken: a few whose repeats differ are no noise of all.
+/// Cases with repeats from which on the median of their variances is used: a few scattered ones do not represent all.
 const MANY: usize = 8;
 
-/// How far the repeats of cases scatter, on the scale of logarithms. Between cases it can only be more.
+/// On the scale of logarithms. Between cases the scatter can only be larger.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::analysis) struct Scatter {
     one: f64,
@@ -291,7 +289,6 @@ pub(in crate::analysis) struct Scatter {
 }
 
 impl Scatter {
-    /// `None` without repeats.
     pub(in crate::analysis) fn of<'r>(metric: Metric, cases: impl Iterator<Item = &'r CaseResult<'r>>) -> Option<Self> {
         let (mut squares, mut freedom, mut repeats, mut typical) = (0.0, 0, 0, Vec::new());
         for result in cases.filter(|result| trusted(result)) {
@@ -312,12 +309,12 @@ impl Scatter {
         }
         let pooled = squares / freedom as f64;
         let typical = if typical.len() < MANY { pooled } else { median_in_place(&mut typical) };
-        // Of rounded values more than half may be equal.
+        // More than half of rounded values may be equal.
         let variance = if typical > 0.0 { typical.min(pooled) } else { pooled };
         Some(Self { one: variance.sqrt(), freedom, repeats })
     }
 
-    /// Standard deviation of the median over the repeats; 0 where too few show it.
+    /// Standard deviation of the median over the repeats; 0 with too few.
     pub(in crate::analysis) fn noise(scatter: Option<Self>) -> f64 {
         let known = scatter.filter(|scatter| scatter.freedom >= ENOUGH);
         known.map_or(0.0, |scatter| scatter.of_median().deviation)
@@ -333,7 +330,7 @@ impl Scatter {
     }
 }
 
-/// The repeats of a case on the scale of the judgement.
+/// On the scale of the judgement.
 pub(super) fn logs(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
     let values = rows::repeats(result, metric).into_iter().filter(|value| *value > 0.0);
     values.map(|value| on_scale(metric, value.ln())).collect()

@@ -1,9 +1,8 @@
-//! What links of unlike ceilings are held against, and which ends carry less than others by their ports or slots.
+//! Reference levels for links of different ceilings, and ends with a lower ceiling due to their port or slot.
 //!
-//! A ceiling binds only where it is lower than what all links reach anyway. So a link is held against what links of the best class
-//! reach, or a share of its own ceiling, whichever is less: the share that links of its class reach, where these reach it, else that
-//! of the best class. Ends whose ceiling binds are told: a port that trained at half its rate is no fault that pairs would show, and
-//! no reason to be silent.
+//! A ceiling binds only below what all links reach anyway. So a link is compared with the smaller of what links of the
+//! best class reach and a share of its own ceiling: the share that its class reaches, if known, otherwise that of the
+//! best class. Ends whose ceiling binds are reported: pairs would not show a port trained at half its rate as a fault.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,51 +21,51 @@ use serde::Serialize;
 use super::{Localisation, decide::REACHES, names::Names, waived::groups_of};
 use crate::analysis::{ceiling::DISPROVED, words::number};
 
-/// Fewest links of a ceiling that may be the best class; fewer, where no class has as many.
+/// Fewest links of a ceiling for the best class; fewer if no class has as many.
 const FEWEST: usize = 3;
-/// Fewest ends of a ceiling that are peers of each other: as many as hosts that a part can be told among.
+/// Fewest ends of a ceiling that are compared with each other: the number of hosts needed to distinguish a part.
 const PEERS: usize = 4;
 
-/// Fewest links of an end, in the mean, from which it is learned what the end does.
+/// Fewest links per end, on average, to learn the end's level.
 const LINKS_AN_END: usize = 4;
 
-/// An end that carries less than others at best, so that its links cannot reach what other links reach.
+/// An end with a lower ceiling than others, so that its links cannot reach what other links reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lesser {
     pub host: String,
     pub rail: u32,
-    /// The ceiling of its best link, in the metric's unit.
+    /// Of its best link, in the metric's unit.
     pub ceiling: f64,
-    /// What links of the best ports reach, in the metric's unit.
+    /// Level of links of the best ports, in the metric's unit.
     pub others: f64,
-    /// Whether the plan waives it: its host, a group of it, its rail if all ends on it carry less, or all.
+    /// Whether the plan waives its host, its group, its rail (if all ends on it carry less), or all.
     pub waived: bool,
 }
 
-/// A link: its ends, and the logarithms of its value and of its ceiling.
+/// Ends, and the logarithms of value and ceiling.
 pub(super) type Link = (Port, Port, f64, f64);
 
-/// What ends can carry at best; empty where all are alike.
+/// Empty where all ends have the same ceiling.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Rates {
-    /// The logarithm of the ceiling of each end's best link: a link is as good as its worse end.
+    /// Logarithm of the ceiling of each end's best link: a link is as good as its worse end.
     own: HashMap<Port, f64>,
-    /// The logarithm of what links of the best class reach.
+    /// Logarithm of the level of links of the best class.
     most: f64,
-    /// The logarithm of the share of their ceiling that links of the best class reach.
+    /// Logarithm of the share of the ceiling that links of the best class reach.
     share: f64,
-    /// The same of every class of which that is known.
+    /// The same for every class where it is known.
     shares: BTreeMap<u64, f64>,
-    /// Classes of which enough ends are to be held against each other.
+    /// Classes with enough ends for a comparison among themselves.
     peers: BTreeSet<u64>,
-    /// Standard deviation of links of the best class. Those that a ceiling limits hardly scatter.
+    /// Standard deviation of links of the best class; links limited by a ceiling hardly scatter.
     pub(super) scatter: f64,
     least: f64,
 }
 
-/// Standard deviation of links about what they should reach: what the worse of their ends does, where ends have links enough
-/// to tell, so that bad ends are no scatter; else `most`. An end does what the better half of its links reach, for the
-/// others may be the other end's.
+/// Standard deviation of links about their expected level: that of the worse end, if ends have enough links to learn it
+/// (so that bad ends do not add to the scatter); otherwise `most`. An end's level is that of its better half of links,
+/// because the others may suffer from their other end.
 fn scatter(links: &[(Port, Port, f64)], most: f64) -> f64 {
     let mut of: HashMap<Port, Vec<f64>> = HashMap::default();
     for &(from, to, value) in links {
@@ -85,13 +84,13 @@ fn scatter(links: &[(Port, Port, f64)], most: f64) -> f64 {
     let told = links.len() >= LINKS_AN_END * ends / 2;
     let should = |from: &Port, to: &Port| if told { does[from].min(does[to]) } else { most };
     let away: Vec<f64> = links.iter().map(|(from, to, value)| (value - should(from, to)).abs()).collect();
-    // What an end does was learned from the same links.
+    // Corrects for levels learned from the same links.
     let learned = if told { (links.len() as f64 / (links.len() - ends) as f64).sqrt() } else { 1.0 };
     learned * MAD_TO_SIGMA * median(&away).unwrap_or_default()
 }
 
 impl Rates {
-    /// Of the links of a test; `least` is the least effect.
+    /// `least` is the least effect.
     pub(super) fn new(links: &[Link], least: f64) -> Self {
         let mut own: HashMap<Port, f64> = HashMap::default();
         let mut best: HashMap<Port, f64> = HashMap::default();
@@ -101,7 +100,7 @@ impl Rates {
                 best.entry(port).and_modify(|known| *known = known.max(value)).or_insert(value);
             }
         }
-        // Who reaches more than its ceiling has another one, which nobody knows: what was read of its slot or port is wrong.
+        // An end above its ceiling has another, unknown one: its slot or port was misread.
         let top = own.values().copied().fold(f64::NEG_INFINITY, f64::max);
         for (port, ceiling) in &mut own {
             let disproved = best.get(port).is_some_and(|best| *best > *ceiling + DISPROVED.ln());
@@ -128,7 +127,7 @@ impl Rates {
         }
         rates.peers = ends.into_iter().filter(|(_, of)| *of >= PEERS).map(|(class, _)| class).collect();
         let middle = |of: &[f64]| median(of).unwrap_or(f64::NEG_INFINITY);
-        // Links that are all short of their ceiling are not what such links reach. Of few ends some may be, and others not.
+        // If all links are short of their ceiling, their level is unknown. With few ends, some may be short and others not.
         let share = |(class, (_, shares)): (&u64, &(Vec<f64>, Vec<f64>))| {
             let reach = |share: &f64| *share >= REACHES.ln();
             let peers = rates.peers.contains(class);
@@ -150,7 +149,7 @@ impl Rates {
         rates
     }
 
-    /// The ceiling of links of the best class, where ends differ.
+    /// Only where ends differ.
     pub(super) fn best(&self) -> Option<f64> {
         (!self.own.is_empty()).then_some(self.most - self.share)
     }
@@ -160,12 +159,12 @@ impl Rates {
         of(from).min(of(to))
     }
 
-    /// Ceilings that differ by less than the least effect are of one class, or of two beside each other.
+    /// Ceilings that differ by less than the least effect share a class or are in adjacent ones.
     fn class(&self, ceiling: f64) -> u64 {
         (ceiling / self.least.max(f64::EPSILON)).round().max(0.0) as u64
     }
 
-    /// By how much a link of this ceiling may be below what links of the best class reach, as a difference of logarithms; 0 or less.
+    /// How far a link of this ceiling may be below the best class, as a difference of logarithms; 0 or less.
     fn below(&self, ceiling: f64) -> f64 {
         let class = self.class(ceiling);
         let near = || self.shares.range(class.saturating_sub(1)..=class.saturating_add(1)).next();
@@ -173,8 +172,8 @@ impl Rates {
         (ceiling + share - self.most).min(0.0)
     }
 
-    /// The logarithm of a value as a link of the best class would show it. `None` where the link reaches its own lower ceiling, which
-    /// too few ends have to be held against each other: nothing more can be said of it.
+    /// Logarithm of the value scaled to the best class. `None` for a link that reaches its own lower ceiling, if too
+    /// few ends share that for a comparison.
     pub(super) fn as_of_best(&self, from: Port, to: Port, value: f64) -> Option<f64> {
         let ceiling = self.ceiling(from, to);
         let below = self.below(ceiling);
@@ -182,12 +181,12 @@ impl Rates {
         (!lone || value < ceiling + REACHES.ln()).then_some(value - below)
     }
 
-    /// Whether an end's ceiling binds, by more than the least effect.
+    /// By more than the least effect.
     pub(super) fn is_lesser(&self, port: Port) -> bool {
         self.own.get(&port).is_some_and(|ceiling| self.below(*ceiling) < -self.least)
     }
 
-    /// The ends whose ceiling binds, by more than the least effect.
+    /// By more than the least effect.
     pub(super) fn lesser(&self, names: &Names, plan: &Plan) -> Vec<Lesser> {
         let whole = |rail: u32| self.own.keys().all(|port| port.rail != rail || self.is_lesser(*port));
         let mut ports: Vec<(&Port, &f64)> = self.own.iter().filter(|(port, _)| self.is_lesser(**port)).collect();
@@ -210,7 +209,7 @@ impl Rates {
 }
 
 impl Localisation {
-    /// The ends that carry less than others at best, without those that the plan waives; `None` without any.
+    /// Without ends that the plan waives; `None` if none remains.
     pub fn carry_less(&self) -> Option<CarryLess> {
         let ends: Vec<Lesser> = self.lesser.iter().filter(|end| !end.waived).cloned().collect();
         let others = self.lesser.first()?.others;
@@ -221,9 +220,8 @@ impl Localisation {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CarryLess {
     pub ends: Vec<Lesser>,
-    /// What links of the best ports reach, in `unit`.
+    /// In `unit`.
     pub others: f64,
-    /// The metric's unit.
     pub unit: String,
 }
 

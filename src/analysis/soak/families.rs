@@ -1,59 +1,56 @@
-//! What counters of drivers count, in words that a technician knows.
+//! What drivers' counters count, in words of a technician.
 //!
-//! Names are those of:
-//! - the kernel's Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst (`*_phy`, `rx_prioN_*`, `module_*`) and
-//!   drivers/infiniband/hw/mlx5/counters.c (`np_*`, `rp_*`, `out_of_sequence`, …);
-//! - Documentation/ABI/stable/sysfs-class-infiniband, which has the PortCounters of the InfiniBand Architecture Specification, volume 1,
-//!   16.1.3.5 (`symbol_error`, `link_downed`, …);
+//! Sources of the names:
+//! - the kernel's Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst (`*_phy`, `rx_prioN_*`,
+//!   `module_*`) and drivers/infiniband/hw/mlx5/counters.c (`np_*`, `rp_*`, `out_of_sequence`, …);
+//! - Documentation/ABI/stable/sysfs-class-infiniband, which has the PortCounters of the InfiniBand Architecture
+//!   Specification, volume 1, 16.1.3.5 (`symbol_error`, `link_downed`, …);
 //! - drivers/infiniband/hw/bnxt_re/hw_counters.c and drivers/net/ethernet/broadcom/bnxt/bnxt_ethtool.c;
 //! - drivers/infiniband/hw/irdma/verbs.c, `irdma_hw_stat_names`, and drivers/net/ethernet/intel/ice/ice_ethtool.c (`*.nic`);
 //! - Documentation/ABI/testing/sysfs-class-net-statistics and, for `carrier_down_count`, sysfs-class-net;
-//! - drivers/infiniband/sw/rxe/rxe_hw_counters.c, drivers/infiniband/hw/efa/efa_verbs.c, and TCP's of /proc/net/snmp.
+//! - drivers/infiniband/sw/rxe/rxe_hw_counters.c, drivers/infiniband/hw/efa/efa_verbs.c, and TCP's in /proc/net/snmp.
 
 use railgauge_wire::drivers::of_member;
 use serde::Serialize;
 
-/// What a counter counts. The order is that in which they are shown: the gravest first.
+/// In display order, gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     LinkBreaks,
-    /// The link was trained again, without going down.
+    /// Trained again without going down.
     Retraining,
-    /// Errors that forward error correction did not correct.
+    /// Not corrected by forward error correction.
     Uncorrected,
-    /// Symbols or blocks that cannot be.
+    /// Invalid symbols or blocks.
     SymbolErrors,
-    /// Errors within the port itself: too many at once, buffers overrun.
+    /// Errors within the port: too many at once, buffer overruns.
     LocalIntegrity,
     Damaged,
-    /// Packets that another link on the way had marked as damaged.
+    /// Packets that another link had marked as damaged.
     RemoteErrors,
     Module,
-    /// Packets sent again, or missing, or out of order.
+    /// Packets sent again, missing, or out of order.
     Retransmissions,
     NotReady,
-    /// Packets that the port did not take.
     DiscardsIn,
-    /// Packets that the port did not send.
     DiscardsOut,
-    /// Pauses lasted so long that they were stopped, or a warning was due.
+    /// Pauses so long that they were stopped, or that a warning was due.
     PauseStorms,
-    /// Pause frames that arrived: the other side asked to stop.
+    /// The other side asked to stop.
     PausesReceived,
     PausesSent,
-    /// Microseconds for which sending was stopped, or the other side was asked to stop.
+    /// Microseconds in which either side had to stop sending.
     PausedTime,
-    /// Time without credits to send.
+    /// Time without credits.
     WaitedToSend,
     EcnMarks,
-    /// Notifications of congestion that were sent.
+    /// Congestion notifications.
     CnpSent,
-    /// Notifications of congestion that arrived.
     CnpReceived,
-    /// Errors of which only the name tells.
+    /// Errors known only by name.
     Other,
-    /// Errors that were corrected, or seen before they were.
+    /// Errors corrected, or counted before correction.
     Corrected,
 }
 
@@ -85,19 +82,19 @@ impl Family {
         }
     }
 
-    /// Whether it is of a cable, its modules or its ports.
+    /// Of a cable, its modules or its ports.
     pub const fn is_of_cable(self) -> bool {
         use Family::{Damaged, LinkBreaks, LocalIntegrity, Module, Retraining, SymbolErrors, Uncorrected};
         matches!(self, LinkBreaks | Retraining | Uncorrected | SymbolErrors | LocalIntegrity | Damaged | Module)
     }
 
-    /// Whether its rises say nothing against a link: PAM4 links always have errors that are corrected (IEEE 802.3, clause 119 ff.).
+    /// Whether rises are normal: PAM4 links always have corrected errors (IEEE 802.3, clause 119 ff.).
     pub const fn is_normal(self) -> bool {
         matches!(self, Self::Corrected)
     }
 }
 
-/// Names of counters without what stands before their last `/`, `N` for every number in them.
+/// The last part of counter names (after `/`), with `N` for every number.
 const NAMES: &[(Family, &[&str])] = &[
     (Family::LinkBreaks, &["link_downed", "link_down_events_phy", "link_down_events", "carrier_down_count"]),
     (Family::Retraining, &["link_error_recovery"]),
@@ -266,15 +263,14 @@ const NAMES: &[(Family, &[&str])] = &[
     ),
 ];
 
-/// Parts of the names of counters of errors.
 const LOOKS: &[&str] =
     &["err", "drop", "discard", "fail", "timeout", "retrans", "retry", "lost", "overrun", "violation", "corrupt"];
 
-/// Before the number of a queue: hundreds of lines that sum up elsewhere.
+/// Before a queue number: hundreds of lines whose sums are elsewhere.
 const QUEUES: &[&str] = &["rxN", "txN", "chN", "rx-N", "tx-N", "rx_queue_N", "tx_queue_N", "queue_N", "ptp_cqN"];
 
-/// What a counter counts, by its name as agents have it: `ethtool/rx_prio3_pause`, `members/eth0/netdev/carrier_down_count`. `None`
-/// where nobody knows it and its name does not look like an error.
+/// By the agent's name of the counter: `ethtool/rx_prio3_pause`, `members/eth0/netdev/carrier_down_count`. `None` if it
+/// is unknown and does not look like an error.
 pub fn family(name: &str) -> Option<Family> {
     let plain = of_member(name).map_or(name, |(_, plain)| plain);
     let general = general(last_part(plain));
@@ -286,12 +282,10 @@ pub fn family(name: &str) -> Option<Family> {
     })
 }
 
-/// What stands behind the last `/` of a counter's name.
 pub fn last_part(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 
-/// A name with `N` in place of every number.
 fn general(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut in_number = false;

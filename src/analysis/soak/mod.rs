@@ -1,19 +1,6 @@
-//! What a soak came to: outages of ports, stalls of flows, errors that were counted, and for how long anybody looked.
+//! The result of a soak: outages of ports, stalls of flows, counted errors, and the time watched.
 //!
-//! | file | does |
-//! | --- | --- |
-//! | [`ports`] | watched ports over time: outages, counters, gauges, holes in the watch |
-//! | [`families`] | what counters of drivers count, in words |
-//! | `traffic` | the flows of the soak and their ports |
-//! | `silence` | when nothing of a flow arrived |
-//! | [`outages`] | outages as events: cable, host, switch, and the flows that they hit |
-//! | [`stalls`], [`links`] | stalls that no outage explains, and the links that they have in common |
-//! | [`coverage`] | for how long each port was watched |
-//! | [`rates`] | what flows carried |
-//! | [`on_gpus`] | the state of the GPUs whose memory they used |
-//! | [`tables`] | counters by port and family, limits, optics |
-//!
-//! Everything is read once and sorted: memory and time grow with what the journal holds, and with its logarithm.
+//! Everything is read once and sorted: memory and time grow with the size n of the journal as n log n.
 
 pub mod coverage;
 pub mod families;
@@ -46,49 +33,49 @@ use stalls::Unexplained;
 use tables::{FamilySum, Gauge, Limit, PortCounter, PortGauge};
 use traffic::Traffic;
 
-/// Entries of each list that are told, the worst first; how many there are stands beside it.
+/// Entries of each list that are reported, worst first, next to their total number.
 pub const LISTED: usize = 50;
 
-/// What a soak came to. In JSON the lists have at most [`LISTED`] entries; `counts` says how many there are.
+/// In JSON the lists have at most [`LISTED`] entries; `counts` has their numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Soaking {
-    /// Name of the test whose flows carried the traffic.
+    /// The test whose flows carried the traffic.
     pub test: String,
-    /// How long it was to last, in nanoseconds.
+    /// Planned duration, in nanoseconds.
     pub demanded: Nanoseconds,
-    /// How long it lasted, interruptions not counted, in nanoseconds.
+    /// Duration without interruptions, in nanoseconds.
     pub lasted: Nanoseconds,
-    /// From the first part to the last; `None` where there was none.
+    /// From the first part to the last.
     pub span: Option<Span>,
-    /// Longest time that a port may be down or a flow may stall, in nanoseconds.
+    /// Longest acceptable outage of a port or stall of a flow, in nanoseconds.
     pub longest_outage: Nanoseconds,
-    /// Longest time that a port may run at less than its best, in nanoseconds; `None` where that is not judged.
+    /// Longest acceptable time of a port below its best rate, in nanoseconds; `None` if not judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_degraded: Option<Nanoseconds>,
     pub counts: Counts,
-    /// Times between its parts in which there was no traffic, in the order of time.
+    /// Times between its parts without traffic, in order.
     #[serde(serialize_with = "listed")]
     pub pauses: Vec<Span>,
-    /// Times in which nobody looked at some ports, in the order of time.
+    /// Times in which some ports were not watched, in order.
     #[serde(serialize_with = "listed")]
     pub holes: Vec<Hole>,
-    /// Ports of its flows, the worst watched first.
+    /// Worst watched first.
     #[serde(serialize_with = "listed")]
     pub coverage: Vec<PortCoverage>,
-    /// Outages, the longest first.
+    /// Longest first.
     #[serde(serialize_with = "listed")]
     pub outages: Vec<Outage>,
-    /// Breaks that only counters tell of, the most first.
+    /// Breaks seen only in counters, the most first.
     #[serde(serialize_with = "listed")]
     pub breaks: Vec<Break>,
-    /// Stalls that no outage of a watched port explains, the longest first.
+    /// Stalls without an outage of a watched port, longest first.
     #[serde(serialize_with = "listed")]
     pub stalls: Vec<Unexplained>,
-    /// Ports that ran at less than their usual rate or width, the longest first.
+    /// Ports below their usual rate or width, longest first.
     #[serde(serialize_with = "listed")]
     pub lower: Vec<PortLower>,
     pub families: Vec<FamilySum>,
-    /// What was counted, by port: over their limit first.
+    /// By port: over their limit first.
     #[serde(serialize_with = "listed")]
     pub counters: Vec<PortCounter>,
     pub limits: Vec<Limit>,
@@ -96,26 +83,24 @@ pub struct Soaking {
     pub gauges: Vec<Gauge>,
     #[serde(serialize_with = "listed")]
     pub port_gauges: Vec<PortGauge>,
-    /// Flows, the slowest first.
+    /// Slowest first.
     #[serde(serialize_with = "listed")]
     pub flows: Vec<FlowRate>,
-    /// GPUs whose memory the flows used: those with errors first.
+    /// GPUs whose memory the flows used, those with errors first.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuInSoak>,
-    /// Flows whose windows failed because a GPU of theirs is ill.
+    /// Flows whose windows failed because of a bad GPU.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpu_failures: Vec<GpuFailure>,
-    /// Hosts whose GPUs the flows used and that tell of none.
+    /// Hosts whose GPUs the flows used, without a GPU state.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpus_untold: Vec<String>,
     #[serde(skip)]
     pub rates: Vec<PartRate>,
-    /// Whether bytes are verified.
     #[serde(skip)]
     pub verify: bool,
 }
 
-/// How many entries the lists of a soak have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     pub parts: usize,
@@ -123,12 +108,12 @@ pub struct Counts {
     pub flows: usize,
     pub watched_ports: usize,
     pub ports: usize,
-    /// Ends of flows of which the device is not known.
+    /// Ends of flows on an unknown device.
     pub unknown_ends: usize,
     pub pauses: usize,
     pub holes: usize,
     pub outages: usize,
-    /// Ports and times with breaks that only counters tell of.
+    /// Ports and times with breaks seen only in counters.
     pub breaks: usize,
     pub stalls: usize,
     pub lower: usize,
@@ -156,19 +141,19 @@ fn listed<T: Serialize, S: Serializer>(all: &[T], serializer: S) -> Result<S::Ok
     serializer.collect_seq(all.iter().take(LISTED))
 }
 
-/// What the soak of a run came to; `None` where its plan has none.
+/// `None` where the plan has no soak.
 pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let soak = journal.plan.soak.as_ref()?;
     let times = Traffic::times(journal);
     let has_limit = |counter: &str| soak.limits.keys().any(|limit| tables::is_about(limit, counter));
-    // Of a part that a killed controller did not record what agents had told by then is known.
+    // If the controller was killed in a part, what agents had reported by then is known.
     let looked = Traffic::looked(journal, &times);
     let mut ports = ports::over_time(journal, &looked, &has_limit);
     let traffic = Traffic::of(journal, soak, &ports);
     let told = traffic.told();
     let asked = told.map_or_else(|| times.clone(), |told| span::before(&times, told));
     if looked != asked {
-        // For how long ports were watched is asked of the traffic that is known, and of which agents have told by now.
+        // Coverage refers to known traffic and to agents that have reported.
         let of_traffic = ports::over_time(journal, &asked, &has_limit);
         ports.iter_mut().zip(of_traffic).for_each(|(port, same)| port.watched = same.watched);
     }
@@ -198,11 +183,11 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let lasted = span::total(&traffic.times);
     let mut coverage = coverage::of_ports(&traffic, &ports, span::total(&asked));
     if traffic.parts.is_empty() {
-        // Of what never began no flow is to be listed.
+        // A soak that never started has no flows to list.
         flows = Vec::new();
     }
     if asked.is_empty() {
-        // Nor is a port, where none could be looked at or no agent has told yet.
+        // Nor ports that could not be watched or whose agents have not reported.
         coverage = Vec::new();
     }
     let holes = coverage::holes(&traffic, &ports, told.unwrap_or(Nanoseconds::MAX));
@@ -256,11 +241,11 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     })
 }
 
-/// Most of a window, and of a soak, that may be missing at its end: the last window does not begin where it would not end in time.
+/// Largest share of a soak that may be missing at its end, where the last window would not have ended in time.
 const SHORT: f64 = 0.01;
 
 impl Soaking {
-    /// How much is missing of what was demanded; `None` where it lasted long enough: of its last window at most, and of a hundredth.
+    /// `None` if it lasted long enough: at most its last window and a hundredth are missing.
     pub fn missing(&self, window: Nanoseconds) -> Option<Nanoseconds> {
         let missing = self.demanded.saturating_sub(self.lasted);
         let allowed = NanosecondsF64(self.demanded.as_f64() * SHORT).0.min(window.as_f64());

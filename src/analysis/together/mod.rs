@@ -1,8 +1,8 @@
-//! Flows at once, laid over each other: when all of them ran, and what passed the NICs that they share.
+//! Concurrent flows: when all of them ran, and what passed their shared NICs.
 //!
-//! A pass is one measurement of all flows of a round in one cell. Every sample of it knows the planned start on its own
-//! clock, so every flow has a place on one axis: nanoseconds after the planned start. Only the time from the last start
-//! to the first end counts, cut by what the clocks may be off. See `docs/patterns.md`.
+//! A pass is one measurement of all flows of a round in one cell. Every sample has the planned start on its own clock,
+//! so all flows share one time axis: nanoseconds after the planned start. Only the time from the last start to the
+//! first end counts, reduced by the uncertainty of the clocks. See `docs/patterns.md`.
 
 mod account;
 mod beside;
@@ -44,19 +44,18 @@ use super::{
 /// Share of the window in which all flows must have run.
 const ENOUGH: f64 = 0.5;
 
-/// What tells the cells of a round apart: message size, queue pairs, how many connections run beside, and the value of the test.
+/// The identity of a cell in a round: message size, queue pairs, concurrent connections, and the value of the test.
 type Cell<'a> = (Bytes, u32, Option<u32>, Option<&'a str>);
 
-/// A NIC as the schedule knows it, and the round and cell it is looked at in.
+/// A NIC of the schedule, in a round and cell.
 type RoundPort<'a> = (&'a str, u32, Cell<'a>, &'a Port);
 
-/// What tells passes apart: test, round, cell and repeat, and the planned start.
+/// The identity of a pass: test, round, cell, repeat, and planned start.
 type PassKey<'a> = (&'a str, u32, Cell<'a>, u32, Nanoseconds);
 
-/// One measurement of all flows of a round in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
-    /// When all flows ran, after the planned start; `None` if that is not known or too short.
+    /// After the planned start; `None` if unknown or too short.
     pub overlap: Option<(NanosecondsI64, NanosecondsI64)>,
     pub flows: Vec<FlowShare>,
     pub doubts: Vec<Scattered>,
@@ -65,18 +64,17 @@ pub struct Pass {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowShare {
     pub case: u64,
-    /// Where its bytes leave.
     pub source: Port,
     pub sink: Port,
     pub moved: Bytes,
-    /// Payload of other traffic between its hosts that went the same way, before and after the window included.
+    /// Payload of other traffic between its hosts on the same way, including before and after the window.
     pub beside: Bytes,
     pub against: Bytes,
     /// Packets of the whole step, at least one per operation.
     pub packets: f64,
-    /// Payload in Gb/s while all flows ran.
+    /// Payload while all flows ran.
     pub gbps: Option<f64>,
-    /// The same in each whole 100 ms of that time, by the initiator's account.
+    /// The same for each whole 100 ms of that time, by the initiator's account.
     pub slices: Vec<f64>,
 }
 
@@ -85,7 +83,7 @@ impl Pass {
         let mut load = Load::default();
         for flow in &self.flows {
             let (sends, receives) = (flow.source == *nic, flow.sink == *nic);
-            // What an agent claims may be anything, and must not end the report.
+            // An agent may claim any number, which must not overflow.
             load.sent = load.sent.saturating_add(if sends { flow.moved } else { Bytes::ZERO });
             load.received = load.received.saturating_add(if receives { flow.moved } else { Bytes::ZERO });
             let (out, into) = match (sends, receives) {
@@ -101,13 +99,13 @@ impl Pass {
         load
     }
 
-    /// Gb/s of all flows together, in each whole 100 ms in which all ran.
+    /// In each whole 100 ms in which all ran.
     pub fn slices(&self) -> Vec<f64> {
         let whole = self.flows.iter().map(|flow| flow.slices.len()).min().unwrap_or(0);
         (0..whole).map(|slice| self.flows.iter().map(|flow| flow.slices[slice]).sum()).collect()
     }
 
-    /// How evenly the flows share what there is: 1 for equal shares, 1/n if one of n has everything.
+    /// Fairness index: 1 for equal shares, 1/n if one of n has everything.
     ///
     /// Jain, Chiu and Hawe, "A quantitative measure of fairness", DEC TR-301 (1984): (Σx)² / (n Σx²).
     pub fn fairness(&self) -> Option<f64> {
@@ -116,33 +114,29 @@ impl Pass {
         (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
     }
 
-    /// Gb/s of the flows that `counts` says yes to; `None` if one of them has no number.
+    /// `None` if one of the counted flows has no number.
     fn sum(&self, counts: impl Fn(&FlowShare) -> bool) -> Option<f64> {
         self.flows.iter().filter(|flow| counts(flow)).map(|flow| flow.gbps).sum()
     }
 }
 
-/// What a case of flows at once is in its round.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Part {
     pub passes: BTreeMap<u32, Arc<Pass>>,
-    /// The same flow alone, where this one ran beside an incast or beside other traffic of its hosts.
+    /// The same flow alone, if this one ran alongside an incast or other traffic of its hosts.
     pub alone: Option<Alone>,
-    /// Whether it is the first of its round and cell: the row of the round's sum is with it.
+    /// The first of its round and cell has the row of the round's sum.
     first: bool,
-    /// Whether it is the first of those that leave from the same NIC.
     first_out: bool,
-    /// Whether it is the first of those that arrive at the same NIC.
     first_in: bool,
 }
 
-/// Where the bytes of a case leave, and where they arrive.
 pub fn ends(case: &Case) -> (&Port, &Port) {
     let flow = &case.flow;
     if case.cell.op.pulls() { (&flow.to, &flow.from) } else { (&flow.from, &flow.to) }
 }
 
-/// Finds the passes of all tests with flows at once, and gives every case its part. `hosts` are those of the run.
+/// `hosts` are those of the run.
 pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     let at_once = |result: &&CaseResult<'_>| result.test.timed_together();
     let mut flows: HashMap<(&str, u32, Cell<'_>), usize> = HashMap::new();
@@ -196,7 +190,6 @@ fn key(case: &Case, repeat: u32, start: Nanoseconds) -> PassKey<'_> {
     (&*case.test, case.round, cell(case), repeat, start)
 }
 
-/// Lays the flows of one pass over each other.
 fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
     let mut doubts = Vec::new();
     if members.len() < planned {
@@ -211,7 +204,7 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
     };
     let flow = |(result, sample): &(&CaseResult<'_>, &Sample)| {
         let (source, sink) = ends(result.case);
-        // What an end says of another time is no part of this one.
+        // An end's account of another time does not belong to this pass.
         let spans = overlap
             .zip(sample.together.as_deref())
             .filter(|_| strays(result, sample).is_empty())
@@ -231,19 +224,19 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
     Pass { overlap, flows: members.iter().map(flow).collect(), doubts }
 }
 
-/// Gb/s in each whole 100 ms between two moments of an end's clock.
+/// In each whole 100 ms between two moments of an end's clock.
 fn slices(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds)) -> Vec<f64> {
     let begin = |slice: u64| from + SLICE * slice;
     let whole = until.saturating_sub(from) / SLICE;
     (0..whole).map(|slice| end.bytes_within(begin(slice), begin(slice + 1)) * 8.0 / SLICE.as_f64()).collect()
 }
 
-/// A stretch of time after the planned start, on the clock that showed the start as `start`.
+/// On the clock that showed the planned start as `start`.
 fn on(start: Moment, (from, until): (NanosecondsI64, NanosecondsI64)) -> (Nanoseconds, Nanoseconds) {
     (start.at.saturating_add_signed(from), start.at.saturating_add_signed(until))
 }
 
-/// When all flows ran, after the planned start.
+/// After the planned start.
 ///
 /// # Errors
 /// A clock is not known well enough, an end does not say when it ran or what it moved when, or that time is too short.
@@ -260,13 +253,13 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, Na
         }
         let (strays, told): (Vec<_>, Vec<_>) =
             accounts(result, sample).into_iter().partition(|account| account.stray(result, sample).is_some());
-        // The other end shows that the flow ran beside the others. Without it they may have had less company than planned.
+        // The other end shows that the flow ran with the others. Without it they may have had less company than planned.
         if let ([], [stray, ..]) = (told.as_slice(), strays.as_slice()) {
             return Err(Scattered::Stray { host: stray.host.to_owned() });
         }
         for Account { host, planned: moment, end } in told {
             tells_when(host, moment, end)?;
-            // What an agent claims may be anything, and must not end the report.
+            // An agent may claim any time, which must not overflow.
             let start = end.started.saturating_since(moment.at);
             let (begun, ended) = (start.later(moment.error), start.later(end.elapsed).earlier(moment.error));
             from = if begun > from.0 { (begun, host) } else { from };
@@ -285,25 +278,25 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, Na
     Ok((from, until))
 }
 
-/// Whether an end says when it ran and how its bytes spread over that time: an average over the whole window would hide that
-/// it stood still while the others ran.
+/// Whether an end says when it ran and how its bytes spread over that time: an average over the whole window would hide
+/// a pause while the others ran.
 ///
 /// # Errors
 /// It does not.
 fn tells_when(host: &str, moment: Moment, end: &Measurement) -> Result<(), Scattered> {
-    // Clocks count from the start of the host: none shows zero while an agent runs on it.
+    // Clocks count from the start of the host and are not zero while an agent runs.
     if moment.at.is_zero() || end.started.is_zero() || end.elapsed.is_zero() {
         return Err(Scattered::EndWithoutTime { host: host.to_owned() });
     }
     let (told, whole) = (end.slices.len() as u64, end.elapsed / SLICE);
-    // Over TCP the slices are those of the receiver, whose window is a little shorter.
+    // Over TCP the slices are the receiver's, whose window is a little shorter.
     if whole.abs_diff(told) > (whole / 10).max(2) {
         return Err(Scattered::SlicesMissing { host: host.to_owned(), told, whole });
     }
     Ok(())
 }
 
-/// Every pass of some results once, with the case that comes first in it and the repeat.
+/// With its first case and the repeat.
 pub fn passes<'r>(results: &[&'r CaseResult<'r>]) -> Vec<(&'r CaseResult<'r>, u32, &'r Pass)> {
     let of = |result: &&'r CaseResult<'r>| {
         let result: &'r CaseResult<'r> = result;
@@ -314,7 +307,6 @@ pub fn passes<'r>(results: &[&'r CaseResult<'r>]) -> Vec<(&'r CaseResult<'r>, u3
     results.iter().flat_map(of).collect()
 }
 
-/// How the accounts of both ends of a sample are joined.
 pub fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
     let pass = result.part.as_ref().and_then(|part| part.passes.get(&repeat));
     let overlap = pass.and_then(|pass| pass.overlap).zip(sample.together.as_deref());
@@ -324,7 +316,7 @@ pub fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direc
     )
 }
 
-/// Whether the row of `metric` is with this case: sums over a NIC or a round are with the first flow of it.
+/// Rows of sums over a NIC or a round belong to their first flow.
 pub fn has_row(result: &CaseResult<'_>, metric: Metric) -> bool {
     result.part.as_ref().is_none_or(|part| match metric {
         Metric::IngressBandwidth => part.first_in,
@@ -336,7 +328,7 @@ pub fn has_row(result: &CaseResult<'_>, metric: Metric) -> bool {
     })
 }
 
-/// What a row is about, in words: `gpu01:0 → gpu02:0`, or what its sum is over.
+/// `gpu01:0 → gpu02:0`, or the scope of the sum.
 pub fn name(result: &CaseResult<'_>, metric: Metric) -> String {
     let (source, sink) = ends(result.case);
     match metric {
@@ -347,7 +339,7 @@ pub fn name(result: &CaseResult<'_>, metric: Metric) -> String {
     }
 }
 
-/// What a repeat comes to in a metric of several flows or rounds; `None` for other metrics, and where a flow of it has no number.
+/// `None` for metrics of a single flow, and where a flow has no number.
 pub fn sum(result: &CaseResult<'_>, repeat: u32, metric: Metric) -> Option<f64> {
     let pass = result.part.as_ref()?.passes.get(&repeat)?;
     let (source, sink) = ends(result.case);

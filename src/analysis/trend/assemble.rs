@@ -1,4 +1,4 @@
-//! Makes series of nights of the runs that were collected.
+//! Makes series of nights from runs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -23,15 +23,15 @@ use super::{
 };
 use crate::analysis::history::{Shared, Stays, Subject, Swap, has_serials};
 
-/// Later runs of the same night with a value that answer one without.
+/// Later runs of the same night with a value that make up for one without.
 const ANSWERS: usize = 3;
 
-/// Turns without a value after which a pair of a plan that rotates is missing also on nights of others. One may be a night
-/// that failed, and turns are far apart.
+/// Turns without a value after which a pair of a rotating plan is missing even on nights of others. A single night may
+/// fail, and turns are far apart.
 const LOST_TURNS: usize = 2;
 
 pub(super) struct Collected {
-    /// What it is about, or an example of what the part is in.
+    /// Its subject, or an example of what the part is in.
     pub subject: usize,
     pub part: Option<Part>,
     pub metric: Metric,
@@ -40,12 +40,11 @@ pub(super) struct Collected {
     pub line: usize,
     pub rotating: bool,
     pub standing: Standing,
-    /// Hosts of it that its plan has no more.
     pub gone: Vec<String>,
     pub hardware: Vec<String>,
     pub devices: [usize; 2],
     pub nights: Vec<Night>,
-    /// Runs of the last night that gave no value, and all of its runs, where too few later ones answered.
+    /// Runs of the last night without a value, and all of its runs, where too few later ones answered.
     pub unanswered: Option<(usize, usize)>,
 }
 
@@ -54,64 +53,59 @@ impl Collected {
         self.nights.iter().filter(|night| !night.runs.is_empty())
     }
 
-    /// First and last night with a value.
     pub(super) fn ends(&self) -> (i64, i64) {
         let day = |night: Option<&Night>| night.map_or(0, |night| night.day);
         (day(self.valued().next()), day(self.valued().next_back()))
     }
 }
 
-/// An edit: the first version of its plan, the first night with it, and what was edited.
+/// The first version of its plan, the first night after the edit, and the edit.
 pub(super) type Edit = (usize, i64, String);
 
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
-    /// Every series in its place, with those whose place it took.
+    /// Every series in its place, with its predecessors.
     pub places: Vec<Place>,
     pub edits: Vec<Edit>,
     pub epochs: Vec<Epoch>,
     pub swaps: Vec<Swap>,
-    /// Ids that were in several slots at once.
     pub shared: Vec<Shared>,
-    /// Hosts of which no serial number was read in their last run.
+    /// Hosts without a serial number in their last run.
     pub unfollowed: Vec<String>,
     pub through: Through,
-    /// Night of each run, in the order of time.
+    /// In order of time.
     pub days: Vec<i64>,
-    /// Nights with a run, in order.
     pub nights: Vec<i64>,
-    /// Runs that were read as far as their cases, and nights of them.
+    /// Runs read as far as their cases, and their nights.
     pub runs: (usize, usize),
     pub groups: BTreeMap<String, Vec<String>>,
-    /// Of every plan that rotates, by its first version: those of its last one.
+    /// Of every rotating plan, by its first version: those of its last one.
     pub groups_of: HashMap<usize, Groups>,
     pub unreadable: Vec<(String, String)>,
     pub torn: bool,
-    /// Runs that were read and in which nothing has a value.
+    /// Runs that were read and have no value.
     pub silent: Vec<String>,
-    /// Runs in which wrong bytes arrived, and in how many cases.
+    /// Runs with wrong bytes, and the number of cases.
     pub corrupt: Vec<(String, usize)>,
-    /// Runs that gave no value, and those they are a large share of.
+    /// Runs without a value, and the runs they are a large share of.
     pub lacking: Option<(usize, usize)>,
-    /// What the reports of the newest runs say.
+    /// From the reports of the newest runs.
     pub reported: Vec<Reported>,
-    /// Runs whose date does not go with the order of their names, and why that matters.
+    /// Runs whose date contradicts the order of their names, and the effect of that.
     pub disorder: Vec<(String, String)>,
-    /// Whether the last night is in doubt because of dates.
     pub undated: bool,
-    /// Subjects and metrics that are measured now and never had a value, and the nights on which they should have.
+    /// Subjects and metrics that are measured now and never had a value, and the nights due.
     pub never: Vec<(usize, Metric, usize)>,
 }
 
-/// A series of all versions of a plan: values by their places in time.
+/// A series of all versions of a plan: values by position in time.
 pub(super) struct Joined {
     pub key: Key,
     pub about: usize,
     pub points: Vec<(usize, f64)>,
 }
 
-/// The runs in the order of time.
 pub(super) struct Order<'a> {
     pub past: &'a [Past],
     pub runs: Vec<usize>,
@@ -150,14 +144,13 @@ impl History {
         let order = Order::new(&self.past);
         let lines = Lines::new(&order, &self.said);
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
-        // The newest run of every plan that was to measure a subject, by its place in time.
+        // The newest run of every plan that was to measure a subject, by position in time.
         let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
-        // The last version of every plan, and its last night.
         let mut latest: HashMap<usize, (usize, i64)> = HashMap::new();
         for (at, &day) in order.days.iter().enumerate() {
             let Past { plan, planned, .. } = order.at(at);
             let line = lines.of(*plan);
-            // What a part of the plan leaves out is due as before.
+            // What a partial run leaves out is due as before.
             if order.at(at).part && !rotating.contains(plan) {
                 continue;
             }
@@ -178,7 +171,7 @@ impl History {
         let absent = Absent::new(&order, &lines, &rotating).of(&known, &lost);
         let epochs = epochs(&order, &lines, options);
         let mut series: Vec<Collected> = Vec::with_capacity(joined.len());
-        // Plan and last version of each, and place of its last value.
+        // Plan and last version of each, and position of its last value.
         let mut ends: Vec<(usize, usize, usize)> = Vec::with_capacity(joined.len());
         for (Joined { key, about, points }, absent) in joined.iter().zip(absent) {
             let last = points.last().map_or(0, |(place, _)| *place);
@@ -210,18 +203,18 @@ impl History {
         let groups_of = groups_of(&self.said, &lines, &latest, &rotating);
         let kinds = presence.kinds(&subjects, &settings);
         presence.judge(&mut series, &plans, &subjects, (&rotating, &drawn, &groups_of, &kinds), accepted);
-        // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
+        // A night has a value as soon as one of its runs has one: what the newest run lacks is missing too.
         for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
             let now = latest.get(plan).map(|(_, day)| *day);
             let newest = newest.get(&(*plan, one.subject)).filter(|newest| *newest > last);
             let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
-            // A pair of a plan that rotates is due when it is its turn, and once it has lost several until one has a value.
+            // A pair of a rotating plan is due at its turn, and after several lost turns until it has a value.
             let due = || lost >= LOST_TURNS && presence.has_turns(*plan, one.subject, &kinds);
             let turn = |newest: &usize| !one.rotating || Some(order.days[*newest]) == now || due();
             if one.part.is_none() && one.standing == Standing::Present && newest.is_some_and(turn) {
                 one.standing = Standing::Missing(1);
             }
-            // Nights of other pairs' turns say nothing of it.
+            // Nights of other pairs' turns do not count.
             if one.rotating && one.part.is_none() && matches!(one.standing, Standing::Missing(_)) {
                 one.standing = Standing::Missing(lost.max(1));
             }
@@ -293,8 +286,8 @@ impl History {
     }
 }
 
-/// Versions of plans that measure other pairs each night, because they say so, or because they run on other hosts: one file on several
-/// sets of hosts, or parts of it more often than the whole. And those of them that run on other hosts.
+/// Versions of plans that measure other pairs each night, by declaration or by running on other hosts: one file on
+/// several sets of hosts, or parts of it more often than the whole. And those that run on other hosts.
 fn varying(order: &Order<'_>, lines: &Lines, said: &HashMap<usize, PlanVersion>) -> (HashSet<usize>, HashSet<usize>) {
     #[derive(Default)]
     struct Line<'a> {
@@ -326,7 +319,7 @@ fn varying(order: &Order<'_>, lines: &Lines, said: &HashMap<usize, PlanVersion>)
     (rotating, drawn)
 }
 
-/// Groups of every plan that measures other pairs each night, by its first version: those of all its hosts.
+/// Groups of every rotating plan, by its first version: those of all its hosts.
 fn groups_of(
     said: &HashMap<usize, PlanVersion>,
     lines: &Lines,
@@ -348,13 +341,12 @@ fn groups_of(
     latest.iter().filter(|(_, (last, _))| rotating.contains(last)).map(of_line).collect()
 }
 
-/// Whether a version is the last one, maybe on other hosts: what an edit took away is not a group any more.
+/// Whether a version is the last one, perhaps on other hosts: a group that an edit removed is gone.
 fn is_on_other_hosts(said: &HashMap<usize, PlanVersion>, version: usize, last: usize) -> bool {
     let (one, other) = (&said[&version], &said[&last]);
     version == last || one.hosts != other.hosts && one.tests == other.tests
 }
 
-/// Series of all versions of each plan, in the order in which they were met.
 fn joined(
     series: HashMap<Key, usize>,
     about: Vec<usize>,
@@ -376,7 +368,7 @@ fn joined(
     joined
 }
 
-/// The nights of a series, and what of the last one is unanswered.
+/// And what is unanswered on the last one.
 fn of_nights(
     points: &[(usize, f64)],
     absent: &[usize],
@@ -387,7 +379,7 @@ fn of_nights(
     runs.extend(absent.iter().map(|&place| (place, None)));
     runs.sort_by_key(|(place, _)| *place);
     let mut nights: Vec<Night> = Vec::new();
-    // Values since the last run of the night that gave none.
+    // Values since the last run of the night without one.
     let mut answers = 0;
     for (place, value) in runs {
         let day = days[place];
@@ -409,7 +401,7 @@ fn of_nights(
     (nights, open)
 }
 
-/// Leaves out parts that say what others say: a host of one NIC is that NIC, one rail is everything, and so is one group.
+/// Drops redundant parts: a host with one NIC equals that NIC; a single rail or group equals everything.
 fn retain_telling(series: &mut Vec<Collected>) {
     let mut rails: HashMap<(&str, Ends), HashSet<u32>> = HashMap::new();
     for one in series.iter() {
@@ -434,7 +426,7 @@ fn retain_telling(series: &mut Vec<Collected>) {
     });
 }
 
-/// What was changed on purpose, the declared epoch of every day with a run, and the edits of every plan.
+/// Declared changes, the declared epoch of every day with a run, and the edits of every plan.
 fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<Edit>) {
     let mut declared = options.epochs.clone();
     declared.sort();
@@ -460,7 +452,7 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
     (walk.finish(), of_day, edits)
 }
 
-/// Which parts took the place of others, ids by which nothing can be followed, and hosts of which no serial number was read last.
+/// Replaced parts, ids that identify nothing, and hosts without a serial number in their last run.
 fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>, Vec<String>) {
     let mut stays = Stays::default();
     let mut last: BTreeMap<&str, &Slots> = BTreeMap::new();
@@ -474,7 +466,6 @@ fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>, Vec<String>) {
     (stays.swaps(), stays.shared(), unfollowed.collect())
 }
 
-/// What the number of each thing is, turned round.
 fn sorted<T>(numbers: HashMap<T, usize>) -> Vec<T> {
     let mut list: Vec<(T, usize)> = numbers.into_iter().collect();
     list.sort_unstable_by_key(|(_, number)| *number);

@@ -1,9 +1,9 @@
-//! What a bad part makes of the pairs and hosts behind it, in plans that rotate.
+//! Effects of a bad part on the pairs and hosts behind it, in rotating plans.
 //!
-//! A pair whose turn comes now and then is low since the first turn after the night on which its host became slow, and a host whose
-//! pairs mostly leave its group is low on most nights while the uplinks of the group are. Neither has changed by itself: the part has
-//! a series of its own, measured every night. What is told stays told: only a change that is listed explains others, and nothing that
-//! lasts longer, is larger, or began at another time.
+//! A pair that is only measured now and then is low since its first turn after its host became slow, and a host whose
+//! pairs mostly leave its group is low on most nights while the group's uplinks are. Neither changed by itself: the
+//! part has a series of its own, measured every night. Only a listed change explains others, and none that lasts
+//! longer, is larger, or started at another time.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,14 +19,14 @@ use super::{
     parts::{Groups, Part},
 };
 
-/// How much worse than the part something must be to be bad itself, as in localise.
+/// Factor by which something must be worse than the part to be bad itself, as in localise.
 const LOWER: f64 = 1.3;
-/// Share of the effect of a part, and standard deviations of a night, by which it may move the middle of what only some of its
-/// pairs pass: there are fewer good ones.
+/// Share of a part's effect, and standard deviations of a night, by which it may shift the median of pairs of which
+/// only some pass it: fewer of them are good.
 const SHIFTS: (f64, f64) = (0.25, 3.0);
-/// Days by which the first night of a change may be off.
+/// Tolerance in days of the first night of a change.
 const NEAR: i64 = 3;
-/// Days by which that of a small one may be late.
+/// Delay in days of the first night of a small one.
 const VAGUE: i64 = 21;
 
 /// A change for the worse: its series, its days, and its effect as a positive difference of logarithms.
@@ -54,20 +54,19 @@ impl Fall {
         self.until == i64::MAX
     }
 
-    /// Whether something of this size, that lasts so long, may be of it.
+    /// Whether it may cause an effect of this size and duration.
     fn covers(&self, size: f64, until: i64, least: f64) -> bool {
         size <= LOWER * self.effect + least && until <= self.until.saturating_add(NEAR)
     }
 
-    /// Whether it made another change of what is measured every night: of the same time.
+    /// Whether it caused another change of what is measured every night: at the same time.
     fn makes(&self, other: &Self, least: f64) -> bool {
         let begins = other.from - self.from;
         let together = if other.always { self.always && begins.abs() <= NEAR } else { begins >= -NEAR };
         together && other.from < self.until && self.covers(other.effect, other.until, least)
     }
 
-    /// Whether it made a change of a pair, which is measured now and then: what was before must have been better, and what came
-    /// after its end, too.
+    /// Whether it caused a change of a pair, which is measured now and then: better before it, and better after its end.
     fn makes_pair(&self, other: &Self, one: &Series, least: f64) -> bool {
         let value = |(_, value): &(i64, f64)| value.ln();
         let on = |from: i64, until: i64| -> Vec<f64> {
@@ -90,15 +89,15 @@ impl Fall {
             && self.covers(other.effect, self.until, least)
     }
 
-    /// Whether its end made a change for the better.
+    /// Whether its end caused a change for the better.
     fn ends_as(&self, other: &Self, least: f64) -> bool {
         !self.lasts() && (other.from - self.until).abs() <= NEAR && other.effect <= LOWER * self.effect + least
     }
 
-    /// Whether it may have moved the middle of others, some of whose pairs pass it; `scale` is their standard deviation.
+    /// Whether it may have shifted the median of others, some of whose pairs pass it; `scale` is their standard deviation.
     fn shifts(&self, other: &Self, scale: f64, least: f64) -> bool {
         let small = (SHIFTS.0 * self.effect).min(SHIFTS.1 * scale);
-        // Where so small a step is placed says little.
+        // The date of so small a step is uncertain.
         let then = (self.from - NEAR..=self.from + VAGUE).contains(&other.from);
         self.always && then && other.effect <= small && self.covers(other.effect, other.until, least)
     }
@@ -113,8 +112,8 @@ fn falls(at: usize, one: &Series) -> impl Iterator<Item = Fall> {
     worse.map(move |alert| Fall::of(at, one, alert))
 }
 
-/// Takes from every series what a part that it passes explains: changes for the worse, suspicions and last nights that are far off.
-/// [`Series::behind`] says which part that is.
+/// Removes from every series what a part on its path explains: changes for the worse, suspicions and deviating last
+/// nights. [`Series::behind`] names that part.
 pub(super) fn settle(everything: &Everything, series: &mut [Series], least: f64) {
     let mut kinds: HashMap<(usize, String), Vec<usize>> = HashMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate().filter(|(_, (_, of))| of.rotating) {
@@ -127,10 +126,10 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], least: f64)
     }
 }
 
-/// Noise is that of nights on which nothing was bad: neither the series itself, nor in plans that rotate a part that a pair passes.
+/// Noise only counts nights without a fault, neither of the series nor, in rotating plans, of a part on the pair's path.
 ///
 /// # Errors
-/// A statistic refuses what was collected.
+/// A statistic refuses the input.
 pub(super) fn calm(everything: &Everything, series: &mut [Series], rules: &Rules) -> Result<(), Refusal> {
     let none = Groups::default();
     let groups = |at: usize| everything.groups_of.get(&everything.series[at].line).unwrap_or(&none);
@@ -162,7 +161,6 @@ pub(super) fn calm(everything: &Everything, series: &mut [Series], rules: &Rules
     Ok(())
 }
 
-/// The series of one plan, test, metric and size.
 struct Kind<'a> {
     everything: &'a Everything,
     groups: &'a Groups,
@@ -190,7 +188,7 @@ impl Kind<'_> {
         if !taken() {
             return;
         }
-        // What hosts and other groups make of a group on some nights, when its few pairs were theirs.
+        // Effects of hosts and other groups on a group, on nights on which its few pairs were theirs.
         let (of_hosts, of_groups) = (all(&hosts, series), all(&uplinks, series));
         for &at in &others {
             let part = self.of(at).part.as_ref();
@@ -198,7 +196,7 @@ impl Kind<'_> {
             let mine: Vec<Fall> = mine.filter(|fall| fall.always && fall.at != at).copied().collect();
             self.take(series, at, (&[], &mine));
         }
-        // What uplinks make of the hosts behind them, unless everything fell, or the whole group.
+        // Effects of uplinks on the hosts behind them, unless everything fell, or the whole group.
         let every = all(&self.parts(|part| *part == Part::All), series);
         let uplinks: Vec<Fall> = all(&uplinks, series)
             .into_iter()
@@ -209,7 +207,7 @@ impl Kind<'_> {
                 uplinks.iter().filter(|fall| self.is_in(at, self.of(fall.at).part.as_ref())).copied().collect();
             self.take(series, at, (&mine, &uplinks));
         }
-        // What all of these make of pairs.
+        // Effects of all of these on pairs.
         let mut by_part: HashMap<&Part, Vec<Fall>> = HashMap::new();
         for fall in all(&others, series).into_iter().chain(all(&hosts, series)) {
             if let Some(part) = &self.everything.series[fall.at].part {
@@ -227,7 +225,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Whether what stays in the group fell as well as what leaves it: hosts speak for themselves then.
+    /// Whether the traffic inside the group fell as well as that across its border: then the hosts are to blame.
     fn whole(&self, fall: &Fall, series: &[Series]) -> bool {
         let within = |group: &str| {
             let own = self.parts(|part| *part == Part::Within(group.to_owned()));
@@ -240,7 +238,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Whether a host's series is of a host in a group, or of any where no group is meant.
+    /// `None` means any group.
     fn is_in(&self, host: usize, group: Option<&Part>) -> bool {
         let Some(Part::Host(host) | Part::Nic(host, ..)) = &self.of(host).part else { return false };
         let mut own = self.groups.of(host);
@@ -251,7 +249,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Takes from a series what changes explain that it passes, and nights now and then that any of them may have made low.
+    /// Removes what changes on its path explain, and intermittent nights that any of them may have made low.
     fn take(&self, series: &mut [Series], at: usize, (passed, any): (&[Fall], &[Fall])) {
         let (one, pair, least) = (&series[at], self.of(at).part.is_none(), self.least);
         let makes = |alert: &Alert| {

@@ -1,5 +1,3 @@
-//! Collects runs, in any order.
-
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::Path,
@@ -26,14 +24,14 @@ use crate::analysis::{
     settings,
 };
 
-/// What is watched under one plan, whatever the hardware: a metric of a subject, or of a part.
+/// A watched quantity under one plan, on any hardware: a metric of a subject, or of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Watch {
     Subject { subject: usize, metric: Metric },
     Part { kind: String, metric: Metric, part: Part, settings: usize },
 }
 
-/// What one series is of: the same subject or part, plan and hardware.
+/// The identity of a series: the same subject or part, plan and hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub watch: Watch,
@@ -43,83 +41,74 @@ pub(super) struct Key {
 
 pub(super) type Devices = [Arc<str>; 2];
 
-/// One run without its values.
 #[derive(Debug)]
 pub(super) struct Past {
     pub directory: String,
     pub started: Timestamp,
     pub version: String,
     pub plan: usize,
-    /// SHA-256 of the plan file.
     pub plan_hash: String,
-    /// Whether only a part of the plan was run.
     pub part: bool,
-    /// Numbers of the subjects that were planned; `None` where it ended before anything was.
+    /// Numbers of the planned subjects; `None` where it ended before planning.
     pub planned: Option<Vec<usize>>,
     pub valued: bool,
-    /// Cases in which wrong bytes arrived.
     pub corrupt: usize,
     pub software: BTreeMap<String, Software>,
-    /// What is in the slots of the hosts that answered.
     pub slots: BTreeMap<String, Slots>,
 }
 
-/// A plan as it was at some time, with the hosts that it ran on.
+/// A plan at some time, with the hosts that it ran on.
 #[derive(Debug)]
 pub(super) struct PlanVersion {
     pub name: String,
     pub hosts: HashSet<String>,
     pub groups: BTreeMap<String, Vec<String>>,
     pub rotates: bool,
-    /// Whether only a part of it was run.
     pub part: bool,
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Collects runs.
 #[derive(Debug, Default)]
 pub struct History {
-    /// What is measured, with the number of the settings that bear on its values: other settings, another subject.
+    /// Subjects, with the number of the settings that affect their values: other settings make another subject.
     pub(super) subjects: HashMap<(Subject, usize), usize>,
     pub(super) words: HashMap<Arc<str>, usize>,
     pub(super) series: HashMap<Key, usize>,
-    /// A subject that every series is about, or an example of those a part is in.
+    /// The subject of every series, or an example of those that its part is in.
     pub(super) about: Vec<usize>,
-    /// Number of the run and natural logarithm, series by series; logarithms of what should be low with the other sign.
+    /// Run number and natural logarithm, by series; negated where lower is better.
     pub(super) points: Vec<Vec<(u32, f64)>>,
-    /// Runs in which something has no value that was to have one, by it and its plan.
+    /// Runs in which something lacks an expected value, by it and its plan.
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
     pub(super) said: HashMap<usize, PlanVersion>,
-    /// Devices at both ends of each subject, by the number of the run where they are not those of the run before.
+    /// Devices at both ends of each subject, by run number, where they differ from the run before.
     pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
     pub(super) past: Vec<Past>,
     shelf: Shelf,
     pub(super) groups: BTreeMap<String, Vec<String>>,
     pub(super) unreadable: Vec<(String, String)>,
-    /// Runs that came before each of the directories that could not be read, and its name.
+    /// For each unreadable directory, the number of runs before it, and its name.
     pub(super) torn: Vec<(usize, String)>,
-    /// Names of the directories that gave no run at all; those of copies are not among them.
+    /// Names of directories without a run, except copies.
     pub(super) refused: Vec<String>,
-    /// What the controller's clock says, where runs must not be later.
+    /// The controller's clock: runs must not be later.
     pub(super) now: Option<Timestamp>,
-    /// Whether a run was left out because its date cannot be right.
+    /// Whether a run with an impossible date was left out.
     pub(super) misdated: bool,
-    /// What the reports of the newest runs say.
     pub(super) reported: Vec<Reported>,
 }
 
 impl History {
-    /// Collects runs that began before now, by the controller's clock; with a date that cannot be right a run is left out and
-    /// said.
+    /// Collects runs before now by the controller's clock; notes and leaves out runs with impossible dates.
     pub fn until(now: Timestamp) -> Self {
         Self { now: Some(now), ..Self::default() }
     }
 
-    /// Notes a directory whose run cannot be read: it is left out and said. Runs are given in the order of their names, so
-    /// the last night is unknown if the last of them cannot be read.
+    /// Notes and leaves out a directory whose run cannot be read. Runs arrive in the order of their names, so the last
+    /// night is unknown if the last run cannot be read.
     pub fn unreadable(&mut self, directory: &Path, why: &RunError) {
         let name = path_text(directory);
-        // A night of the plan all the same, on which everything is missing.
+        // Still a night of the plan, on which everything is missing.
         if let RunError::Unplanned { run, .. } = why
             && self.is_dated(run)
         {
@@ -127,11 +116,11 @@ impl History {
             self.past(run, plan, None);
         }
         match why {
-            // One under a name like the original's stands where a night of its own should be.
+            // A copy with a name like the original's is in the place of a night of its own.
             RunError::Copy { original, .. } if shape(&name) == shape(&path_text(original)) => {
                 self.torn.push((self.past.len(), name.clone()));
             }
-            // What another tool measured is no night of ours, and none is missing for it.
+            // Imported runs are not nights, and none is missing for them.
             RunError::Copy { .. } | RunError::Unplanned { .. } | RunError::Imported { .. } => {}
             _ => {
                 self.torn.push((self.past.len(), name.clone()));
@@ -141,7 +130,7 @@ impl History {
         self.unreadable.push((name, why.to_string()));
     }
 
-    /// Whether the date of a run can be right; if not, this is noted.
+    /// Notes an impossible date.
     fn is_dated(&mut self, run: &Run) -> bool {
         let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
         let name = path_text(&run.path);
@@ -155,7 +144,7 @@ impl History {
         let said = said(&run.plan);
         let mut hosts: Vec<&String> = said.hosts.iter().collect();
         hosts.sort_unstable();
-        // The file of a plan that rotates may have another seed each night.
+        // The file of a rotating plan may have another seed each night.
         let file = (!said.rotates).then_some(&run.plan_hash);
         let text = format!("{:?}", (file, &said.name, &said.tests, said.rotates, said.part, &said.groups, hosts));
         let plan = self.word(&hex::encode(Sha256::digest(&text)));
@@ -196,7 +185,7 @@ impl History {
             })
             .collect();
         for (reading, hardware) in run.readings.iter().zip(hardware) {
-            // The reader of a run leaves out what was not planned.
+            // The reader of a run drops what was not planned.
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
                 continue;
             };
@@ -212,7 +201,7 @@ impl History {
         self.groups.extend(run.plan.groups);
     }
 
-    /// Adds the series of parts of plans that measure other pairs each night, from those of their pairs.
+    /// Adds the series of parts of rotating plans, from those of their pairs.
     pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
         let none = self.word("");
         let known: HashMap<usize, (&Subject, usize)> =
@@ -244,7 +233,6 @@ impl History {
         }
     }
 
-    /// A value of a run, or that there was none.
     fn point(
         &mut self,
         watch: Watch,
@@ -265,18 +253,18 @@ impl History {
         self.points[series].push((run, value));
     }
 
-    /// The number of the settings that bear on the values of each test.
+    /// By test: the number of the settings that affect its values.
     fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
         let number = |test: &railgauge_model::plan::model::Test| {
-            // A map of words can be written.
+            // A map of strings always serialises.
             let text = serde_json::to_string(&settings::bearing(test)).unwrap_or_default();
             (test.name.clone(), self.word(&text))
         };
         plan.tests.iter().map(number).collect()
     }
 
-    /// The hardware behind every reading. A pair has its two devices; what a collective uses is the library's choice, so
-    /// a group is known by its hosts alone.
+    /// The hardware behind every reading: two devices for a pair. A collective's library chooses its devices, so a
+    /// group has only its hosts.
     fn hardware(&mut self, run: &Run, subjects: &[Subject]) -> Vec<[usize; 2]> {
         let mut known: HashMap<(Arc<str>, Arc<str>), usize> = HashMap::new();
         let none = self.word("");
@@ -316,7 +304,7 @@ impl PlanVersion {
     }
 }
 
-/// What a plan says, as far as it bears on what is watched: which hosts it runs on is not the plan.
+/// The part of a plan that affects what is watched, without its hosts.
 fn said(plan: &Plan) -> PlanVersion {
     let tests = plan.tests.iter().map(|test| {
         let mut settings = settings::all(test);
@@ -328,8 +316,7 @@ fn said(plan: &Plan) -> PlanVersion {
     PlanVersion { name: plan.name.clone(), hosts, groups: plan.groups.clone(), rotates, part, tests: tests.collect() }
 }
 
-/// What tells a device from the one that took its place: its GUID or, where that is not known, its board; empty for a
-/// network interface, of which no such thing is recorded.
+/// Distinguishes a device from its replacement: its GUID or, if unknown, its board; empty for a network interface, which has neither.
 fn identity(host: Option<&HostFacts>, device: &str) -> String {
     let (name, _) = port_name(device);
     let found = host.and_then(|host| host.rdma.iter().find(|known| known.name == name));

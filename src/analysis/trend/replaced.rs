@@ -1,6 +1,6 @@
-//! Changes for the worse whose series ended. Other hardware, an edit or another name ends no change: it is over where the level
-//! before it is shown to be back in the place, or where everything that remains is as it was. The nights of all series of a
-//! place, watched as one series, tell the first, and whether the level fell when one series took the place of another.
+//! Changes for the worse whose series ended. Other hardware, an edit or another name ends no change: it is over if its
+//! place is back at the level before, or if everything that remains is unchanged. All series of a place, watched as
+//! one, show whether it is back, and whether it fell when one replaced another.
 
 use railgauge_stats::{
     Refusal,
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::analysis::history::Swap;
 
-/// Fewest nights of a series that is held against its fellows.
+/// Fewest nights of a series for a comparison with its peers.
 const NIGHTS: usize = 7;
-/// Fewest fellows whose level speaks for a series that took the place of another.
+/// Fewest peers needed to judge the successor of a series.
 const FELLOWS: usize = 3;
-/// Nights before a series took a place, and since the place began, whose levels are looked at, at most, and fewest.
+/// Nights before and after a series takes a place whose levels are compared, at most, and fewest.
 const LAST: usize = 14;
 const FEWEST: usize = 3;
-/// The margin in standard deviations, as for a level that is back.
+/// In standard deviations; the same as for a level that is back.
 const MARGIN: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -36,31 +36,30 @@ const MARGIN: f64 = 1.5;
 pub enum How {
     Hardware,
     Edit,
-    /// The plan has one of its hosts no more, or not by that name.
+    /// The plan lost one of its hosts, or its name.
     Host,
-    /// Its plan is not run any more, or measures it no more.
+    /// Its plan does not run any more, or does not measure it.
     Plan,
 }
 
-/// The end of the series of a change for the worse, and what came after it.
+/// The end of the series of a change for the worse, and its successor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Taken {
     pub how: How,
-    /// First night of what took its place; the last night of the series where nothing did.
+    /// First night of the successor, or the last night of the series without one.
     pub date: String,
-    /// The last night on which the old hardware was read, where that was not the night before: between the two nights nobody knows.
+    /// The last night on which the old hardware was read, if not the night before: the replacement happened in between.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Hosts whose hardware is another, or that are not in the plan any more.
+    /// Hosts with other hardware, or that left the plan.
     pub hosts: Vec<String>,
     pub edit: Option<String>,
-    /// Median of the last level that counts as good, in the metric's unit.
+    /// Median of the last good level, in the metric's unit.
     pub before: f64,
-    /// Median of the level of what took its place, in the metric's unit.
+    /// Median of the successor's level, in the metric's unit.
     pub now: Option<f64>,
 }
 
-/// What is to be done to an alert of a series.
 struct Settled {
     series: usize,
     alert: usize,
@@ -69,10 +68,10 @@ struct Settled {
     taken: Option<Taken>,
 }
 
-/// Settles every change for the worse whose series ended, and adds those that came when a series took the place of another.
+/// Settles every change for the worse whose series ended, and adds those that appeared when one series replaced another.
 ///
 /// # Errors
-/// A statistic refuses the nights, which is a mistake of ours.
+/// A statistic refuses the nights, which is a bug.
 pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
     let least = (options.least_percent / 100.0).ln_1p();
     let several: Vec<&Place> = everything.places.iter().filter(|place| place.members.len() > 1).collect();
@@ -110,12 +109,12 @@ impl Settled {
 
 struct Look<'a> {
     everything: &'a Everything,
-    /// Smallest effect worth a word, as a difference of logarithms.
+    /// Smallest reported effect, as a difference of logarithms.
     least: f64,
 }
 
 impl Look<'_> {
-    /// Changes of series whose hardware was replaced: the place as a whole tells whether the level before is back.
+    /// Changes of series whose hardware was replaced: the place as a whole shows whether the level before is back.
     fn replaced(&self, series: &[Series], place: &Place, watch: &Watch) -> Vec<Settled> {
         let Some((&holder, before)) = place.members.split_last() else { return Vec::new() };
         let mut all = Vec::new();
@@ -129,7 +128,7 @@ impl Look<'_> {
                 all.push(match like(watch, alert) {
                     Some(AlertEnd::WentAway(_)) => settled(State::Ended, None),
                     Some(AlertEnd::Accepted(day)) => settled(State::Accepted, Some(day)),
-                    // Nights that came and went are no evidence any more.
+                    // Intermittent nights are not evidence any more.
                     None if alert.rule == Rule::Intermittent => settled(State::Ended, None),
                     _ if self.is_like_fellows(series, holder, alert) => settled(State::Ended, None),
                     _ => match self.everything.series[holder].standing {
@@ -142,7 +141,7 @@ impl Look<'_> {
         all
     }
 
-    /// Adds changes that came when the last series of a place took it: its own nights have nothing before them to tell.
+    /// Adds changes that appeared when the last series of a place took it: its own nights have no level before.
     fn fallen(&self, series: &mut [Series], place: &Place, watch: &Watch) {
         let Some((&holder, before)) = place.members.split_last() else { return };
         let until = self.everything.series[holder].ends().0 + NEARBY;
@@ -164,21 +163,20 @@ impl Look<'_> {
             let old = sign(one.metric) * watch.accepted;
             let taken = self.taken(series, before[next], place.members[next + 1], holder, old.exp());
             let mut alert = of_alert(found, one.metric, one.alive, &one.points);
-            // Where the place is not measured any more, the reason of that decides.
+            // If the place is not measured any more, the reason for that decides.
             alert.state = if one.alive { State::Left } else { State::Ended };
             alert.taken = Some(taken);
             series[holder].alerts.push(alert);
         }
     }
 
-    /// Whether only the hardware of a place changed: values with other settings are no level before.
+    /// Whether only the hardware of a place changed: values with other settings are not a level before.
     fn is_one_subject(&self, place: &Place) -> bool {
         let of = |at: &usize| &self.everything.series[*at];
         place.members.windows(2).all(|two| of(&two[0]).part.is_none() && of(&two[0]).subject == of(&two[1]).subject)
     }
 
-    /// What took the place of a series and is far worse than its like: if the place was as bad before, that is the same change, from its
-    /// first night on, and is still so. What came later did not make it.
+    /// A successor far worse than its peers: if its place was already bad before, it is the same change, open since its first night.
     fn went_on(&self, series: &mut [Series], place: &Place, watch: &Watch) {
         let Some((&holder, before)) = place.members.split_last() else { return };
         let apart = |alert: &&Alert| alert.rule == Rule::Fellows && alert.state == State::Open;
@@ -193,7 +191,6 @@ impl Look<'_> {
         };
         let open: Vec<&changepoint::Alert> = watch.alerts.iter().filter(open).collect();
         if 2.0 * open.iter().map(|found| found.effect.abs()).sum::<f64>() >= size {
-            // They explain it.
             series[holder].alerts.retain(|alert| *alert != apart);
             for found in open {
                 let same = |alert: &Alert| {
@@ -221,7 +218,7 @@ impl Look<'_> {
             one.alerts.sort_by_key(|alert| alert.day);
             return;
         }
-        // It may have been so from the first night of the place on, which no night of it tells.
+        // It may date from the first night of the place, which no night can show.
         let nights = |from: i64, until: i64| -> Vec<f64> {
             let within = place.nights.iter().filter(|night| (from..until).contains(&night.day));
             within.filter_map(|night| median(&night.runs).ok()).collect()
@@ -239,7 +236,7 @@ impl Look<'_> {
         }
     }
 
-    /// Adds changes for the worse that came with what took a place and went with it: its own nights have nothing before them to tell.
+    /// Adds changes for the worse that came and went with one occupant of a place: its own nights have no level before.
     fn passed(&self, series: &mut [Series], place: &Place, watch: &Watch) {
         let ends = |at: usize| self.everything.series[at].ends();
         for found in watch.alerts.iter().filter(|found| found.effect < 0.0 && found.kind != Kind::Intermittent) {
@@ -260,7 +257,7 @@ impl Look<'_> {
         }
     }
 
-    /// Changes of a series that nothing took the place of, or an edit did: `next`.
+    /// Changes of a series without a successor, or with one by an edit: `next`.
     fn ended(&self, series: &[Series], at: usize, next: Option<usize>) -> Vec<Settled> {
         let (one, collected) = (&series[at], &self.everything.series[at]);
         let settled = |(number, alert): (usize, &Alert)| {
@@ -286,7 +283,7 @@ impl Look<'_> {
         }
     }
 
-    /// Levels of the series of the same kind that were measured before a change and are no worse since.
+    /// Levels of series of the same kind measured before a change and no worse since.
     fn fellows(&self, series: &[Series], at: usize, since: i64) -> Vec<f64> {
         let known = |&other: &usize| {
             let (one, collected) = (&series[other], &self.everything.series[other]);
@@ -295,7 +292,6 @@ impl Look<'_> {
         self.alike(series, at).filter(known).map(|other| level(&series[other])).collect()
     }
 
-    /// Other series of the same kind of the same plan.
     fn alike<'a>(&'a self, series: &'a [Series], at: usize) -> impl Iterator<Item = usize> + 'a {
         let of = &self.everything.series;
         let class = move |at: usize| of[at].part.as_ref().map(Part::class);
@@ -307,14 +303,14 @@ impl Look<'_> {
         (0..series.len()).filter(same)
     }
 
-    /// Whether what took the place of a series that was worse is as good as its fellows, which never were.
+    /// Whether the successor of a worse series is as good as its peers, which never were worse.
     fn is_like_fellows(&self, series: &[Series], holder: usize, alert: &Alert) -> bool {
         let fellows = self.fellows(series, holder, alert.day);
         let one = &series[holder];
         one.alive && one.nights >= NIGHTS && fellows.len() >= FELLOWS && self.is_healthy(level(one), &fellows, alert)
     }
 
-    /// Whether all that remains after a host is gone is at its level, and all that is new is as good.
+    /// Whether all that remains without a host keeps its level, and all that is new is as good.
     fn remains_well(&self, series: &[Series], at: usize, alert: &Alert) -> bool {
         let fellows = self.fellows(series, at, alert.day);
         let last = self.everything.series[at].ends().1;
@@ -323,7 +319,7 @@ impl Look<'_> {
         !fellows.is_empty() && new.all(|other| self.is_healthy(level(&series[other]), &fellows, alert))
     }
 
-    /// Whether a level is no lower than that of the fellows. Halfway to the change is neither.
+    /// Whether a level is no lower than that of the peers. Halfway to the change is neither.
     fn is_healthy(&self, level: f64, fellows: &[f64], alert: &Alert) -> bool {
         let Ok(centre) = median(fellows) else { return false };
         let away: Vec<f64> = fellows.iter().map(|fellow| (fellow - centre).abs()).collect();
@@ -347,7 +343,7 @@ impl Look<'_> {
         Taken { how, date: date(first), after, hosts, edit, before, now: Some(series[holder].centre) }
     }
 
-    /// The last night on which the part was read that was read to be another on a night, if there are nights between.
+    /// The last night on which the old part was read, if there are nights before that of the new one.
     fn unread(&self, hosts: &[String], first: i64) -> Option<String> {
         let night = |run: usize| self.everything.days.get(run).copied().unwrap_or_default();
         let then = |swap: &&Swap| night(swap.new.runs.0) == first && hosts.contains(&swap.new.host);
@@ -363,7 +359,6 @@ impl Look<'_> {
         other.map(|(_, port)| port.host.to_string()).collect()
     }
 
-    /// The end of a series whose place nothing took.
     fn end(&self, at: usize, before: f64) -> Taken {
         let one = &self.everything.series[at];
         let how = if one.standing == Standing::Gone { How::Host } else { How::Plan };
@@ -371,7 +366,7 @@ impl Look<'_> {
     }
 }
 
-/// A change of a series that ended is still so in what took its place, which it is told of from now on.
+/// Moves a change that persists to the successor of its series.
 pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: usize) {
     let mut alert = series[at].alerts.remove(alert);
     (alert.state, alert.end) = (State::Open, None);
@@ -383,24 +378,23 @@ pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: 
     one.alerts.sort_by_key(|alert| alert.day);
 }
 
-/// By how much a series changed, as a difference of logarithms above zero.
+/// As a difference of logarithms above zero.
 fn size(alert: &Alert) -> f64 {
     (alert.percent / 100.0).ln_1p().abs().min(FARTHEST)
 }
 
-/// The changes for the worse of a series that stood when it ended.
+/// Changes for the worse that were open when their series ended.
 fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {
     one.alerts.iter().enumerate().filter(|(_, alert)| alert.way == Way::Worse && alert.state == State::Ended)
 }
 
-/// What became of a change of one series in its place.
 fn like(watch: &Watch, alert: &Alert) -> Option<AlertEnd> {
     let same = watch.alerts.iter().filter(|found| found.effect < 0.0 && is_same(found.kind, found.since, alert));
-    // One that is open speaks against any other.
+    // An open one outweighs any other.
     same.map(|found| found.end).max_by_key(|end| *end == AlertEnd::Open)
 }
 
-/// Whether a change of a place is one that its series has. The first of the nights that come and go moves on with time.
+/// Whether a change of a place is one that its series has. The first of the intermittent nights moves with time.
 fn is_same(kind: Kind, since: i64, alert: &Alert) -> bool {
     match (kind == Kind::Intermittent, alert.rule == Rule::Intermittent) {
         (true, true) => true,
@@ -409,7 +403,7 @@ fn is_same(kind: Kind, since: i64, alert: &Alert) -> bool {
     }
 }
 
-/// The level on a scale on which higher is better.
+/// On a scale on which higher is better.
 fn level(one: &Series) -> f64 {
     sign(one.metric) * one.centre.ln()
 }

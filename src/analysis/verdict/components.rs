@@ -1,8 +1,8 @@
-//! What a run says of each component that it measured, by test: the one place that decides whether a host, NIC, rail or path is good,
-//! faulty or undecided in a run. Which state follows from many runs is decided in `night`.
+//! The state of each measured component by test. Only this module decides whether a host, NIC, rail or path is good,
+//! faulty or undecided in a run; `night` decides over many runs.
 //!
-//! A component is faulty where it was measured again and confirmed, and no other one fits. It is good only if most of its values show it:
-//! they are neither low among those of peers nor below a limit, and no other bad component accounts for them.
+//! A component is faulty if it was measured again and confirmed, and no other one fits. It is good only if most of its
+//! values show it: they are neither low among peers nor below a limit, and no other bad component accounts for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,10 +29,10 @@ use crate::{
     preflight::Held,
 };
 
-/// The test that every host of a run answers.
+/// The test name for hosts that answered.
 pub const ANSWERS: &str = "answer";
 
-/// Kinds that a run lists wherever it measured them: their own line says whether they are good.
+/// Kinds listed wherever they were measured: their own line says whether they are good.
 pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,13 +40,13 @@ pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 pub enum Judged {
     Good,
     Undecided,
-    /// It was shown to be bad, and no other component fits.
+    /// Shown to be bad, and no other component fits.
     Faulty,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Component {
-    /// `host`, `nic`, `GPU`, `NUMA node`, `rail`, `path`, or another kind that [`Named`] has.
+    /// `host`, `nic`, `GPU`, `NUMA node`, `rail`, `path`, or another kind of [`Named`].
     pub kind: String,
     /// `host gpu07`, `rail 3 of gpu07`.
     pub name: String,
@@ -54,37 +54,35 @@ pub struct Component {
     pub hosts: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// The rail that it is, of no single host.
+    /// The number of a rail of no single host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rail: Option<u32>,
-    /// The device that it is, as the host names it.
+    /// The device name on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// `None` where it was measured, and nothing shows whether its values are good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Judged>,
-    /// Median of its values in the test's metric, at the largest size for a bandwidth, else at the smallest.
+    /// Median in the test's metric, at the largest size for a bandwidth, otherwise at the smallest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// Why it is not good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
-    /// Of a kind that is not [`LISTED`]: the links that pass it, as keys of [`Measured::links`] and a hostlist of hosts there.
+    /// For kinds outside [`LISTED`]: the links that pass it, as keys of [`Measured::links`] and a hostlist of hosts there.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub links: BTreeSet<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The test; `preflight mtu`; `soak`.
+    /// The test, `preflight mtu`, or `soak`.
     pub test: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     pub passed: bool,
-    /// Why a verdict that failed makes no component faulty.
+    /// Why a failed verdict makes no component faulty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The components, each once.
     pub components: Vec<Component>,
     /// Good links: from `gpu07 rail 3` to a hostlist; in a group from `gpu07` to its members.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -106,7 +104,7 @@ impl Component {
     }
 }
 
-/// What a run says of components: nothing where it did not finish, or its records are damaged or contradict themselves.
+/// Empty if the run did not finish, or its records are damaged or contradict themselves.
 pub(super) fn components(
     journal: &Journal,
     model: &Outliers<'_>,
@@ -121,7 +119,7 @@ pub(super) fn components(
     let tests = model.tests.iter().map(|test| Search::new(journal, model, test, verdicts).measured());
     let mut all: Vec<Measured> = wanted.chain(tests).chain(soak.map(of_soak)).collect();
     for one in &mut all {
-        // A host that was lost was good for a while only.
+        // A host that was lost was good only for a while.
         one.components.retain(|part| {
             part.state == Some(Judged::Faulty) || !part.hosts.iter().any(|host| journal.lost.contains_key(host))
         });
@@ -130,7 +128,7 @@ pub(super) fn components(
     all
 }
 
-/// Hosts that answered and stayed, and those that did not.
+/// Hosts that answered and were not lost, and the others.
 fn answers(journal: &Journal) -> Measured {
     let of_host = |host: &str| match journal.lost.get(host) {
         None => Component::host(host, Some(Judged::Good)),
@@ -154,7 +152,6 @@ fn answers(journal: &Journal) -> Measured {
     }
 }
 
-/// Hosts as `[preflight]` wants them, or not.
 fn of_preflight(journal: &Journal, verdict: &Verdict) -> Option<Measured> {
     let key = verdict.key.as_deref().filter(|_| verdict.kind == Kind::Preflight && !verdict.waived)?;
     if verdict.is_escalated() {
@@ -185,7 +182,7 @@ fn of_preflight(journal: &Journal, verdict: &Verdict) -> Option<Measured> {
     })
 }
 
-/// Hosts with a GPU that had an error while the soak used its memory, and those without.
+/// Hosts with and without a GPU error while the soak used their memory.
 fn of_soak(soak: &Soaking) -> Measured {
     let errors = soak.gpus.iter().filter_map(|gpu| {
         let (error, _) = gpu.error()?;
@@ -203,7 +200,7 @@ fn of_soak(soak: &Soaking) -> Measured {
     Measured { test: SOAK.to_owned(), metric: None, passed, note: None, components, links: BTreeMap::new() }
 }
 
-/// Components as they come together, each once with its gravest state.
+/// Components, each once with its gravest state.
 #[derive(Default)]
 struct Parts(BTreeMap<(String, String), Component>);
 
@@ -235,12 +232,11 @@ impl Parts {
     }
 }
 
-/// What is known of the values of a component.
 #[derive(Default)]
 struct Evidence {
-    /// Values that it should have, and no other bad component accounts for.
+    /// Values that it should have, and that no other bad component accounts for.
     planned: usize,
-    /// Those that may be trusted, and those of them that are bad.
+    /// Trusted values, and the bad ones among them.
     valued: usize,
     bad: usize,
     values: Vec<f64>,
@@ -254,9 +250,9 @@ struct Search<'s, 'a> {
     found: Vec<&'s Localisation>,
     verdicts: Vec<&'s Verdict>,
     breaking: BTreeSet<u64>,
-    /// Whether values are compared with those of enough peers, or with a limit.
+    /// Whether there are enough peers, or a limit, to compare values with.
     is_judged: bool,
-    /// Whether its values say nothing of any component by itself.
+    /// Whether its values show nothing about any component.
     in_doubt: bool,
 }
 
@@ -308,7 +304,7 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// A part that stands out, and those that may be bad in its place.
+    /// A part that stands out, and its alternatives.
     fn suspect(&self, found: &Localisation, named: &Named, all: &mut Parts) {
         let shown = match named.standing {
             Standing::Cleared => return,
@@ -340,7 +336,6 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// Hosts, NICs, GPUs, NUMA nodes and rails by their values; the good links.
     fn ends(&self, all: &mut Parts) -> BTreeMap<String, String> {
         let mut known: BTreeMap<(&str, Option<u32>), Evidence> = BTreeMap::new();
         let mut good: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
@@ -367,7 +362,7 @@ impl<'s, 'a> Search<'s, 'a> {
             if link.value.is_some() && !is_bad && part.is_none_or(|part| !part.is_bad()) {
                 match flow.members.is_empty() {
                     true => _ = good.entry(end(&flow.from)).or_default().insert(&flow.to.host),
-                    // Whatever two members of a group are apart by.
+                    // A group's members differ in ways that do not matter here.
                     false => flow.members.iter().for_each(|member| {
                         good.entry(member.host.to_string())
                             .or_default()
@@ -419,12 +414,11 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// What the values of a component show, and why it is not good.
     fn state(&self, of: &Evidence, is_open: bool) -> (Option<Judged>, Vec<String>) {
         let Evidence { planned, valued, bad, .. } = *of;
         let test = self.test.test;
         let why = match () {
-            // No good partner, no peers and no limit shows whether it is good.
+            // No good partner, peers or limit shows whether it is good.
             () if valued == 0 || self.in_doubt || is_open || !self.is_judged => return (None, Vec::new()),
             () if 2 * bad > valued => format!("{bad} of {} are low in {test}", count(valued, "value")),
             () if 2 * valued < planned => {
@@ -435,7 +429,7 @@ impl<'s, 'a> Search<'s, 'a> {
         (Some(Judged::Undecided), vec![why])
     }
 
-    /// Whether the value of a link is evidence of a fault of its ends.
+    /// Whether the value of a link is evidence against its ends.
     fn is_bad(&self, link: &Link<'_>, part: Option<&Part<'_>>) -> bool {
         let is_cleared = part.is_some_and(|part| part.standing == Standing::Cleared);
         link.result.state == State::Wrong
@@ -443,12 +437,11 @@ impl<'s, 'a> Search<'s, 'a> {
             || link.stands_out && !is_cleared
     }
 
-    /// Whether another host of a flow was lost, so that its value says nothing of this one.
+    /// Whether another host of a flow was lost: then its value is not evidence about this one.
     fn is_gone(&self, flow: &Flow, host: &str) -> bool {
         flow.hosts().into_iter().any(|other| **other != *host && self.journal.lost.contains_key(&**other))
     }
 
-    /// Variant and size of the values that are shown.
     fn shown(&self) -> Option<&'s (String, railgauge_wire::unit::Bytes)> {
         let metric = self.test.metric;
         let is_large = metric.better() == Better::Higher || metric == Metric::MemoryLatency;
@@ -458,21 +451,21 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 }
 
-/// Whether nothing in a test is known to be good: its values fall into two clusters, scatter so much that a fault may not show, changed
-/// during the test, or are low for an unknown cause. The verdict on its parts says so, and no component is to blame for it.
+/// Whether nothing in a test is known to be good: its values fall into two clusters, scatter too much, changed during
+/// the test, or are low for an unknown cause. The verdict on its parts reports that, and no component is to blame.
 fn is_in_doubt(found: &Localisation) -> bool {
     let Localisation { two_clusters, too_noisy, over_time, unexplained, .. } = found;
     two_clusters.is_some() || too_noisy.is_some() || over_time.is_some() || unexplained.is_some()
 }
 
-/// Whether a part that is bad or waived accounts for a value of this end: unless it is the end itself.
+/// Whether a bad or waived part, other than the end itself, accounts for a value of this end.
 fn accounts_for(part: Option<&Part<'_>>, port: &Port) -> bool {
     let is_own =
         |part: &Part<'_>| part.ends().any(|(host, rail)| *host == *port.host && rail.is_none_or(|r| r == port.rail));
     part.is_some_and(|part| part.is_bad() && (part.waived || !is_own(part)))
 }
 
-/// The ends of a link with their devices, each once; of a group its members, and no device.
+/// With their devices, each once; for a group its members, without devices.
 fn ends<'l>(link: &'l Link<'_>) -> Vec<(&'l Port, Option<String>)> {
     let flow = &link.result.case.flow;
     if !flow.members.is_empty() {
@@ -490,7 +483,7 @@ fn end(port: &Port) -> String {
     format!("{} rail {}", port.host, port.rail)
 }
 
-/// A link as [`Component::links`] has it; of a group one member and all of them.
+/// As in [`Component::links`]; for a group one member and all of them.
 fn link_of(flow: &Flow) -> (String, String) {
     match flow.members.first() {
         None => (end(&flow.from), flow.to.host.to_string()),

@@ -7,10 +7,9 @@
 //! | not-run | nothing in its scope was even tried |
 //! | pass | everything in its scope was measured, may be trusted, and keeps the demand |
 //!
-//! Every test has two verdicts that nobody wrote: that all its cases were measured and their data verified, and, where
-//! enough of them were measured to compare, that no part of the cluster is worse than its peers. Every value that
-//! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged. A soak has several:
-//! that it lasted and was watched, and what happened meanwhile.
+//! Every test has two implicit verdicts: that all its cases were measured and verified, and, with enough of them to
+//! compare, that no part is worse than its peers. So has every value in `[preflight]`, and a run that did not finish or
+//! whose records are damaged. A soak has several.
 
 mod broken;
 mod components;
@@ -76,7 +75,6 @@ use super::{
 };
 use crate::preflight::Holding;
 
-/// Version of `verdicts.json`.
 pub const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,9 +82,7 @@ pub const VERSION: u32 = 2;
 pub enum Status {
     Pass,
     NotRun,
-    /// Cannot be said.
     Inconclusive,
-    /// Not met.
     Fail,
 }
 
@@ -100,7 +96,6 @@ impl Status {
         }
     }
 
-    /// The exit code of a run that ends with this status.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Pass => 0,
@@ -113,87 +108,78 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// That the run came to its end; only where it did not.
+    /// Only for a run that did not finish.
     Run,
-    /// That the records are as they were written; only where lines of the journal are damaged or missing.
+    /// Only where lines of the journal are damaged or missing.
     Records,
-    /// That every host of the plan answered and was not lost; only where one was.
+    /// Only where a host of the plan did not answer or was lost.
     Hosts,
-    /// That what a test configured was taken back; only where it was not.
+    /// Only where a test's configuration was not undone.
     Configure,
-    /// A value that `[preflight]` wants of the hosts' configuration.
     Preflight,
     Expectation,
-    /// That every case of a test was measured and its data verified.
     EveryCase,
-    /// That no part of the cluster is worse than its peers in a test.
     Parts,
-    /// That no link between switches is worse than its peers in a test, or that its flows loaded them.
+    /// Links between switches, and whether its flows loaded them.
     Links,
-    /// A demand on the soak: that it lasted, was watched, and what happened meanwhile.
     Soak,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     pub kind: Kind,
-    /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants, [`SOAK`] for the soak.
     pub test: String,
-    /// The key of `[preflight]` that it is about, `mtu` or `firmware.mlx5_core`, or what it is about of the soak: `for`, `watched`,
+    /// The key of `[preflight]`, such as `mtu` or `firmware.mlx5_core`, or the demand on the soak: `for`, `watched`,
     /// `longest_outage`, `limits.symbol_error`, `bytes`, `gpus`. `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The value that `[preflight]` wants, in the plan's unit; `None` for other kinds.
+    /// In the plan's unit; only for `[preflight]`.
     #[serde(skip)]
     pub wanted: Option<String>,
     pub demand: String,
-    /// What it is demanded of, in words.
-    /// Empty where it is about the whole run.
+    /// In words; empty for the whole run.
     pub scope: String,
-    /// The same of an expectation that is not about all of its test.
+    /// The scope of an expectation on a part of its test.
     #[serde(skip)]
     pub narrowed: Option<Scope>,
-    /// Which values were searched for parts, of a verdict on the parts that pairs pass.
+    /// Which values of pairs a verdict on parts searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<Searched>,
-    /// Line of the plan; `None` for the verdict every test has.
+    /// `None` for an implicit verdict.
     pub line: Option<usize>,
-    /// The metric; `None` for the verdict every test has.
     pub metric: Option<Metric>,
-    /// Unit of the values.
     pub unit: Option<String>,
     pub status: Status,
-    /// Whether the plan waives it: the answer stands, and the run's status does not follow from it.
+    /// Whether the plan waives it: the run's status does not follow from it.
     pub waived: bool,
     #[serde(flatten)]
     pub reason: Reasons,
-    /// The value nearest to, or farthest over, its limit.
     pub worst: Option<Offender>,
-    /// What breaks the demand, worst first; at most [`OFFENDERS`].
+    /// Worst first; at most [`OFFENDERS`].
     pub offenders: Vec<Offender>,
-    /// How the values lie that break it, of an expectation; `None` where none does.
+    /// Distribution of the values that break an expectation.
     #[serde(skip)]
     pub broken: Option<Broken>,
     #[serde(skip)]
     pub breaking: Vec<u64>,
-    /// Hosts and devices that are not as `[preflight]` wants, or could not be read.
+    /// Hosts and devices that differ from `[preflight]`, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holdings: Vec<Holding>,
-    /// Parts that stand out, those that count first and the worst first.
+    /// Parts that stand out: those that count first, then the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     pub tally: Tally,
-    /// Where the hosts stand that its reason names, by their names, where the plan says it and it is no pass: rack, or rack and slot
-    /// with `/` between them; at most [`OFFENDERS`].
+    /// Places of the hosts in its reason, by name, if known and it does not pass: rack, or rack and slot joined by `/`;
+    /// at most [`OFFENDERS`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub place: BTreeMap<String, String>,
-    /// What to do about it, where it is no pass and that follows from the demand alone, or from the GPUs of what broke it.
+    /// Next step, if it does not pass and the step follows from the demand or from the GPUs of what broke it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
 
 impl Verdict {
-    /// A verdict with an answer and its reason, of nothing that was in scope yet. The demand is in words.
+    /// With nothing in scope yet.
     fn new(kind: Kind, test: &str, demand: impl Into<String>, status: Status, reason: Reasons) -> Self {
         Self {
             kind,
@@ -226,95 +212,81 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cases {
     pub planned: usize,
-    /// Measured as often as planned, with nothing against them.
+    /// As often as planned, with no objection.
     pub measured: usize,
     pub short: usize,
-    /// Measured without the verification that was asked for.
+    /// Without the requested verification.
     pub unverified: usize,
     pub contaminated: usize,
-    /// With a sample that says what cannot be true.
+    /// With an impossible value.
     pub impossible: usize,
     pub no_value: usize,
-    /// Tried and not measured.
     pub failed: usize,
-    /// Never tried.
     pub not_run: usize,
-    /// With wrong bytes.
     pub wrong: usize,
 }
 
-/// Every verdict of a run: the content of `verdicts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdicts {
     pub version: u32,
     pub run_id: String,
     pub plan: String,
-    /// The worst status of all verdicts that are not waived.
     pub status: Status,
-    /// The exit code that follows from it, with which `railgauge report` ends.
     pub exit_code: u8,
-    /// The exit code of the process that ran the plan last: that of the verdicts where the run came to its end, 4 where it could
-    /// not go on, 130 where it was interrupted; `None` where it did not end by itself, or not yet.
+    /// Exit code of the process that last ran the plan: that of the verdicts if the run finished, 4 if it was stopped,
+    /// 130 if it was interrupted; `None` if it was killed or still runs.
     pub run_exit_code: Option<u8>,
-    /// The whole in a sentence, behind one that says so where only a part of the plan was run.
+    /// Says so first where only a part of the plan was run.
     pub sentence: String,
     pub cases: Cases,
-    /// Every verdict, in the order of the plan.
     pub verdicts: Vec<Verdict>,
-    /// Every case that does not simply count as measured; of those that settle suspects the ones with wrong bytes.
+    /// Cases that do not simply count as measured; of the further cases those with wrong bytes.
     pub troubles: Vec<Trouble>,
-    /// Which parts stand out, for every test of pairs and every collective that was taken apart: what the verdicts on parts
-    /// rest on.
+    /// Parts that stand out, for every test of pairs and every collective taken apart: the basis of verdicts on parts.
     pub localisation: Vec<Localisation>,
-    /// What is known of the switches between the hosts, and which of their links were loaded; absent where the plan names no source.
+    /// Switches between the hosts, and which of their links were loaded; absent where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
-    /// Flows that were measured alone and alongside an incast or other traffic of their hosts.
+    /// Flows measured alone and alongside an incast or other traffic of their hosts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
-    /// What the values of `[test.configure]` cost against the first of them, for tests with several.
+    /// Cost of the values of `[test.configure]` against the first of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<ValueCost>,
-    /// Which low flows share a path with others, for tests with several numbers of queue pairs.
+    /// Low flows that share a path with others, for tests with several numbers of queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collisions: Vec<Collisions>,
-    /// All NICs at once against the sum of single ones, for tests of both.
+    /// All NICs at once against the sum of single ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nics: Vec<AllNics>,
-    /// What the soak came to; absent where the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soaking>,
-    /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
+    /// Tests measured in turn: answers to a question, and not verdicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
-    /// Why hosts were lost, and why the cluster could not be set back as it was: each about its host, with its remedy.
+    /// Why hosts were lost, and why the configuration could not be undone, with the remedy of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Failure>,
-    /// To what of its plan the run was limited; absent where it was run whole.
+    /// The part of the plan that was run; absent if all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
-    /// In which rack and slot the plan says that its hosts are, by their names; absent where it says nothing.
+    /// Rack and slot of its hosts according to the plan.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
-    /// Drivers of RDMA devices that cases used, measured or not, and that have never been run by railgauge's authors.
+    /// Drivers of RDMA devices in its cases that railgauge's authors never ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers_never_run: Vec<NeverRun>,
-    /// What was not tested: a pass says nothing of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untested: Vec<Untested>,
-    /// What it says of each component that it measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<Measured>,
-    /// What it was made of and with, once it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
 }
 
 impl Verdicts {
-    /// The document `verdicts.json`.
-    ///
     /// # Errors
-    /// None that a set of verdicts can cause: serde's signature.
+    /// Only serde's signature: no set of verdicts causes one.
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -324,7 +296,7 @@ impl Verdicts {
     }
 }
 
-/// Judges a run. `rows` are those of `results`.
+/// `rows` are those of `results`.
 pub fn verdicts(
     journal: &Journal,
     results: &[CaseResult<'_>],
@@ -336,7 +308,6 @@ pub fn verdicts(
     verdicts_of(journal, results, rows, interleaved, &outliers)
 }
 
-/// The same where it is known what stands out.
 pub fn verdicts_of(
     journal: &Journal,
     results: &[CaseResult<'_>],
@@ -363,7 +334,7 @@ pub fn verdicts_of(
         verdicts.push(every_case::judge(test, &results, &corrupt, lossy));
         let beside: Vec<&Link<'_>> =
             beside.iter().filter(|(of, ..)| of.test == test.name).map(|(_, link, _)| *link).collect();
-        // Groups that stand out are searched by smaller ones; of several views of pairs the first has them.
+        // Groups that stand out are searched for smaller ones; of several views of pairs the first has them.
         let beside = |found: &Localisation| if found.counted == "pair" && !found.is_extra { &beside[..] } else { &[] };
         verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &untested, &journal.plan)));
         verdicts.extend(links::judge_suspects(test, switches.as_ref()));
@@ -415,7 +386,6 @@ pub fn verdicts_of(
     }
 }
 
-/// Whether a value of a test breaks one of its expectations.
 pub fn is_broken(journal: &Journal, test: &Test, results: &[CaseResult<'_>], rows: &[Row]) -> bool {
     let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
     let rows: Vec<&Row> = rows.iter().filter(|row| *row.test == test.name).collect();

@@ -1,4 +1,4 @@
-//! Numbers with a sensible count of digits: the one place where values, differences and shares become text.
+//! Formats numbers with a sensible number of digits: values, differences and shares become text only here.
 //!
 //! | function | for | digits |
 //! | --- | --- | --- |
@@ -10,27 +10,25 @@
 //! | [`scatter`] | a standard deviation in percent of its centre | as [`share`]; from 100 % on a factor |
 //! | [`change`], [`between`] | a difference from something, with its sign | as [`share`]; from +100 % on a factor |
 
-/// A value with as many digits as it deserves: four significant ones, never an exponent, no trailing noise.
-/// `104.66667` → `104.7`, `0.012345` → `0.01235`, `12345.6` → `12346`.
+/// Four significant digits, never an exponent: `104.66667` → `104.7`, `0.012345` → `0.01235`, `12345.6` → `12346`.
 pub fn number(value: f64) -> String {
     significant(value, 4)
 }
 
-/// [`number`] with two significant digits, before the point as well: `24.59` → `25`, `8.575` → `8.6`, `7936` → `7900`.
+/// Two significant digits, including those before the point: `24.59` → `25`, `8.575` → `8.6`, `7936` → `7900`.
 pub fn brief(value: f64) -> String {
     let place = 10_f64.powi((exponent(value, 2) - 1).max(0));
     let rounded = if place > 1.0 { (value / place).round() * place } else { value };
     significant(rounded, 2)
 }
 
-/// [`number`] with three significant digits, which fit into a cell of a matrix.
+/// Three significant digits, which fit a cell of a matrix.
 pub fn short(value: f64) -> String {
     significant(value, 3)
 }
 
-/// A value whose standard deviation is known: no digit behind the second one of the deviation, which is what the GUM
-/// (JCGM 100:2008, 7.2.6) keeps of an uncertainty; two significant digits at least and four at most. A deviation of zero
-/// or none means that it is not known: four digits.
+/// No digit after the second one of the deviation, which the GUM (JCGM 100:2008, 7.2.6) keeps of an uncertainty; two to
+/// four significant digits. Four if the deviation is zero or `None`, which means unknown.
 pub fn spread(value: f64, deviation: Option<f64>) -> String {
     let known = deviation.filter(|deviation| *deviation > 0.0 && deviation.is_finite());
     let digits = known.map_or(4, |deviation| {
@@ -48,31 +46,30 @@ fn significant(value: f64, digits: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The power of ten of a value that is rounded to so many digits: 9.9996 with four of them counts as 10.00.
+/// After rounding to `digits`: 9.9996 with four counts as 10.00.
 fn exponent(value: f64, digits: usize) -> i32 {
     let scientific = format!("{value:.*e}", digits.saturating_sub(1));
     scientific.rsplit('e').next().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// A share in percent, without the sign `%`: two decimals below ten, one above.
+/// Without the sign `%`: two decimals below ten, one above.
 pub fn percent(value: f64) -> String {
     // Before rounding, so that 9.996 is `10.0`.
     let decimals = if value.abs() < 9.995 { 2 } else { 1 };
     format!("{value:.decimals$}")
 }
 
-/// [`percent`] of a change: with its sign.
 pub fn signed(value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "+" };
     format!("{sign}{}", percent(value.abs()))
 }
 
-/// The most that nearly all is said to be.
+/// Limit of what is less than all.
 const NEARLY: f64 = 99.99;
-/// Percent above which a ratio is told as so many times.
+/// Percent above which a ratio becomes a factor.
 const TIMES: f64 = 200.0;
 
-/// A part of something, from a ratio: `73.8 %`, `0.42 %`, `4.7 times`. A share that is not the whole is never rounded to it.
+/// From a ratio: `73.8 %`, `0.42 %`, `4.7 times`. Never rounds up to the whole.
 pub fn share(ratio: f64) -> String {
     let percent = 100.0 * ratio;
     match percent {
@@ -84,7 +81,7 @@ pub fn share(ratio: f64) -> String {
     }
 }
 
-/// The same in front of what it is a part of: `73.8 % of`, `4.7 times`.
+/// In front of the whole: `73.8 % of`, `4.7 times`.
 pub fn share_of(ratio: f64) -> String {
     let times = ratio.is_finite() && 100.0 * ratio > TIMES;
     if times { share(ratio) } else { format!("{} of", share(ratio)) }
@@ -98,14 +95,14 @@ pub fn scatter(percent: f64) -> String {
     }
 }
 
-/// A part of a whole in percent without the sign `%`, for a column that has it: `97.4`.
+/// For a column with the sign `%`: `97.4`.
 pub fn percent_of(part: f64, whole: f64) -> String {
     let text = share(part / whole);
     text.strip_suffix(" %").map_or(format!("{:.0}", 100.0 * part / whole), str::to_owned)
 }
 
-/// A difference in percent of what it is held against, with its sign: `−31.2 %`, `+0.42 %`. Twice as much and more is a
-/// factor: `4.7 times`; a loss of nearly everything keeps the digits that tell it from everything: `−99.97 %`.
+/// Signed percentage of the reference: `−31.2 %`, `+0.42 %`. From twice on a factor: `4.7 times`; a loss of nearly
+/// everything keeps the digits that distinguish it from everything: `−99.97 %`.
 pub fn change(percent: f64) -> String {
     if percent >= 100.0 {
         return format!("{} times", brief(1.0 + percent / 100.0));
@@ -113,7 +110,7 @@ pub fn change(percent: f64) -> String {
     format!("{} %", difference(percent))
 }
 
-/// Both ends of an interval of differences in percent, the smaller first: `−41.0 to −39.2 %`, `2.1 to 3.4 times`.
+/// An interval of differences in percent, the smaller end first: `−41.0 to −39.2 %`, `2.1 to 3.4 times`.
 pub fn between((low, high): (f64, f64)) -> String {
     match (low >= 100.0, high >= 100.0) {
         (true, true) => format!("{} to {} times", brief(1.0 + low / 100.0), brief(1.0 + high / 100.0)),
@@ -122,7 +119,7 @@ pub fn between((low, high): (f64, f64)) -> String {
     }
 }
 
-/// A difference below 100 % with its sign, without `%`.
+/// Below 100 %, with its sign, without `%`.
 fn difference(percent: f64) -> String {
     let size = percent.abs();
     let text = match size {
@@ -134,8 +131,8 @@ fn difference(percent: f64) -> String {
     format!("{}{text}", if percent < 0.0 { '−' } else { '+' })
 }
 
-/// How much worse something is, from a difference of logarithms that is negative where it is worse: `31.2 % lower`,
-/// `4.7 times as high`, `1/14 of it`. `higher` says whether more is better.
+/// From a difference of logarithms, negative where worse: `31.2 % lower`, `4.7 times as high`, `1/14 of it`. `higher`
+/// says whether more is better.
 pub fn worse(log: f64, higher: bool) -> String {
     let ratio = if higher { log.exp() } else { (-log).exp() };
     match ratio {

@@ -1,7 +1,6 @@
 //! The pair matrix: rows send, columns receive, a cell is one link.
 //!
-//! Written here and not by plotters: cells of one colour share one path, which makes 128 hosts a tenth of the size of
-//! as many rectangles, and lets colours be classes.
+//! Not plotters: cells of one colour share one path, a tenth of the size of rectangles at 128 hosts, and colours can be classes.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -14,7 +13,6 @@ use crate::analysis::{
     words::short,
 };
 
-/// The class of the page's style sheet for a look.
 pub(in crate::report) const fn class(look: &Look) -> &'static str {
     match look {
         Look::Missing => "m-missing",
@@ -33,22 +31,20 @@ pub(in crate::report) const fn class(look: &Look) -> &'static str {
 pub(in crate::report) struct Cell {
     pub at: (usize, usize),
     pub look: Look,
-    /// The value; `None` without one.
     pub value: Option<f64>,
-    /// By how much it differs from the centre, in percent of that; `None` where it has none.
+    /// Percent of the centre; `None` without one.
     pub difference: Option<f64>,
-    /// Which of the links that are drawn it is: what appears over it is asked for by this, and of few cells.
+    /// The rendered link, by which its tooltip is looked up; used for few cells.
     pub link: usize,
     pub outlined: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::report) struct Matrix {
-    /// Names of the rows and of the columns.
     pub names: (Vec<String>, Vec<String>),
-    /// Rows and columns that are a part which stands out.
+    /// Rows and columns of parts that stand out.
     pub bad: (BTreeSet<usize>, BTreeSet<usize>),
-    /// Groups of neighbouring rows and of columns; empty where there is none or only one.
+    /// Groups of neighbouring rows and of columns; empty without at least two.
     pub groups: (Vec<Group>, Vec<Group>),
     pub cells: Vec<Cell>,
 }
@@ -56,34 +52,32 @@ pub(in crate::report) struct Matrix {
 /// Rows or columns that belong together, such as the hosts of a leaf switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
-    /// Its name; empty for those that belong to no group.
+    /// Empty for those without a group.
     pub name: String,
-    /// The first row or column.
     pub from: usize,
 }
 
-/// Up to this many rows and columns, cells hold their text.
+/// Rows and columns up to which cells hold text.
 const WITH_TEXT: usize = 9;
-/// Up to this many rows and columns, every cell tells its value; over it only the outlined ones do.
+/// Rows and columns up to which every cell shows its value; otherwise only outlined ones do.
 const WITH_TIPS: usize = 24;
-/// Units that a name needs across.
+/// Width of a name, in cells.
 const NAME: usize = 12;
-/// Width that matrices of a test share, in units: the page's column.
+/// Width shared by the matrices of a test, in units: the page's column.
 const WIDTH: usize = 1128;
-/// Units between two matrices side by side.
 const GAP: usize = 36;
 /// Smallest and largest side of a cell, in units.
 const SIDES: (usize, usize) = (5, 52);
 
-/// Where blocks of an axis begin: its groups where these are few enough, or else as many neighbours as make at most `most` blocks,
-/// never across two groups unless there are more groups than that.
+/// First row of each block: the groups, if few enough; otherwise equal runs of neighbours, at most `most`, and never
+/// across two groups unless there are more groups than that.
 pub(in crate::report) fn blocks(count: usize, groups: &[Group], most: usize) -> Vec<usize> {
     let starts: Vec<usize> = groups.iter().map(|group| group.from).collect();
     if groups.len() > most || groups.len() < 2 {
         let block = count.div_ceil(most).max(1);
         return (0..count).step_by(block).collect();
     }
-    // Groups are the blocks that a reader knows; two or three large ones would show too little.
+    // Readers know groups as blocks, but two or three large ones show too little.
     let least = if groups.len() * 4 >= most { count } else { count.div_ceil(most).max(1) };
     let ends = || starts.iter().copied().skip(1).chain([count]);
     let with = |block: usize| -> Vec<usize> {
@@ -92,7 +86,7 @@ pub(in crate::report) fn blocks(count: usize, groups: &[Group], most: usize) -> 
     (least..=count.max(least)).map(with).find(|blocks| blocks.len() <= most).unwrap_or(starts)
 }
 
-/// At most `most` rows and columns: more are put together into blocks that look as their worst cell does.
+/// At most `most` rows and columns: larger ones become blocks that look like their worst cell.
 pub(in crate::report) fn condense(matrix: Matrix, most: usize) -> Matrix {
     let counts = (matrix.names.0.len(), matrix.names.1.len());
     if counts.0.max(counts.1) <= most {
@@ -135,7 +129,7 @@ pub(in crate::report) fn condense(matrix: Matrix, most: usize) -> Matrix {
         let mut all: Vec<Group> =
             groups.iter().map(|group| Group { from: place(starts, group.from), ..group.clone() }).collect();
         all.dedup_by_key(|group| group.from);
-        // A line around every block tells nothing.
+        // A line around every block adds nothing.
         if all.len() == starts.len() { Vec::new() } else { all }
     };
     Matrix {
@@ -146,7 +140,7 @@ pub(in crate::report) fn condense(matrix: Matrix, most: usize) -> Matrix {
     }
 }
 
-/// Small, without names: one of many side by side. A cell is one unit.
+/// One of many next to each other, without names. A cell is one unit.
 pub(in crate::report) fn thumbnail(matrix: &Matrix, label: &str) -> String {
     let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
     let label = escape(label);
@@ -156,7 +150,6 @@ pub(in crate::report) fn thumbnail(matrix: &Matrix, label: &str) -> String {
     )
 }
 
-/// Units for the names on the left and on top.
 fn margin(matrix: &Matrix) -> usize {
     // A character of 11 pixels is about 6.5 wide, a bold one 7.5.
     let wide = |name: &str, bold: bool| name.chars().count() * if bold { 15 } else { 13 } / 2;
@@ -166,7 +159,7 @@ fn margin(matrix: &Matrix) -> usize {
     of(&matrix.names.0, &matrix.bad.0).max(of(&matrix.names.1, &matrix.bad.1)) + 14
 }
 
-/// The side of a cell where `panels` matrices stand side by side, as long as they are not too small for that.
+/// Side of a cell if `panels` matrices share a row, unless that is too small.
 fn side(matrix: &Matrix, panels: usize) -> usize {
     let columns = matrix.names.0.len().max(matrix.names.1.len()).max(1);
     let beside = |n: usize| ((WIDTH + GAP) / n).saturating_sub(GAP + margin(matrix) + 2) / columns;
@@ -175,8 +168,8 @@ fn side(matrix: &Matrix, panels: usize) -> usize {
     named.unwrap_or_else(|| beside(1)).clamp(least, most)
 }
 
-/// Large, with names on both sides, lines between groups, outlines, and texts where there is room. `panels` matrices of this
-/// size share the width of the page. `data` are further attributes of the drawing, escaped; `tip` is what appears over a link.
+/// With names on both sides, lines between groups, outlines, and texts if there is room. `panels` matrices share the
+/// width of the page. `data` are further attributes of the SVG, escaped; `tip` is a link's tooltip.
 pub(in crate::report) fn large(
     matrix: &Matrix,
     label: &str,
@@ -218,7 +211,6 @@ pub(in crate::report) fn large(
     svg + "</svg>"
 }
 
-/// Lines between groups of rows and of columns.
 fn lines(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
     let at = |group: &Group| margin + group.from * cell;
@@ -234,7 +226,7 @@ fn lines(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     }
 }
 
-/// Frames around rows and columns that are a part which stands out.
+/// Around rows and columns of parts that stand out.
 fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
     let at = |place: &usize| margin + place * cell;
@@ -246,7 +238,7 @@ fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     }
 }
 
-/// Names on the left and on top; of many hosts only as many as there is room for.
+/// On the left and on top; only as many as there is room for.
 fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     let every = NAME.div_ceil(cell);
     let shown = |bad: &BTreeSet<usize>, place: usize| place.is_multiple_of(every) || bad.contains(&place);
@@ -263,7 +255,7 @@ fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     }
 }
 
-/// One path per look: runs of cells of a row as one rectangle where there is no gap between cells.
+/// One path per look: runs of cells in a row are one rectangle where cells have no gap.
 fn paths(matrix: &Matrix, cell: usize, (left, top): (usize, usize), gap: usize) -> String {
     let mut sorted: Vec<(Look, (usize, usize))> = matrix.cells.iter().map(|cell| (cell.look, cell.at)).collect();
     sorted.sort_unstable();
@@ -322,7 +314,7 @@ mod tests {
         };
         let leaves = groups(&[32; 32]);
         assert_eq!(blocks(1024, &leaves, 40), (0..32).map(|leaf| 32 * leaf).collect::<Vec<_>>());
-        // Two halves are no blocks: within them there are more, and none lies in both.
+        // Two halves are too coarse for blocks: each is divided, and no block lies in both.
         let halves = blocks(500, &groups(&[301, 199]), 40);
         assert!(halves.contains(&301) && halves.len() > 30 && halves.len() <= 40, "{halves:?}");
         assert_eq!(blocks(1000, &[], 40).len(), 40);

@@ -1,5 +1,4 @@
-//! The index over many runs: one page and the text on the terminal, of the same rows. Runs that are not what they should be have a row
-//! that says so.
+//! The index of many runs: one page and the terminal text, from the same rows. Runs with problems have a row that says so.
 
 mod text;
 
@@ -17,14 +16,12 @@ pub use text::summary;
 pub enum Outcome {
     Pass,
     Fail,
-    /// Something could not be judged.
     Inconclusive,
     NotRun,
     Running,
-    /// It did not come to its end: interrupted, prevented or killed.
+    /// It did not finish: interrupted, prevented or killed.
     Unfinished,
     Damaged,
-    /// Its records cannot be read at all.
     Unreadable,
     Imported,
 }
@@ -44,7 +41,7 @@ impl Outcome {
         }
     }
 
-    /// The class that colours it on the page: that of the verdict it comes to.
+    /// Its colour class on the page: that of the corresponding verdict.
     const fn class(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -55,29 +52,27 @@ impl Outcome {
     }
 }
 
-/// A run in the index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     pub directory: String,
-    /// Where its page is, as a relative URL; empty where it has none.
+    /// Relative URL; may be empty.
     pub page: String,
-    /// Identity of the run; empty where it cannot be read.
+    /// Empty if it cannot be read.
     pub run_id: String,
-    /// Name of the plan; empty where it cannot be read.
+    /// Empty if it cannot be read.
     pub plan: String,
-    /// When it began, UTC, RFC 3339; where that cannot be read, when its files were changed last.
+    /// Start, UTC, RFC 3339; otherwise when its files last changed.
     pub began: String,
     pub began_is_known: bool,
-    /// Seconds from its first to its last record.
+    /// From its first to its last record.
     pub seconds: Option<i64>,
     pub outcome: Outcome,
     pub sentence: String,
-    /// The first bad part; where none is named, the first thing that failed; empty where nothing did.
+    /// The first bad part, otherwise the first failure; may be empty.
     pub first_bad: String,
-    /// Cases that were measured with nothing against them, and all of them.
+    /// Cases without an objection, and all.
     pub cases: Option<(u64, u64)>,
     pub failures: u64,
-    /// Whether only a part of the plan was run.
     pub is_part: bool,
     pub remarks: Vec<String>,
 }
@@ -85,52 +80,46 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grid {
     pub plan: String,
-    /// The last nights that measured anything, as dates, the newest first.
+    /// Dates of the last nights with a measurement, newest first.
     pub nights: Vec<String>,
-    /// The hosts, those that are faulty first.
+    /// Faulty ones first.
     pub hosts: Vec<GridRow>,
 }
 
-/// A host: its state after all runs, and what each night measured.
+/// A host: its state after all runs, and the result of each night.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GridRow {
     pub host: String,
     /// `good`, `unknown`, `undecided` or `faulty`.
     pub state: &'static str,
-    /// Date of the first run that says so; empty where none does.
+    /// Date of the first run with this state; may be empty.
     pub since: String,
-    /// Date of the last run that measured it.
     pub measured: String,
-    /// Why it is not good.
     pub why: String,
-    /// What each night measured; `None` where it was not measured.
+    /// By night; `None` if not measured.
     pub cells: Vec<Option<Cell>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// As [`GridRow::state`].
     pub state: &'static str,
-    /// The page of the run, as a relative URL; empty where it has none.
+    /// Relative URL; may be empty.
     pub page: String,
 }
 
-/// All runs of an index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Index {
     pub version: u32,
     pub runs_of: String,
-    /// When it was made, UTC.
     pub made: String,
-    /// How many runs became what, without zeros.
+    /// Runs by outcome, without zeros.
     pub counts: Vec<(&'static str, usize)>,
-    /// The runs, the newest first.
     pub runs: Vec<Row>,
     pub grids: Vec<Grid>,
 }
 
 impl Index {
-    /// An index over rows that stand in their order already.
+    /// The rows are in order already.
     pub fn of(runs_of: &str, made: String, runs: Vec<Row>, grids: Vec<Grid>) -> Self {
         let mut counts: Vec<(&'static str, usize)> = Vec::new();
         for row in &runs {
@@ -173,10 +162,10 @@ fn minute(time: &str) -> String {
     time.parse::<jiff::Timestamp>().map_or_else(|_| time.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-/// Writes the page. What was there before is replaced as a whole or not at all.
+/// Replaces the page as a whole or not at all.
 ///
 /// # Errors
-/// The page cannot be drawn or written.
+/// The page cannot be rendered or written.
 pub fn write(index: &Index, page: &Path) -> Result<(), ReportError> {
     let rows = index.runs.iter().map(|row| Shown {
         row,
@@ -190,7 +179,7 @@ pub fn write(index: &Index, page: &Path) -> Result<(), ReportError> {
     text_file(page, &text)
 }
 
-/// Where the page of a run is, as a URL relative to a page in `from`; `None` where the run has no page, or no relative path leads there.
+/// URL of a run's page relative to `from`; `None` without a page or a relative path.
 pub fn link(run: &Path, from: &Path) -> Option<String> {
     let page = run.join(PAGE);
     page.symlink_metadata().ok()?.is_file().then_some(())?;
@@ -204,7 +193,7 @@ pub fn link(run: &Path, from: &Path) -> Option<String> {
     Some(up.chain(down).collect::<Vec<_>>().join("/"))
 }
 
-/// A name as a part of a URL: everything but what RFC 3986 calls unreserved is escaped.
+/// For a URL: escapes everything except the unreserved characters of RFC 3986.
 pub(crate) fn escaped(name: &[u8]) -> String {
     name.iter().fold(String::new(), |mut text, byte| {
         match byte {

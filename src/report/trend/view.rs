@@ -1,4 +1,4 @@
-//! A trend as plain data that is ready to print, in the order it is read.
+//! A trend as plain data, ready to print, in reading order.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,10 @@ use crate::{
 const DRAWN: usize = 16;
 const LISTED: usize = 12;
 const CHANGES: usize = 200;
-/// Runs that are named in a remark.
+/// Runs named in a remark.
 const NAMED: usize = 5;
 const ROWS: usize = 200;
-/// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
-/// (docs/methods.md).
+/// False alerts a series-year, on the quietest and the most restless kind of noise tested (docs/methods.md).
 const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,56 +34,47 @@ pub struct TrendView {
     pub status: Status,
     pub word: &'static str,
     pub sentence: String,
-    /// The changes for the worse that are still so, what they have in common and the first of them in a sentence; empty without any.
+    /// The open changes for the worse, their common factors and the first of them, in a sentence.
     pub bad: String,
-    /// Nights and runs in a line.
     pub span: String,
     pub remarks: Vec<String>,
-    /// What several changes of the same series come to: what it is of, and it in a sentence.
+    /// Sums of several changes of one series: subject and sentence.
     pub totals: Vec<(String, String)>,
     pub open: Vec<ChangeView>,
-    /// Changes for the worse of which nothing shows that they are over.
+    /// Changes for the worse that nothing shows to be over.
     pub left: Vec<ChangeView>,
     pub over: Vec<ChangeView>,
-    /// How many changes are not listed.
     pub more: usize,
-    /// Values of the last night that are missing.
     pub missing: Table,
-    /// How many of these are not listed.
     pub more_missing: usize,
     /// Series whose last night should be repeated at once.
     pub repeats: Table,
-    /// Series that may be intermittent, or that are too noisy to tell.
+    /// Series that may be intermittent or are too noisy.
     pub doubts: Table,
-    /// How many of these are not listed.
     pub more_doubts: usize,
-    /// Parts that took the place of others, the latest first.
+    /// Replaced parts, latest first.
     pub parts: Table,
-    /// How many of these are not listed.
     pub more_parts: usize,
     pub epochs: Table,
     pub kinds: Table,
-    /// Runs that could not be read.
     pub unreadable: Table,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChangeView {
     pub class: &'static str,
-    /// `worse` or `better`.
     pub way: &'static str,
     pub name: String,
     pub sentence: String,
-    /// What was changed on purpose at about the same time.
+    /// Declared changes at about the same time.
     pub epochs: Vec<String>,
     pub figure: Option<Figure>,
-    /// Its series, the largest change first.
+    /// Largest change first.
     pub series: Table,
-    /// How many are not listed.
     pub more: usize,
 }
 
-/// What the banner says of changes that are still so.
+/// The banner's text about open changes.
 fn bad(open: &[ChangeView], changes: &[Change]) -> String {
     let mut worse = open.iter().zip(changes).filter(|(_, change)| change.way == Way::Worse);
     let Some((first, _)) = worse.next() else { return String::new() };
@@ -99,10 +89,8 @@ fn is_worse(trend: &Trend) -> bool {
     trend.changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open)
 }
 
-/// Makes the view.
-///
 /// # Errors
-/// A chart cannot be drawn.
+/// A chart cannot be rendered.
 pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
     let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
@@ -162,7 +150,6 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     })
 }
 
-/// What was looked at, and from when to when.
 fn span(trend: &Trend) -> String {
     let (runs, nights) = trend.runs;
     let left = match trend.unreadable.len() {
@@ -264,7 +251,6 @@ fn remarks(trend: &Trend) -> Vec<String> {
     remarks
 }
 
-/// How many are not named.
 fn further(all: usize) -> String {
     match all.saturating_sub(NAMED) {
         0 => String::new(),
@@ -331,15 +317,15 @@ fn left(taken: Option<&Taken>, unit: &str) -> String {
     }
 }
 
-/// All nights of the place of a series: the level before a change may be that of the series whose place it took.
+/// All nights of the series' place: the level before a change may be that of a predecessor.
 fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
     let place = || trend.series.iter().filter(|series| series.place == of.place);
-    // Hardware takes turns in a place: the later series has the night of an exchange.
+    // On the night of an exchange the later series counts.
     let nights: BTreeMap<i64, f64> = place().flat_map(|series| series.points.iter().copied()).collect();
     let points: Vec<(i64, f64)> = nights.into_iter().collect();
     let marks = place().flat_map(|series| &series.alerts).flat_map(|alert| {
         let worse = alert.way == Way::Worse;
-        // Where other hardware ended it, its first night is that of the level since.
+        // Where other hardware ended it, its first night starts the level since.
         let ended = alert.taken.as_ref().filter(|taken| alert.state == State::Ended && taken.how == How::Hardware);
         let back = alert.back.or_else(|| day(&ended?.date).ok());
         let back = back.map(|day| Mark { day, worse: !worse });
@@ -385,7 +371,7 @@ fn repeats(trend: &Trend) -> Table {
     Table { columns, rows: rows.take(ROWS).collect() }
 }
 
-/// Why nothing can be said of a series: what may be intermittent first.
+/// Possibly intermittent ones first.
 fn doubts(trend: &Trend) -> Table {
     let columns = vec![text_column("test, metric, size"), text_column("link"), text_column("why")];
     let row = |series: &Series, why: String| vec![series.kind.clone(), series.link.clone(), why];
@@ -403,7 +389,7 @@ fn doubts(trend: &Trend) -> Table {
     Table { columns, rows: unanswered.chain(stopped).chain(suspected).chain(noisy).take(ROWS).collect() }
 }
 
-/// Why a series is too noisy: its noise, and whether it comes of a few nights.
+/// Its noise, and whether a few nights cause it.
 fn noise(series: &Series) -> String {
     let most = series.scale_percent;
     let all = series.noise_percent.unwrap_or(most);
@@ -434,7 +420,7 @@ fn epochs(trend: &Trend) -> Table {
     Table { columns, rows: trend.epochs.iter().take(ROWS).map(row).collect() }
 }
 
-/// Series by test, metric and size: how many, where they are, how restless, and how often they changed.
+/// Series by test, metric and size: number, places, noise, and number of changes.
 fn kinds(trend: &Trend) -> Table {
     let mut kinds: BTreeMap<usize, Vec<&Series>> = BTreeMap::new();
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();
@@ -462,7 +448,7 @@ fn kinds(trend: &Trend) -> Table {
             all.iter().filter(|series| series.state == Watched::Fully).count().to_string(),
             all.iter().filter(|series| series.state == Watched::Weakly).count().to_string(),
             format!("{} {}", number(middle(all.iter().map(|s| s.centre).collect())?), first.metric.unit()),
-            // Of one night no spread is known.
+            // One night has no spread.
             middle(all.iter().filter(|s| s.noise_percent.is_some()).map(|s| s.scale_percent).collect())
                 .map_or_else(|| "–".to_owned(), words::percent),
             alerts().count().to_string(),

@@ -1,4 +1,4 @@
-//! What the banner says below the verdict: the part that is bad, and the first thing to do.
+//! The banner's text below the verdict: the bad part, and the first step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,23 +29,22 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Banner {
-    /// Which part is bad, or that none is named and why.
+    /// The bad part, or why none is named.
     pub part: Pointer,
-    /// What is known to be bad, as it stands in that sentence; empty where nothing is. No suspect is among it.
+    /// Known bad parts, as worded in that sentence; never a suspect.
     pub bad: String,
-    /// The sentences beside that: what may be bad, hosts that are not as the plan wants or were lost and that nothing blames, and flows
-    /// that failed in the soak; empty where there are none.
+    /// Further sentences: suspects, hosts that differ from the plan or were lost without a culprit, and failed flows of the soak.
     pub beside: String,
-    /// The first thing to do and what it is for; `None` where nothing is wrong or nothing is known to help.
+    /// The first step and its purpose; `None` where nothing is wrong or no remedy is known.
     pub remedy: Option<Pointer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pointer {
-    /// What it is about; empty where the text says it.
+    /// Its subject, unless the text has it.
     pub about: String,
     pub text: String,
-    /// Place on the page; empty for none.
+    /// Section of the page; may be empty.
     pub anchor: &'static str,
 }
 
@@ -54,12 +53,11 @@ const NAMED: usize = 3;
 pub(super) struct Seen<'v> {
     pub end: &'v JournalEnd,
     pub verdicts: &'v Verdicts,
-    /// Its parts; `None` where nothing was searched for any.
+    /// `None` where nothing was searched.
     pub parts: Option<&'v Parts>,
     pub confirms: bool,
-    /// Links between switches that stand out and that the plan does not waive.
+    /// Links between switches that stand out, except waived ones.
     pub links: &'v [SuspectView],
-    /// Cases that were not simply measured.
     pub troubles: &'v [TroubleGroup],
     pub hosts: &'v Hosts,
 }
@@ -104,13 +102,13 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     }
 }
 
-/// Hosts that were lost, also those that came back to a soak.
+/// Includes those that came back to a soak.
 fn lost(seen: &Seen<'_>, failed: &[Culprit]) -> BTreeSet<String> {
     let of_run = seen.hosts.all.iter().filter(|host| !host.lost.is_empty()).map(|host| host.name.clone());
     of_run.chain(failed.iter().flat_map(|one| one.lost.clone())).collect()
 }
 
-/// What is to be done about hosts that were lost: where all were, it is hardly one of them.
+/// Remedy for lost hosts: if all were lost, a single host is hardly the cause.
 fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let lost = lost(seen, failed);
     let all = seen.hosts.all.len();
@@ -133,7 +131,7 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
 }
 
-/// Everything that is known to be bad, each with where the page tells of it.
+/// With the section of the page about each.
 fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
     let parts = seen.parts.iter().flat_map(|parts| &parts.named).filter(|part| part.is_bad());
     let parts = parts.map(|part| (format!("{} ({})", part.name, part.standing), "parts"));
@@ -150,8 +148,7 @@ fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
     all
 }
 
-/// Parts that may be bad: nobody is to exchange them for that. Those that are `open`, of which further tests said neither that they are bad
-/// nor that they are good, or those that were not measured again.
+/// Suspect parts, which are not a reason for a replacement: `open` ones, where further tests were undecided, or those not measured again.
 fn doubtful(seen: &Seen<'_>, open: bool) -> Vec<String> {
     let parts = seen.parts.iter().flat_map(|parts| &parts.named);
     let parts = parts.filter(|part| part.is_unsettled() && part.open == open).map(PartView::with_alternatives);
@@ -191,8 +188,8 @@ fn unnamed(parts: &Parts) -> String {
     }
 }
 
-/// The first thing to do: about what is known to be bad, where something is; then what belongs to the first failed verdict where that
-/// names its own, and of a run that ended early and in which nothing failed that it goes on.
+/// The first step: about what is known to be bad; otherwise that of the first failed verdict; otherwise, for an
+/// unfinished run without a failure, to resume it.
 fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
     if let Some(step) = wrong::step(verdicts) {
@@ -216,7 +213,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
         return Some(step);
     }
     let broken = broken_by_all(verdicts);
-    // What all break no finding explains that some lack. Of a few values it is not known whether the others are like them.
+    // A finding on some hosts does not explain a failure of all. With few values it is unknown whether the others are similar.
     if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
         return Some(step.clone());
     }
@@ -268,13 +265,13 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     None
 }
 
-/// Whether a failed verdict tells why a part is bad: its host is not as the plan wants, or its memory is broken.
+/// Whether a failed verdict explains a bad part: its host differs from the plan, or its memory is broken.
 fn is_cause_of(verdict: &Verdict, part: &PartView) -> bool {
     let mut unmet = verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
     verdict.kind == Kind::EveryCase || unmet.any(|held| part.hosts.contains(&held.host))
 }
 
-/// What to do about a part that is known to be bad: a finding that may be its cause comes first.
+/// A finding that may be the cause comes first.
 fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
     if let Some(step) = of_cause(Some(part), hosts) {
         return Some(step);
@@ -283,20 +280,20 @@ fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
     Some(Pointer { about, text: help(&part.remedy?.into()), anchor: "parts" })
 }
 
-/// The first finding that may be the cause of a part; without a part the first that fits what was seen.
+/// The first finding that may be the cause of a part; without a part the first that fits.
 fn of_cause(part: Option<&PartView>, hosts: &Hosts) -> Option<Pointer> {
     let fits = |one: &&Explains| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
     let mut causes = hosts.findings.iter().filter_map(|view| Some((view, view.explains.iter().find(fits)?)));
     causes.next().map(|(view, how)| of_finding(view, Some(how)))
 }
 
-/// The limits of the plan that values break, in its order.
+/// In the order of the plan.
 fn broken_limits(verdicts: &Verdicts) -> impl Iterator<Item = (&Verdict, &Broken)> + '_ {
     let failed = verdicts.verdicts.iter().filter(|verdict| verdict.status == Status::Fail && !verdict.waived);
     failed.filter_map(|verdict| Some((verdict, verdict.broken.as_ref()?)))
 }
 
-/// What is to be done where every value breaks a limit, or every one of a kind: no single part is behind that. Which limit it is.
+/// Remedy if every value, or every one of a kind, breaks a limit, so that no single part is the cause. Also returns the limit.
 fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
     let by_all = |(verdict, broken): (&'v Verdict, &'v Broken)| {
         let (words, remedy) = match &broken.by {
@@ -308,11 +305,10 @@ fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
         let step = Pointer { about, text: help(&remedy.into()), anchor: "verdicts" };
         Some((matches!(broken.by, BrokenBy::AllOfKind(_)), (step, verdict)))
     };
-    // The first of those that all values break.
     broken_limits(verdicts).filter_map(by_all).min_by_key(|(of_kind, _)| *of_kind).map(|(_, found)| found)
 }
 
-/// What is to be done where some values break a limit.
+/// If only some values break it.
 const fn of_limit(broken: &Broken) -> Entry {
     match (broken.cases, broken.on) {
         (2.., _) if broken.within_scatter => remedy::LIMIT_WITHIN_SCATTER,
@@ -323,12 +319,12 @@ const fn of_limit(broken: &Broken) -> Entry {
     }
 }
 
-/// What may settle a link between switches: one that is `open` was measured again.
+/// For a link between switches: an `open` one was measured again.
 const fn of_link(seen: &Seen<'_>, open: bool) -> Entry {
     if open || seen.confirms { remedy::MEASURE_AGAIN } else { remedy::CONFIRM_SUSPECTS }
 }
 
-/// How a run goes on that did not come to its end, or what to do before its plan is run again; `None` for one that did.
+/// How to resume an unfinished run, or what to do before its plan runs again; `None` for a finished one.
 fn resume(end: &JournalEnd) -> Option<Pointer> {
     let (about, text) = match end {
         JournalEnd::Finished => return None,
@@ -345,11 +341,11 @@ fn resume(end: &JournalEnd) -> Option<Pointer> {
     Some(Pointer { about, text, anchor: "" })
 }
 
-/// What the verdicts that are as grave as the run say themselves that is to be done: the first, and of how many.
+/// The first remedy among verdicts as grave as the run, and their number.
 fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
     let is_told = matches!(verdicts.status, Status::Fail | Status::Inconclusive);
     let grave = |verdict: &&Verdict| is_told && verdict.status == verdicts.status && !verdict.waived;
-    // That some values have too few peers is not what made a demand fail.
+    // Too few peers of some values did not make a demand fail.
     let helps = |remedy: &&Remedy| verdicts.status == Status::Inconclusive || remedy.id != remedy::MORE_PEERS.id;
     let help_of = |verdict: &'v Verdict| Some((verdict, verdict.remedy.as_ref().filter(helps)?));
     let mut helped = verdicts.verdicts.iter().filter(grave).filter_map(help_of);

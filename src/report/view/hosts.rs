@@ -1,4 +1,4 @@
-//! What ran where: what all hosts have in common, where they differ, and every host.
+//! What ran where: shared facts, differences, and every host.
 
 use std::collections::BTreeMap;
 
@@ -25,25 +25,24 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hosts {
-    /// Facts that are the same on every host that answered.
+    /// Equal on every host that answered.
     pub same: Vec<(String, String)>,
     pub differs: Vec<Difference>,
-    /// What the checks of the configuration found, the most serious first.
+    /// Most serious first.
     pub findings: Vec<FindingView>,
-    /// That nothing of it is known to explain what is wrong; empty where something is, or where nothing is wrong.
+    /// That no finding explains what is wrong; empty where one does, or where nothing is wrong.
     pub unexplained: String,
-    /// How far GPUs are from NICs, once for all hosts that are alike.
+    /// Distances of GPUs from NICs, once for all equal hosts.
     pub distances: Vec<Distances>,
-    /// The devices of most hosts, where there are many hosts; empty where there are few or no such devices.
+    /// The devices of most hosts; empty for few hosts or without a majority.
     pub usual: Vec<String>,
-    /// Every host of the plan, in its order.
     pub all: Vec<HostView>,
 }
 
-/// Hosts over which devices that most of them have are told once.
+/// Number of hosts above which the devices of most hosts are listed once.
 const ONCE: usize = 16;
 
-/// What more than half of the hosts have as their devices; empty where nothing is, or hosts are few.
+/// Devices of more than half of the hosts; empty without a majority or with few hosts.
 fn usual(all: &[HostView]) -> Vec<String> {
     let mut known: BTreeMap<&[String], usize> = BTreeMap::new();
     all.iter().for_each(|host| *known.entry(&host.devices).or_default() += 1);
@@ -52,7 +51,6 @@ fn usual(all: &[HostView]) -> Vec<String> {
     found.map_or_else(Vec::new, |(devices, _)| devices.to_vec())
 }
 
-/// A finding, and what it probably explains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingView {
     #[serde(flatten)]
@@ -61,7 +59,7 @@ pub struct FindingView {
 }
 
 impl FindingView {
-    /// Whether it fails what the plan needs or demands, whatever was measured.
+    /// Whether it fails a need or demand of the plan, whatever was measured.
     pub(super) fn is_failure(&self) -> bool {
         self.finding.severity == Severity::Failure && !self.finding.waived
     }
@@ -72,12 +70,11 @@ pub struct Explains {
     /// `probably explains`, or `may explain` where other findings fit the same test.
     pub how: String,
     pub words: String,
-    /// Names of the bad parts that it may be the cause of.
+    /// Names of bad parts that it may cause.
     #[serde(skip)]
     pub parts: Vec<String>,
 }
 
-/// How far the GPUs of a host are from its NICs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distances {
     pub hosts: String,
@@ -89,35 +86,30 @@ pub struct Distances {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HostView {
     pub name: String,
-    /// In which rack and slot it is, as the plan says; empty where it does not.
+    /// Rack and slot according to the plan; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
-    /// Serial number of the machine; empty where it is not known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub serial: String,
-    /// Why it was lost; empty if it was not.
+    /// Why it was lost; may be empty.
     pub lost: String,
-    /// What to do about that; empty where nothing is known.
     pub help: String,
     pub system: String,
     pub machine: String,
-    /// RDMA devices, one text per port, GPUs, and how fast bytes were copied between host and GPU.
+    /// RDMA devices, one text per port, GPUs, and rates of copies between host and GPU.
     pub devices: Vec<String>,
     pub clock: String,
-    /// What could not be read.
     pub unreadable: Vec<String>,
 }
 
-/// A fact that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     pub fact: String,
-    /// What most hosts have, and how many they are.
+    /// The most frequent value, and the number of hosts with it.
     pub majority: (String, usize),
     pub others: Vec<(String, String)>,
 }
 
-/// Hosts named per value.
 const NAMED: usize = 10;
 
 pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) -> Hosts {
@@ -141,7 +133,6 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
     }
 }
 
-/// What the checks found, and what each of it fits.
 fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outliers<'_>) -> Vec<FindingView> {
     let found = preflight::judge(&journal.plan, cluster);
     let fits = explained(&found, &journal.plan, outliers);
@@ -157,8 +148,8 @@ fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outlier
     views.map(|(finding, fits)| FindingView { finding, explains: fits.iter().map(told).collect() }).collect()
 }
 
-/// What is said where something is wrong and no finding fits it. A finding that fails what the plan demands is wrong itself: that the
-/// others explain nothing must not hide it.
+/// Note where something is wrong and no finding fits it. A finding that fails a demand of the plan is wrong itself, and
+/// other findings must not hide it.
 fn unexplained(findings: &[FindingView], wrong: bool) -> String {
     if !wrong || findings.is_empty() || findings.iter().any(|view| !view.explains.is_empty()) {
         return String::new();
@@ -175,7 +166,6 @@ fn unexplained(findings: &[FindingView], wrong: bool) -> String {
     }
 }
 
-/// Each matrix of distances there is, with the hosts that have it.
 fn distances(journal: &Journal) -> Vec<Distances> {
     let mut alike: Vec<(Distances, Vec<&str>)> = Vec::new();
     let hosts =
@@ -212,7 +202,6 @@ fn named(hosts: &[&str]) -> String {
     if hosts.len() > NAMED { format!("{names} and {} more", hosts.len() - NAMED) } else { names }
 }
 
-/// The facts that matter to the numbers, where they are known.
 fn facts_of(host: &HostFacts) -> Vec<(String, String)> {
     let cpu = &host.cpu;
     let known = |value: &Option<String>| value.clone();
@@ -245,7 +234,7 @@ fn facts_of(host: &HostFacts) -> Vec<(String, String)> {
     facts.chain(host.libraries.clone()).filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// One value where all devices agree, each device's own where they do not.
+/// One value if all devices agree, otherwise each device's own.
 fn common<'d>(values: impl Iterator<Item = (&'d str, Option<String>)>) -> Option<String> {
     let values: Vec<(&str, String)> = values.filter_map(|(name, value)| Some((name, value?))).collect();
     let first = values.first()?;
@@ -255,7 +244,7 @@ fn common<'d>(values: impl Iterator<Item = (&'d str, Option<String>)>) -> Option
     Some(list(values.iter().map(|(name, value)| format!("{name}: {value}")), ""))
 }
 
-/// What to do, and the id by which docs/remedies.md and programs know it.
+/// What to do, with its id in docs/remedies.md.
 pub(in crate::report) fn help(remedy: &Remedy) -> String {
     format!("{remedy} [{}]", remedy.id)
 }
@@ -287,10 +276,10 @@ fn view(journal: &Journal, name: &str) -> HostView {
         serial: facts.parts.machine.serial.clone().unwrap_or_default(),
         devices: devices_of(facts).into_iter().chain(copied).collect(),
         clock: wall.map_or_else(String::new, |offset| {
-            // What is not known is rounded up: no clock is known to ± 0.0 ms.
+            // Rounded up: an uncertainty is never ± 0.0 ms.
             let tenths = |half: Nanoseconds| half.0.div_ceil(100_000) as f64 / 10.0;
             let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", tenths(half)));
-            // A sum with zero has no negative zero.
+            // Adding zero avoids negative zero.
             format!("{:+.1} ms{half}", (offset.as_f64() / 1e5).round() / 10.0 + 0.0).replace('-', "−")
         }),
         unreadable: facts.unreadable.iter().map(|(what, why)| format!("{what}: {why}")).collect(),
@@ -302,7 +291,6 @@ pub(in crate::report) fn system_of(facts: &HostFacts) -> String {
     join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())])
 }
 
-/// RDMA devices, one text per port, and GPUs.
 pub(in crate::report) fn devices_of(facts: &HostFacts) -> Vec<String> {
     facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).collect()
 }
@@ -341,7 +329,7 @@ fn device(device: &RdmaDevice) -> Vec<String> {
     device.ports.iter().map(port).collect()
 }
 
-/// The rate that is reckoned with, and the driver's where that is another one.
+/// The rate in use, and the driver's if it differs.
 fn rate(port: &RdmaPort) -> Option<String> {
     let other = port.verbs_rate_gbps.filter(|said| port.rate_gbps != Some(*said));
     match (port.rate_gbps, port.rate_source.zip(other)) {

@@ -1,4 +1,4 @@
-//! Everything the page and the terminal show, as plain data: text that is ready to print, in the order it is read.
+//! Everything that the page and the terminal show, as plain data: text ready to print, in reading order.
 
 mod alike;
 mod banner;
@@ -62,31 +62,29 @@ pub use troubles::{TroubleGroup, TroubleLink};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct View {
     pub run: Run,
-    /// What really carried the bytes.
     pub carriers: Vec<CarrierGroup>,
-    /// Drivers that were used and have never been run by us, a sentence each.
+    /// Drivers that railgauge's authors never ran, a sentence each.
     pub never_run: Vec<String>,
     pub status: Status,
     pub sentence: String,
-    /// Which part is bad, and the first thing to do.
     pub banner: Banner,
-    /// How many verdicts have which status, worst first, without zeros.
+    /// Verdicts by status, worst first, without zeros.
     pub counts: Vec<(String, usize)>,
     pub cases: Cases,
-    /// Every demand and its answer, worst first within the order of the plan's tests.
+    /// Worst first within the order of the plan's tests.
     pub expectations: Vec<ExpectationView>,
-    /// Which part is bad; `None` without a test of pairs.
+    /// `None` without a test of pairs.
     pub parts: Option<Parts>,
     pub interleaved: Vec<Turns>,
-    /// Cases that were not simply measured, grouped by cause.
+    /// Grouped by cause.
     pub troubles: Vec<TroubleGroup>,
     pub hosts: Hosts,
-    /// The switches between the hosts; `None` where the plan knows none.
+    /// `None` where the plan has none.
     pub switches: Option<SwitchesView>,
-    /// The soak; `None` where the plan has none.
+    /// `None` where the plan has none.
     pub soak: Option<SoakView>,
     pub tests: Vec<TestView>,
-    /// What a reader should know: host (may be empty) and text.
+    /// Host (may be empty) and text.
     pub notes: Vec<(String, String)>,
 }
 
@@ -94,21 +92,19 @@ pub struct View {
 pub struct Run {
     pub plan: String,
     pub description: String,
-    /// SHA-256 of the plan.
     pub plan_hash: String,
     pub id: String,
-    /// Start, UTC, to the second.
     pub started: String,
     pub duration: String,
-    /// Where that time went, in words; empty where no process of the run told.
+    /// Where that time went, in words.
     pub stages: String,
     pub version: String,
     pub controller: String,
     pub launcher: String,
-    /// What was out of the ordinary with the run itself: interrupted, broken off, resumed.
+    /// Unusual events of the run: interrupted, broken off, resumed.
     pub remarks: Vec<String>,
     pub hosts: (usize, usize),
-    /// Whether only a part of the plan was run; the sentence of the verdict says which.
+    /// Whether only a part of the plan was run; the verdict's sentence says which.
     pub is_part: bool,
 }
 
@@ -116,39 +112,32 @@ pub struct Run {
 pub struct ExpectationView {
     pub status: Status,
     pub waived: bool,
-    /// Name of the test, or `preflight`.
     pub test: String,
-    /// Where the page tells more of it; empty for nowhere.
+    /// The page's section with details; may be empty.
     pub anchor: String,
     pub demand: String,
     pub scope: String,
     pub line: Option<usize>,
     pub reason: String,
     pub offenders: Vec<OffenderView>,
-    /// Offenders that are not listed.
     pub more: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OffenderView {
     pub place: String,
-    /// The link alone, as lists of the page have it.
+    /// The link alone, for lists of the page.
     pub link: String,
-    /// Its value with unit.
     pub value: String,
-    /// Its limit with unit; empty if it has none.
     pub limit: String,
-    /// Value against the limit, to be followed by it: `73.8 % of`, `4.7 times`; empty if it has none.
+    /// Value relative to the limit, which follows it: `73.8 % of`, `4.7 times`.
     pub share: String,
 }
 
-/// Offenders listed per expectation.
 const LISTED: usize = 8;
 
-/// Makes the view.
-///
 /// # Errors
-/// Something cannot be summed up or drawn.
+/// A statistic or chart fails.
 pub fn view(
     journal: &Journal,
     results: &[CaseResult<'_>],
@@ -212,7 +201,7 @@ pub fn view(
     Ok(view)
 }
 
-/// Where the page tells more of a verdict; empty where it tells no more.
+/// The page's section with details of a verdict; may be empty.
 fn anchor(view: &View, verdict: &Verdict) -> String {
     let test = || view.tests.iter().find(|test| test.name == verdict.test).map(|test| test.anchor.clone());
     let trouble = || {
@@ -238,7 +227,7 @@ fn anchor(view: &View, verdict: &Verdict) -> String {
 pub struct Turns {
     /// `from → to, 8 blocks`.
     pub title: String,
-    /// The answer in a word or two. It answers a question and is no verdict, so it has neither the words nor the colours of one.
+    /// In a word or two. It is not a verdict, so it has neither its words nor its colours.
     pub answer: &'static str,
     pub comparison: CompareView,
 }
@@ -249,7 +238,6 @@ fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
-/// The answer of a comparison in which so many cells improved.
 fn answer(status: Status, improved: usize) -> &'static str {
     match status {
         Status::Pass if improved > 0 => "better",
@@ -259,7 +247,7 @@ fn answer(status: Status, improved: usize) -> &'static str {
     }
 }
 
-/// Notes of the journal without those that repeat a finding, which stands in a section of its own.
+/// Notes of the journal, except those about a finding, which has its own section.
 fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
     let told = |(host, text): &&(String, String)| {
         findings
@@ -305,7 +293,7 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
         let hosts = hostlist::fold(back.iter().copied());
         remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
     }
-    // The sentence of a pass has the others.
+    // The sentence of a pass already has the others.
     let untested = verdicts.untested.iter().filter(|one| verdicts.status != Status::Pass || !one.may_hide_a_fault());
     remarks.extend(not_tested(untested).map(|what| format!("{}.", capital(&what))));
     let hosts =
@@ -327,7 +315,7 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     }
 }
 
-/// `connect 0.40 s, windows 12.00 s`: the parts that are at least a thousandth of the whole.
+/// `connect 0.40 s, windows 12.00 s`: parts of at least a thousandth of the whole.
 fn stages(stages: &Stages) -> String {
     let least = stages.total().as_f64() / 1e3;
     let told = stages.parts().into_iter().filter(|(_, part)| !part.is_zero() && part.as_f64() >= least);
@@ -338,7 +326,7 @@ fn times(n: u32) -> String {
     if n == 1 { "once".to_owned() } else { format!("{n} times") }
 }
 
-/// `2026-11-21 02:00:00 UTC` of an RFC 3339 time; the text itself if it is not a time.
+/// `2026-11-21 02:00:00 UTC` from RFC 3339; other text is unchanged.
 fn time(text: &str) -> String {
     text.parse::<Timestamp>()
         .map_or_else(|_| text.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
@@ -359,7 +347,7 @@ fn duration(from: &str, to: &str) -> String {
 fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
     let unit = verdict.unit.as_deref().unwrap_or_default();
     let wanted = wanted(journal, verdict);
-    // In the plan's own unit, where the verdict answers one of its expectations.
+    // In the plan's unit, if the verdict answers one of its expectations.
     let text =
         |value: f64| wanted.map_or_else(|| format!("{} {unit}", number(value)), |wanted| held_against(wanted, value));
     let limit = |limit: f64| wanted.and_then(words::limit).unwrap_or_else(|| text(limit));
@@ -390,13 +378,13 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
     }
 }
 
-/// The expectation of the plan that a verdict answers; `None` for a verdict that nobody wrote.
+/// `None` for an implicit verdict.
 pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j Expectation> {
     let test = journal.plan.tests.iter().find(|test| test.name == verdict.test)?;
     test.expect.iter().find(|wanted| Some(wanted.line) == verdict.line && Some(wanted.metric) == verdict.metric)
 }
 
-/// `64 B, 256 B, 1 KiB` or, where there are many, `64 B … 16 MiB (10 sizes)`.
+/// `64 B, 256 B, 1 KiB`; if there are many, `64 B … 16 MiB (10 sizes)`.
 fn sizes(list: &[Bytes]) -> String {
     match list {
         [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),

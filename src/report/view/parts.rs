@@ -1,5 +1,5 @@
-//! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at. The parts, their
-//! states and their order are those of [`outliers`](mod@crate::analysis::outliers).
+//! Which part is bad: what stands out, in the order of urgency, and what was searched. Parts, states and order are from
+//! [`outliers`](mod@crate::analysis::outliers).
 
 use railgauge_model::{plan::count::capital, schedule::Flow};
 use railgauge_wire::remedy::{self, Entry};
@@ -17,20 +17,19 @@ use crate::analysis::{
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parts {
     pub sentence: String,
-    /// Parts that are named, the gravest first, each once for all tests.
+    /// Gravest first, each once for all tests.
     pub named: Vec<PartView>,
-    /// Links that stand out and belong to none of these.
+    /// Links that stand out outside of these.
     pub beside: usize,
-    /// Whether nothing stands out, although it was searched and would have been seen: no part that is bad or may be, no link, no
-    /// second cluster.
+    /// Whether nothing stands out, although a fault would have been seen: no bad or suspect part, no link, no second cluster.
     pub nothing: bool,
-    /// Which parts were not tested, as the end of a sentence; `None` where all were.
+    /// As the end of a sentence; `None` where all were tested.
     pub untested: Option<String>,
-    /// Whether a test's values scatter so much that a bad part may not stand out.
+    /// Whether a test's values scatter too much for a bad part to stand out.
     pub noisy: bool,
-    /// Why nobody can say that all parts are good where none is named, a sentence each, the gravest first.
+    /// Why the absence of a named part does not mean that all are good, a sentence each, gravest first.
     pub unclear: Vec<String>,
-    /// What was looked at and what could not be told, a sentence for each test.
+    /// What was searched and what stayed unknown, a sentence for each test.
     pub tests: Vec<String>,
 }
 
@@ -40,43 +39,39 @@ pub struct PartView {
     /// `confirmed`, `intermittent`, `suspect`, `not settled` or `cleared`; with `, waived` where the plan waives it.
     pub standing: String,
     pub cleared: bool,
-    /// Whether it was shown to be bad, and is no mere suspect.
+    /// Shown to be bad, and more than a suspect.
     #[serde(skip)]
     pub certain: bool,
-    /// Whether further tests showed it neither bad nor good.
     #[serde(skip)]
     pub open: bool,
     #[serde(skip)]
     pub waived: bool,
-    /// Names of the parts that it is made of.
     #[serde(skip)]
     pub names: Vec<String>,
     #[serde(skip)]
     pub hosts: Vec<String>,
-    /// What to do about it, where it was shown to be bad; else what may settle it. `None` of a link between switches that is not settled.
+    /// What to do about a bad part, or what may settle it. `None` for a link between switches that is not settled.
     #[serde(skip)]
     pub remedy: Option<Entry>,
     pub class: &'static str,
-    /// Parts that the results cannot distinguish from it.
     pub alternatives: Vec<String>,
-    /// The evidence for it: name of the test, change with its interval, reason.
+    /// Name of the test, change with its interval, reason.
     pub evidence: Vec<[String; 3]>,
-    /// The further cases that were to settle it: test, link, value or why it cannot be used.
+    /// Test, link, value or why it cannot be used.
     pub further: Vec<[String; 3]>,
 }
 
 impl PartView {
-    /// Whether it was shown to be bad, and counts.
+    /// Shown to be bad, and not waived.
     pub(super) const fn is_bad(&self) -> bool {
         self.certain && !self.cleared && !self.waived
     }
 
-    /// Its name, and what fits its values as well.
     pub(super) fn with_alternatives(&self) -> String {
         [std::slice::from_ref(&self.name), self.alternatives.as_slice()].concat().join(" or ")
     }
 
-    /// Whether it may be bad and was not shown to be, and counts.
+    /// Possibly bad but not confirmed, and not waived.
     pub(super) const fn is_unsettled(&self) -> bool {
         !self.cleared && !self.certain && !self.waived
     }
@@ -84,8 +79,7 @@ impl PartView {
 
 const NAMED: usize = 3;
 
-/// Makes the view; `None` where nothing was searched for parts and nothing stands out. Where the soak failed, only tests are said to be
-/// well.
+/// `None` where nothing was searched and nothing stands out. If the soak failed, only tests are called good.
 pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts, soak_failed: bool) -> Option<Parts> {
     let found = &verdicts.localisation;
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
@@ -111,8 +105,8 @@ pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts, soak_failed: b
     })
 }
 
-/// The link between switches that explains a part: every low value that speaks for it passed that link, in each test that names it. What
-/// was measured again and confirmed is told by itself where the link was not.
+/// The link between switches that explains a part: all low values of the part passed it, in each test that names the
+/// part. A part that was measured again and confirmed is reported by itself if the link was not.
 fn explained<'l>(part: &Part<'_>, outliers: &Outliers<'_>, on_links: &'l [OnLinks]) -> Option<&'l SuspectLink> {
     let mut found = None;
     for evidence in &part.evidence {
@@ -121,7 +115,7 @@ fn explained<'l>(part: &Part<'_>, outliers: &Outliers<'_>, on_links: &'l [OnLink
         let low = outliers.of(test)?.standing_out().filter(|link| part.speaks(test, link.result.case.id));
         let flows: Vec<_> = low.map(|link| &link.result.case.flow).collect();
         let link = on.passed_by_all(&flows)?;
-        // Of an end the link is the cause only where others are low through it as well, and all are.
+        // A link explains an end only if others are low through it as well, and all are.
         let hosts = &evidence.named.hosts;
         let is_its = |flow: &Flow| hosts.iter().any(|host| flow.hosts().iter().any(|end| ***end == **host));
         let is_end = matches!(evidence.named.kind, "host" | "nic");
@@ -145,7 +139,7 @@ fn beside<'o, 'a>(outliers: &'o Outliers<'a>, on_links: &[OnLinks]) -> Vec<(&'o 
     all
 }
 
-/// Parts and links between switches that stand out: what is certain first. Boundaries and paths that a link explains are that link.
+/// Confirmed first. Boundaries and paths that a link explains are replaced by the link.
 fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
     let told = outliers.parts.iter().filter(|part| !part.is_bad() || explained(part, outliers, on_links).is_none());
     let told: Vec<&Part<'_>> = told.collect();
@@ -179,7 +173,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
     alternatives.dedup();
     let further = part.evidence.iter().flat_map(|one| one.named.further.iter().map(|case| further(one.test, case)));
     let evidence = |one: &crate::analysis::outliers::Evidence<'_>| {
-        // What became of it in one test, where it is not what became of it in all.
+        // State in one test, where it differs from the overall state.
         let own = if one.named.standing == part.standing {
             String::new()
         } else {
@@ -190,7 +184,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         [one.test.test.clone() + &view + &own, difference(one.named), reason(one.named)]
     };
     let certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
-    // Not every test that names it has shown that it is bad. Another program is to be ended before anything else is tried.
+    // Not every test that names it shows it to be bad. Another program must end before anything else is tried.
     let excused = part.evidence.iter().find(|one| !certain && one.named.open == Some(OpenReason::SharedGpu));
     let shown = excused.or_else(|| part.evidence.iter().find(|one| one.named.standing == part.standing));
     PartView {
@@ -210,7 +204,6 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
     }
 }
 
-/// Why a part stands out, and what was bad meanwhile.
 fn reason(part: &Named) -> String {
     match &part.meanwhile {
         Some(words) => format!("{}; while it was measured {words}", part.reason),
@@ -233,11 +226,11 @@ fn further(test: &Localisation, case: &Further) -> [String; 3] {
 
 /// `−40.1 % (−41.0 to −39.2 %)`.
 fn difference(part: &Named) -> String {
-    // Nothing came through where no group ran: that is no difference.
+    // Where no group ran, nothing came through: that is not a difference.
     if part.change_percent <= -100.0 || !part.change_percent.is_finite() {
         return "failed".to_owned();
     }
-    // Further tests were not picked for being bad: where their interval is known, it is the better one.
+    // Further tests are not selected for being bad: their interval is better if it is known.
     let confirmed = part.confirmation.and_then(|found| Some((found.change_percent, found.interval_percent?)));
     match confirmed.or(part.interval_percent.map(|interval| (part.change_percent, interval))) {
         Some((percent, interval)) => format!("{} ({})", change(percent), between(interval)),
@@ -245,7 +238,7 @@ fn difference(part: &Named) -> String {
     }
 }
 
-/// The name of a link that stands out, with those that the values fit as well.
+/// With its alternatives.
 fn of_link(link: &SuspectLink) -> String {
     super::switches::one_of(&link.name, &link.alternatives)
 }
@@ -307,7 +300,7 @@ fn sentence(
     words.extend(carry_less(found));
     let none = words.is_empty();
     words.extend(told_beside(&beside(outliers, on_links), none));
-    // Of a host without any value it is not known whether it stands out.
+    // A host without any value may be bad.
     let nothing = (words.is_empty() && !(lacks_hosts && outliers.searched)).then(|| refused(outliers, found));
     match nothing {
         Some(None) if soak_failed => {
@@ -316,7 +309,7 @@ fn sentence(
         Some(None) => words.push(none_stands_out("", untested)),
         why => words.extend(why.flatten().into_iter().chain(untested.map(as_sentence))),
     }
-    // What all have in common stands out nowhere.
+    // What all hosts share does not stand out.
     for test in found {
         words.extend(test.across_rails().map(|what| format!("In {} {what}.", test.test)));
         words.extend(on_all_hosts(test));
@@ -335,7 +328,6 @@ fn sentence(
     words.join(" ")
 }
 
-/// That no part stands out, and what was not tested.
 pub(super) fn none_stands_out(place: &str, untested: Option<&str>) -> String {
     format!("No part stands out{place}{}.", untested.map_or_else(String::new, |what| format!("; {what}")))
 }
@@ -344,7 +336,6 @@ fn as_sentence(words: &str) -> String {
     capital(words) + "."
 }
 
-/// Why nobody can say that all parts are good where none is named, the gravest first.
 fn unclear(
     outliers: &Outliers<'_>,
     found: &[Localisation],
@@ -353,11 +344,11 @@ fn unclear(
 ) -> Vec<String> {
     let apart: Vec<String> =
         clusters(outliers, on_links).into_iter().chain(unexplained(found)).chain(carry_less(found)).collect();
-    // Of so few hosts it is looked at all the same whether their links differ by far.
+    // Links of few hosts are checked all the same for large differences.
     let alike = if apart.is_empty() && outliers.parts.is_empty() { "; their links do not differ by far" } else { "" };
     let few = found.iter().filter(|test| test.pairs > 1).find_map(|test| Some((test, test.too_few?)));
     let few = few.filter(|_| !outliers.searched).map(|(test, [got, need])| {
-        // Within hosts GPUs or NUMA nodes are counted, whose links nobody looked at.
+        // Within hosts GPUs or NUMA nodes are counted, whose links were not searched.
         let (what, alike) = if test.counted == "part" { ("part", "") } else { ("host", alike) };
         format!("{} are too few to tell a bad part from the others, {need} are needed{alike}.", count(got, what))
     });
@@ -367,7 +358,6 @@ fn unclear(
 
 const PLACES: usize = 5;
 
-/// What is lower on all hosts alike, in a sentence.
 fn on_all_hosts(test: &Localisation) -> Option<String> {
     let told = |one: &Alike| format!("{} ({})", one.place, change(one.change_percent));
     let named: Vec<String> = test.alike.iter().take(PLACES).map(told).collect();
@@ -384,7 +374,7 @@ fn on_all_hosts(test: &Localisation) -> Option<String> {
     })
 }
 
-/// Tests in which something is wrong that no part explains, a sentence each.
+/// Tests with a problem that no part explains.
 fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
     let words = |test: &Localisation| {
         test.unexplained.clone().into_iter().chain(test.over_time.as_ref().map(ToString::to_string))
@@ -392,7 +382,7 @@ fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
     found.iter().flat_map(move |test| words(test).map(|words| format!("In {} {words}.", test.test)).collect::<Vec<_>>())
 }
 
-/// Tests of which the values fall into two clusters, a sentence each.
+/// Tests whose values fall into two clusters.
 fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
     let told = outliers.clusters.iter().map(|(test, clusters)| {
         if let Some(unlike) = test.unlike() {
@@ -422,18 +412,18 @@ fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
     told.collect()
 }
 
-/// Tests in which some ends carry less than others at best, a sentence each.
+/// Tests with ends that carry less than others at best.
 fn carry_less(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
     found.iter().filter_map(|test| Some(format!("In {} some carry {}.", test.test, test.carry_less()?)))
 }
 
-/// Why no test could be searched for parts; `None` where one could.
+/// `None` where one could.
 fn refused(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<String> {
     let why = found.iter().find_map(|test| test.remarks.last()).filter(|_| !outliers.searched);
     why.map(|remark| capital(remark) + ".")
 }
 
-/// Links that stand out and belong to nothing that is named; `None` without any.
+/// `None` without any.
 fn told_beside(links: &[(&OfTest<'_>, &Link<'_>, usize)], none: bool) -> Option<String> {
     if links.is_empty() {
         return None;

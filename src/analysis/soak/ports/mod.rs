@@ -1,13 +1,6 @@
-//! Watched ports over time: when they were down, what they counted, what their optics said, and when nobody looked.
+//! Watched ports over time: outages, counters, optics, and times without a look.
 //!
-//! | file | does |
-//! | --- | --- |
-//! | `state` | outages and lower rates, from the looks at a port's state |
-//! | `breaks` | outages that only counters tell of |
-//! | `counted` | counters and gauges |
-//! | [`series`] | one family of counters over time |
-//!
-//! It reads [`Journal::watched`] once. Nothing here is about a soak: whatever traffic was watched can be told with it.
+//! Reads [`Journal::watched`] once. Nothing here is specific to a soak: it fits any watched traffic.
 
 mod breaks;
 mod counted;
@@ -32,20 +25,20 @@ pub use state::{Down, Edge, Lower};
 use super::span::{self, Span};
 use crate::analysis::journal::{Journal, Seen};
 
-/// A time without a look that is longer than this was not watched: that of [`LONG_GAP`].
+/// A longer time without a look was not watched: that of [`LONG_GAP`].
 pub const HOLE: Nanoseconds = Nanoseconds(LONG_GAP.as_nanos() as u64);
 
-/// A port by the names that the plan and the agent have for it.
+/// A port by the plan's and the agent's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PortName {
     pub host: String,
     pub device: String,
-    /// Port of the RDMA device; 1 for an interface.
+    /// 1 for an interface.
     pub port: u8,
 }
 
 impl PortName {
-    /// The device as plans write it: `mlx5_0`, `mlx5_0:2`.
+    /// As in plans: `mlx5_0`, `mlx5_0:2`.
     pub fn device(&self) -> String {
         match self.port {
             1 => self.device.clone(),
@@ -64,29 +57,29 @@ impl fmt::Display for PortName {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Port {
     pub name: PortName,
-    /// For how long of the asked times it was watched.
+    /// The watched part of the requested times.
     pub watched: Nanoseconds,
-    /// When nobody looked, from the first of these times to the last: longer than [`HOLE`], in the order of time.
+    /// Times without a look longer than [`HOLE`], in order.
     pub holes: Vec<Span>,
-    /// Longest time between two looks while it was watched.
+    /// Between two looks, while it was watched.
     pub longest_gap: Nanoseconds,
-    /// When it was down, in the order of time.
+    /// In order of time.
     pub outages: Vec<Down>,
-    /// When a counter tells of breaks that no look saw, in the order of time.
+    /// Breaks seen only in a counter, in order of time.
     pub breaks: Vec<Hidden>,
-    /// When it ran at less than its usual rate or width, in the order of time.
+    /// Times below its usual rate or width, in order.
     pub lower: Vec<Lower>,
-    /// Whether its rate or its lanes are known of any time.
+    /// Whether its rate or lanes are ever known.
     pub has_speed: bool,
     pub counters: BTreeMap<String, Counted>,
     pub gauges: BTreeMap<String, Range>,
-    /// Why it could not be looked at, the last time that it could not.
+    /// The last reason why it could not be watched.
     pub failure: Option<String>,
 }
 
-/// What was seen of every watched port in these times, which do not overlap and are in the order of time. By name.
+/// Every watched port in these times, which are disjoint and in order. By name.
 ///
-/// Of counters those are kept that some family knows, or that `also` wants.
+/// Keeps counters that belong to a family, or that `also` wants.
 pub fn over_time(journal: &Journal, times: &[Span], also: &dyn Fn(&str) -> bool) -> Vec<Port> {
     let mut kept = Kept::new(also);
     let mut known: HashMap<(&str, &str, u8), usize> = HashMap::new();
@@ -105,24 +98,24 @@ pub fn over_time(journal: &Journal, times: &[Span], also: &dyn Fn(&str) -> bool)
     ports
 }
 
-/// What agents saw, in the order of time, numbered.
+/// In order of time, numbered.
 fn in_order(journal: &Journal) -> impl Iterator<Item = (usize, &Seen)> {
     let mut order: Vec<usize> = (0..journal.watched.len()).collect();
     order.sort_by_key(|at| journal.watched[*at].seen.from);
     order.into_iter().map(|at| &journal.watched[at]).enumerate()
 }
 
-/// A port while its spans are read.
+/// The state of a port while its spans are read.
 struct Fold<'j> {
     host: &'j str,
     port: &'j PortSeen,
     watched: Nanoseconds,
     longest_gap: Nanoseconds,
-    /// End of the last span and how far off it may be; `None` before the first.
+    /// End of the last span and its uncertainty; `None` before the first.
     last: Option<(Nanoseconds, Nanoseconds)>,
     first: Nanoseconds,
     holes: Vec<Span>,
-    /// Times without a look that agents told.
+    /// Times without a look, from agents.
     gaps: Vec<Span>,
     state: state::Watch,
     rises: breaks::Rises,
@@ -160,7 +153,7 @@ impl<'j> Fold<'j> {
         }
         self.gaps.extend(port.gaps.iter().map(|gap| Span::new(gap.from, gap.until)));
         self.state.take(&state::Look { number, error: seen.error, span, hole: hole.is_some(), last: self.last }, port);
-        // Spans of two processes may overlap by what their clocks are off; no time counts twice.
+        // Spans of two processes may overlap by the error of their clocks; no time counts twice.
         let from = self.last.map_or(span.from, |(until, _)| until.max(span.from));
         let asked = span::within(times, &Span::new(from, span.until));
         self.watched = self.watched.saturating_add(share(asked, span.length(), looked(&span, port)));
@@ -187,7 +180,7 @@ impl<'j> Fold<'j> {
             let common = |holes: &[Span]| holes.iter().map(|hole| hole.common(&asked)).collect::<Vec<_>>();
             self.holes = common(&self.holes);
             self.holes.retain(|hole| hole.length() > HOLE.saturating_add(error));
-            // Those are of one clock, whose error changes no length.
+            // Both times are of one clock, whose error changes no length.
             self.holes.extend(common(&self.gaps).into_iter().filter(|gap| !gap.length().is_zero()));
             self.holes = span::union(std::mem::take(&mut self.holes));
         }
@@ -213,8 +206,8 @@ impl<'j> Fold<'j> {
     }
 }
 
-/// For how long of a span a port was looked at: not in its long gaps. Journals of versions that did not tell these have the longest one.
-/// Where there were so few looks that others must have been, each look stands for at most the longest time that counts as watched.
+/// The watched part of a span: without its long gaps. Older journals only have the longest one. If there were too few
+/// looks, each covers at most the longest time that counts as watched.
 fn looked(span: &Span, port: &PortSeen) -> Nanoseconds {
     let gaps = span::union(port.gaps.iter().map(|gap| Span::new(gap.from, gap.until)).collect());
     let missed = match gaps.as_slice() {
@@ -224,7 +217,7 @@ fn looked(span: &Span, port: &PortSeen) -> Nanoseconds {
     span.length().saturating_sub(missed).min(HOLE.saturating_mul(port.looks))
 }
 
-/// A part of `time` as large as `part` is of `whole`.
+/// `time` × `part` / `whole`.
 fn share(time: Nanoseconds, whole: Nanoseconds, part: Nanoseconds) -> Nanoseconds {
     if part >= whole || whole.is_zero() {
         return if part.is_zero() { Nanoseconds::ZERO } else { time };

@@ -1,5 +1,5 @@
-//! The pair matrix: every size small, the telling one large, and the links and hosts that stand out with their numbers. What
-//! stands out, and how far, is decided in [`outliers`](mod@crate::analysis::outliers); here it is only drawn.
+//! The pair matrix: every size small, the most informative one large, and the links and hosts that stand out with their
+//! numbers. [`outliers`](mod@crate::analysis::outliers) decides what stands out; this module only renders it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,31 +35,28 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map {
-    /// One small matrix per size and rail, with its label.
+    /// One per size and rail, with its label.
     pub thumbnails: Vec<(String, String)>,
-    /// The size that tells most, one large matrix per rail.
+    /// The most informative size, one large matrix per rail.
     pub large: Vec<Figure>,
-    /// What is said of each large matrix while it is folded; empty where none is, because each does not fill a screen.
+    /// Summaries of folded large matrices; empty if each fits a screen, so that none is folded.
     pub folded: Vec<String>,
-    /// The one of them that is not folded: most of its links stand out.
+    /// The unfolded one: the most links stand out in it.
     pub open: usize,
-    /// Names of rows and of columns for the page's script, a line each; `None` where it is given no values of cells.
+    /// Names of rows and of columns for the page's script, a line each; `None` where it has no cell values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<(String, String)>,
-    /// Unit of the values.
     pub unit: String,
-    /// Class and meaning of every colour, which all matrices share.
+    /// Class and meaning of every colour, shared by all matrices.
     pub legend: Vec<(String, String)>,
     pub sentence: String,
     pub links: Option<Table>,
-    /// How many of them are not listed.
     pub links_more: usize,
-    /// Hosts that are worse than the centre, the worst first.
+    /// Worse than the centre, worst first.
     pub hosts: Option<Table>,
-    /// How many of them are not listed.
     pub hosts_more: usize,
     pub rails: Option<Table>,
-    /// Every case as it is drawn, large or small.
+    /// Every case as rendered, large or small.
     #[serde(skip)]
     pub cells: Vec<MapCell>,
 }
@@ -71,31 +68,29 @@ pub struct MapCell {
     pub outlined: bool,
 }
 
-/// Links under which a matrix says nothing that a table does not.
+/// Links below which a matrix adds nothing to a table.
 const AT_LEAST: usize = 3;
-/// Rows and columns of a small matrix, and of a large one of more than [`SINGLE`]: blocks show their worst link.
+/// Rows and columns of a small matrix, and of a large one with more than [`SINGLE`]: blocks show their worst link.
 const BLOCKS: usize = 40;
-/// Rows and columns up to which a large matrix shows every link.
 const SINGLE: usize = 160;
 
-/// Links whose values the page has for its matrices; of more it has those of the tables only.
+/// Links up to which the page has all matrix values; otherwise it only has those of the tables.
 const TOLD: usize = 60_000;
 
 type Cells<'l, 'a> = BTreeMap<(u32, Bytes), BTreeMap<u32, Vec<&'l Link<'a>>>>;
 
-/// The matrix of a test; `None` where it has too few links.
+/// `None` with too few links.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let heading = if data.test.transport.is_within_host() { "Parts of hosts" } else { "Pairs" };
     Ok(map(data).map(|map| Block { heading, map: Some(map), ..Block::default() }))
 }
 
-/// What rows and columns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Hosts,
     Ports,
     Parts(&'static str),
-    /// Parts of hosts and the numbers of those that they copy to.
+    /// Parts of hosts and their copy targets.
     Ways(&'static str),
 }
 
@@ -109,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The row of a flow, or with `side` 1 its column. No host has the empty name, which those of numbers have.
+    /// The row of a flow; with `side` 1 its column. The empty name, for numbers, is not a host's.
     fn place(self, flow: &Flow, side: usize) -> Port {
         let number = |port: &Port| Port::new("", port.rail);
         let host = |port: &Port| Port { rail: 0, ..port.clone() };
@@ -136,7 +131,7 @@ impl Shape {
 fn map(data: &Data<'_>) -> Option<Map> {
     let links = &data.out.links;
     let flows = || links.iter().map(|link| &link.result.case.flow);
-    // Groups of two hosts are pairs as well; larger ones have no place in a matrix.
+    // Groups of two hosts are pairs too; larger ones have no place in a matrix.
     let within = data.test.transport.is_within_host();
     let least = if within { 2 } else { AT_LEAST };
     let mut first: Vec<&Flow> = Vec::new();
@@ -179,7 +174,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
         }
     }
     let panels = cells.get(&focus)?;
-    // The page's script tells what cells are; groups have no ends of their own.
+    // The page's script describes cells; groups have no ends of their own.
     let planned = panels.values().map(Vec::len).sum::<usize>();
     let told = !groups && !within && planned <= TOLD;
     let large = panels
@@ -215,7 +210,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
         sentence: sentence(data, &here, focus) + &untold(planned),
         links: standing_out(data),
         links_more: data.out.flows().len().saturating_sub(LISTED),
-        // A host is its parts, which the matrix has.
+        // A host is its parts, which are in the matrix.
         hosts: if within { None } else { hosts(data) },
         hosts_more: if within { 0 } else { data.out.ends.len().saturating_sub(HOSTS) },
         rails: by_rail(data, panels, focus),
@@ -223,7 +218,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
     })
 }
 
-/// What is said of large matrices that are folded, and the number of the one that is not.
+/// Summaries of folded large matrices, and the number of the unfolded one.
 fn folded(
     axes: &Axes<'_>,
     panels: &BTreeMap<u32, Vec<&Link<'_>>>,
@@ -245,7 +240,7 @@ fn folded(
     (panels.keys().zip(&counts).map(said).collect(), open)
 }
 
-/// Cases that are outlined: those of the links that are listed, and all that speak for a named part.
+/// Cases with an outline: listed links, and all evidence for a named part.
 fn outlined(data: &Data<'_>) -> BTreeSet<u64> {
     let listed: BTreeSet<&Flow> =
         data.out.flows().into_iter().take(LISTED).map(|(link, _)| &link.result.case.flow).collect();
@@ -260,16 +255,14 @@ fn bad<'d>(data: &'d Data<'_>) -> impl Iterator<Item = &'d Part<'d>> {
     data.outliers.parts.iter().filter(|part| part.is_bad())
 }
 
-/// The rows and the columns of a map.
 struct Axes<'d> {
     places: [HashMap<Port, usize>; 2],
     groups: [Vec<Group>; 2],
-    /// Ends that are bad or may be, by what this test says: hosts, with all their rails or one.
+    /// Bad or suspect ends by this test: hosts, with all rails or one.
     bad: HashSet<(&'d str, Option<u32>)>,
 }
 
 impl Axes<'_> {
-    /// Names of the rows and of the columns.
     fn names(&self, shape: Shape) -> (Vec<String>, Vec<String>) {
         let [rows, columns] = [0, 1].map(|side: usize| {
             let mut names = vec![String::new(); self.places[side].len()];
@@ -281,13 +274,13 @@ impl Axes<'_> {
         (rows, columns)
     }
 
-    /// Whether the part that a place stands for is bad or may be; of hosts that on one rail.
+    /// Whether the part of a place is bad or suspect; for hosts that on one rail.
     fn is_bad(&self, port: &Port, rail: u32) -> bool {
         [None, Some(rail)].iter().any(|rail| self.bad.contains(&(&*port.host, *rail)))
     }
 }
 
-/// Rows and columns: ports of initiators and of responders, by groups of hosts and then in the plan's order.
+/// Ports of initiators and of responders, by host group and then in the plan's order.
 fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
     let groups = cells::groups_of(data.groups, &data.test.hosts);
     let mut first: HashMap<&str, usize> = HashMap::default();
@@ -304,7 +297,7 @@ fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
         ports.into_iter().map(|port| (order.get(&*port.host).copied().unwrap_or(last), port)).collect()
     };
     let mut sides = [ports(0), ports(1)];
-    // Two groups have a side each; one group has the same hosts on both, also those that only ever respond.
+    // Two groups have a side each; one group has the same hosts on both, including pure responders.
     if !sides[0].is_disjoint(&sides[1]) {
         let all: BTreeSet<_> = sides[0].union(&sides[1]).cloned().collect();
         sides = [all.clone(), all];
@@ -326,7 +319,7 @@ fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
     }
 }
 
-/// The matrix of these links; a cell names the position of its link among them.
+/// A cell has the position of its link.
 fn matrix(links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
     let cells = links.iter().enumerate().filter_map(|(at, link)| {
         let place = |side: usize| axes.places[side].get(&shape.place(&link.result.case.flow, side));
@@ -375,7 +368,7 @@ fn tip(data: &Data<'_>, link: &Link<'_>) -> String {
     words.join("; ")
 }
 
-/// From where on links of a cell stand out, in words; `None` where they have no centre, or several.
+/// From where on links stand out, in words; `None` without a centre or with several.
 fn threshold(data: &Data<'_>, links: &[&Link<'_>]) -> Option<String> {
     limit(links).map(|limit| worse(-limit, data.out.metric.better() == Better::Higher))
 }
@@ -410,7 +403,7 @@ fn legend(data: &Data<'_>, here: &[&Link<'_>]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What is said where the page has no values of the cells; empty where it has them.
+/// Note that the page has no cell values; empty where it has them.
 fn untold(planned: usize) -> String {
     if planned <= TOLD {
         return String::new();
@@ -442,7 +435,7 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
     let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link stands out there from {from}"));
     words.push(format!("Shown large: {shown}{limit}."));
     let framed: Vec<&Part<'_>> = bad(data).filter(|part| part.is_named_by(data.out.test)).collect();
-    // Hosts alike are named together, as in the list of parts.
+    // Like hosts are named together, as in the list of parts.
     let names: Vec<String> = alike::groups(&framed).iter().map(|group| alike::name(group)).collect();
     if !names.is_empty() {
         words.push(format!("Framed: {}.", names.join("; ")));

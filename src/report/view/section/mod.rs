@@ -1,12 +1,4 @@
-//! One test: what it did and what came of it.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `words` | what it is and how it was measured |
-//! | `table` | values by size |
-//! | `cells` | what the page's script is told of a matrix |
-//! | `listed` | the links and hosts that stand out, in numbers |
-//! | all others | a block of the page each; the list of [`blocks`] has them in the order of the page |
+//! One test: what it did and its results. Each file, except for helpers, is a block of the page; [`blocks`] lists them in order.
 
 mod cells;
 mod listed;
@@ -50,10 +42,10 @@ macro_rules! declare {
     ($($module:ident,)*) => {
         $(mod $module;)*
 
-        /// The blocks of a test that has something to show in them.
+        /// Only blocks with something to show.
         ///
         /// # Errors
-        /// A chart cannot be drawn.
+        /// A chart cannot be rendered.
         fn blocks(data: &Data<'_>) -> Result<Vec<Block>, ChartError> {
             let all = [$($module::block(data)?.map(|block| Block { name: stringify!($module), ..block }),)*];
             Ok(all.into_iter().flatten().collect())
@@ -84,17 +76,16 @@ pub struct TestView {
     pub name: String,
     pub anchor: String,
     pub title: String,
-    /// What carried its bytes; empty if nothing was measured.
+    /// Empty if nothing was measured.
     pub carrier: String,
     pub how: String,
     pub verified: String,
     pub metric: Metric,
-    /// Its unit.
     pub unit: String,
     pub table: Table,
     /// What the table leaves out and why, a sentence each.
     pub remarks: Vec<String>,
-    /// What else there is to show, in the order of the page.
+    /// In the order of the page.
     pub blocks: Vec<Block>,
 }
 
@@ -103,20 +94,19 @@ impl TestView {
         self.blocks.iter().find(|block| block.name == name)
     }
 
-    /// The pair matrix; `None` where there are too few links for one.
+    /// `None` with too few links.
     pub fn map(&self) -> Option<&Map> {
         self.blocks.iter().find_map(|block| block.map.as_ref())
     }
 }
 
-/// Something of a test that the page shows under one heading, its parts in this order. What is empty is left out.
+/// A part of a test under one heading on the page, its members in this order. Empty members are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Block {
-    /// Which one it is: the name of its file.
+    /// The name of its file.
     pub name: &'static str,
     pub heading: &'static str,
     pub sentence: String,
-    /// A pair matrix with all that belongs to it.
     pub map: Option<Map>,
     pub figures: Vec<Figure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -137,9 +127,7 @@ struct Data<'a> {
     results: Vec<&'a CaseResult<'a>>,
     /// Rows of the sum over a round, by case; empty unless flows run at once.
     totals: HashMap<u64, &'a Row>,
-    /// What became of its flows with several numbers of queue pairs.
     collisions: Option<&'a Collisions>,
-    /// All of its rails at once against single ones.
     nics: Vec<&'a AllNics>,
     costs: Vec<&'a ValueCost>,
     spreads: Vec<&'a Spread>,
@@ -147,7 +135,7 @@ struct Data<'a> {
     groups: &'a BTreeMap<String, Vec<String>>,
     out: &'a OfTest<'a>,
     outliers: &'a Outliers<'a>,
-    /// What agents saw of their ports during the tests, where that was watched.
+    /// Agents' observations of their ports during the tests.
     watch: Option<&'a Watch<'a>>,
 }
 
@@ -156,7 +144,7 @@ impl Data<'_> {
         self.variants.of(result)
     }
 
-    /// The variants of this test, in the order of the cases.
+    /// In the order of the cases.
     fn own_variants(&self) -> Vec<u32> {
         let mut own = Vec::new();
         for result in &self.results {
@@ -168,12 +156,12 @@ impl Data<'_> {
         own
     }
 
-    /// A variant in words; empty where the test has only one.
+    /// Empty where the test has only one.
     fn variant_words(&self, variant: u32) -> &str {
         self.variants.labels.get(variant as usize).map_or("", String::as_str)
     }
 
-    /// Whether every trusted value of a metric in a cell is one that its samples carry.
+    /// Whether the samples carry every trusted value of a metric in a cell.
     fn carried(&self, metric: Metric, (variant, bytes): (u32, Bytes)) -> bool {
         let here =
             self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));
@@ -221,10 +209,8 @@ impl Variants {
     }
 }
 
-/// Every test of the plan.
-///
 /// # Errors
-/// A chart cannot be drawn.
+/// A chart cannot be rendered.
 pub(super) fn tests(
     journal: &Journal,
     results: &[CaseResult<'_>],
