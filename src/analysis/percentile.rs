@@ -1,12 +1,12 @@
-//! Which percentiles the samples of a measurement carry.
+//! Which percentiles the samples of a measurement support.
 //!
-//! Of n operations n (1 − q) are expected above the quantile q, give or take the root of that. With ten of them the
-//! number above is 4 to 17 in 95 of 100 measurements (the binomial distribution), so the distribution-free 95 % interval of
-//! the quantile (David & Nagaraja 2003, 7.1) ends at about the fourth largest operation, inside the samples. With 3.7 or fewer it
-//! ends nowhere: the largest operation says nothing of how far the tail reaches, and what stands there as p99.9 of 173
-//! operations is their maximum under another name. So a percentile is carried from 10 / (1 − q) operations on.
+//! Of n operations n (1 − q) are expected above the quantile q, with a standard deviation of about the root of that. If
+//! ten are expected, the number is 4 to 17 in 95 of 100 measurements (binomial distribution), so the distribution-free
+//! 95 % interval of the quantile (David & Nagaraja 2003, 7.1) ends at about the fourth largest operation, inside the
+//! samples. With 3.7 or fewer it has no upper end, and the p99.9 of 173 operations would be their maximum under another
+//! name. So a percentile needs 10 / (1 − q) operations.
 //!
-//! The median, the least and the largest operation are statements about the samples at hand and always carried.
+//! Median, minimum and maximum describe the samples themselves and are always reported.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use super::results::CaseResult;
 /// Operations that must be expected above a quantile.
 const ABOVE: u64 = 10;
 
-/// Whether `n` values carry the quantile `q` of them: the same rule at either end.
+/// The same rule for both tails.
 pub fn carries_quantile(q: f64, n: usize) -> bool {
-    // A tenth of an operation is no reason, nor is a bit of rounding.
+    // Tolerates a tenth of an operation, and rounding.
     n as f64 * q.min(1.0 - q) >= ABOVE as f64 - 1e-9
 }
 
-/// Fewest operations from which on a window carries this metric; 1 for what single operations carry.
+/// Operations that a window needs for this metric; 1 for others than percentiles.
 pub const fn needed(metric: Metric) -> u64 {
     match metric.permille() {
         Some(permille) if permille > 500 => ABOVE * 1000 / (1000 - permille),
@@ -32,31 +32,28 @@ pub const fn needed(metric: Metric) -> u64 {
     }
 }
 
-/// Whether `n` operations carry this metric.
 pub const fn carries(metric: Metric, n: u64) -> bool {
     n >= needed(metric)
 }
 
-/// Operations in the shortest window of a case: what its percentiles rest on, since a case's value is the median of its
-/// windows'. `None` without a window of single operations.
+/// Operations in the shortest window of a case: its value is the median over windows. `None` without a window of single operations.
 pub fn operations(result: &CaseResult<'_>) -> Option<u64> {
     let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_deref());
     samples.map(|latency| latency.samples).min()
 }
 
-/// Whether the samples of a case carry this metric; a case without samples of single operations carries what is no percentile.
+/// True for other metrics than percentiles if a case has no samples of single operations.
 pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
     let needed = needed(metric);
     needed <= 1 || operations(result).unwrap_or_default() >= needed
 }
 
-/// Too few operations for a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TooFew {
     pub metric: Metric,
-    /// Operations that every window needs for it.
+    /// Needed in every window.
     pub needed: u64,
-    /// Operations in the shortest window.
+    /// In the shortest window.
     pub operations: u64,
 }
 
@@ -67,13 +64,13 @@ impl fmt::Display for TooFew {
     }
 }
 
-/// Why the samples of a case do not carry this metric.
+/// Why the samples of a case do not support this metric.
 pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> TooFew {
     TooFew { metric, needed: needed(metric), operations: operations(result).unwrap_or_default() }
 }
 
-/// Whether a metric that the samples do not carry is above `limit`, in µs, all the same: half of the operations were, and so
-/// was what is a percentile above the median.
+/// Whether an unsupported metric still exceeds `limit` (µs) for certain: half of the operations did, so any percentile
+/// above the median does.
 pub fn above_for_certain(metric: Metric, result: &CaseResult<'_>, limit: f64) -> bool {
     let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_deref());
     let medians: Vec<f64> = samples.map(|latency| latency.p50.microseconds()).collect();

@@ -1,8 +1,8 @@
-//! Whether a sample holds the values that its case was measured for, and whether they can be true.
+//! Whether a sample has the values that its case needs, and whether they are possible.
 //!
-//! A sample that exists is no measurement yet: an agent may answer without a latency, with a window of no length, or with
-//! numbers that contradict each other, the link's rate or the controller's own clock. What is missing and what cannot be
-//! true is told apart, because the first says "measure again" and the second "do not trust the host, the driver or us".
+//! An agent may answer without a latency, with a window of no length, or with numbers that contradict each other, the
+//! link's rate or the controller's clock. Missing and impossible values are distinguished: the first means "measure
+//! again", the second "do not trust the host, the driver or railgauge".
 
 mod contradiction;
 mod counts;
@@ -36,21 +36,20 @@ use contradiction::outside;
 pub(super) use found::{Absent, Impossible, Lack};
 pub(super) use group::verified;
 
-/// What an agent's clock may run faster than the controller's. Far more than crystals differ, because virtual machines
-/// that were stopped catch up.
+/// Factor by which an agent's clock may run faster than the controller's. Far above the error of crystals, because
+/// stopped virtual machines catch up.
 const CLOCK_TOLERANCE: f64 = 1.02;
 const CLOCK_ALLOWANCE: NanosecondsF64 = NanosecondsF64(10e6);
 
-/// What is wrong with the samples of a case.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Implausible {
-    /// Values that its metrics need and that are not there, each once.
+    /// Missing values that its metrics need, each once.
     pub absent: Vec<Absent>,
-    /// Values that cannot be true, each once.
+    /// Each once.
     pub impossible: Vec<Impossible>,
 }
 
-/// Holds the samples of a case against what its metrics need, against each other, and against `hosts`: those that answered.
+/// Checks the samples of a case for completeness, for contradictions, and against `hosts`: those that answered.
 pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Implausible {
     let (rate, threads) = (rate(result, hosts), threads(result, hosts));
     let mut found = Implausible::default();
@@ -61,7 +60,7 @@ pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -
     }
     for (repeat, sample) in &result.samples {
         let absent = absent(result, *repeat, sample);
-        // What is not there cannot be impossible as well.
+        // A missing value cannot be impossible as well.
         if absent.is_empty() {
             found.impossible.extend(impossible(result, sample, rate, threads));
             found.impossible.extend(together::strays(result, sample).into_iter().map(Impossible::Stray));
@@ -73,13 +72,13 @@ pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -
     found
 }
 
-/// Puts what is told in the order of its words, each once.
+/// In the order of their words, each once.
 pub(super) fn in_order<T: std::fmt::Display>(list: &mut Vec<T>) {
     list.sort_by_cached_key(T::to_string);
     list.dedup_by_key(|one| one.to_string());
 }
 
-/// The rate in Gb/s that the wire of a case cannot exceed in one direction, where one is known.
+/// Upper bound in Gb/s of the wire of a case in one direction, if known.
 fn rate(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Option<f64> {
     let flow = &result.case.flow;
     let facts = |host: &str| -> Option<&HostFacts> { hosts.get(host).map(|up| &up.facts) };
@@ -87,13 +86,12 @@ fn rate(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Option<f64
     ceiling::wire_rate(link, facts(&flow.from.host), facts(&flow.to.host))
 }
 
-/// Hardware threads of both hosts of a case, where they are known.
+/// Of both hosts of a case, where known.
 fn threads(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> [Option<u32>; 2] {
     let flow = &result.case.flow;
     [&flow.from.host, &flow.to.host].map(|host| hosts.get(&**host).map(|up| up.facts.cpu.threads))
 }
 
-/// Metrics of the case without a value.
 fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> {
     let case = result.case;
     let at = |host: &str, what: Lack| Absent { host: host.to_owned(), what };
@@ -102,7 +100,7 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
     if result.attempt(sample).is_some_and(|attempt| attempt.link.is_none()) {
         return vec![at(host, Lack::Link)];
     }
-    // What a group moved follows from its operations; a pair counts its bytes.
+    // A group's bytes follow from its operations; a pair counts its bytes.
     let counted = !measured.bytes.is_zero() || !case.flow.members.is_empty();
     if measured.elapsed.is_zero() || measured.operations == 0 || !counted {
         let Measurement { elapsed, operations, bytes, .. } = *measured;
@@ -119,7 +117,7 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
         return vec![at(host, Lack::LatencySamples)];
     }
     let direction = rows::direction(result, repeat, sample);
-    // Whether flows at once ran together depends on all of them: `together` says what is missing there.
+    // Whether flows at once ran together depends on all of them: `together` reports what is missing.
     if direction == Direction::Within(None) {
         return Vec::new();
     }
@@ -131,7 +129,7 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
             None => value::of(metric, sample, direction),
         };
         match value {
-            // Nothing else may be zero: a window without bytes, a step that took no time.
+            // Nothing else may be zero: a window without bytes, a step without duration.
             Ok(Some(value)) if value > 0.0 || metric.may_be_zero() => None,
             Ok(Some(value)) => Some(at(host, Lack::AboveZero { metric, value })),
             Ok(None) => Some(at(host, Lack::Metric { metric })),
@@ -141,8 +139,8 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
     missing.collect()
 }
 
-/// Whether what arrived is counted where it arrives: by the sockets of a responder over TCP, and by the receives that messages
-/// over verbs take. What is written or read over verbs needs nothing of the responder.
+/// Whether arriving bytes are counted by the receiver: a responder's sockets over TCP, and the receives of messages
+/// over verbs. Reads and writes over verbs need nothing of the responder.
 fn responder_counts(result: &CaseResult<'_>) -> bool {
     let cell = &result.case.cell;
     let takes_part = match cell.transport {
@@ -188,11 +186,11 @@ fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     Some(Contradiction::Start { started_at: started_at.to_owned() })
 }
 
-/// An operation or a window that took longer than the controller waited for it.
+/// An operation or window longer than the controller's wait for it.
 fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (waited, measured) = (sample.waited?, &sample.initiator);
-    // The window of a group is the sum over its slowest ranks, which may overlap. A responder is armed before the pass that
-    // is waited for and stopped after it: its account may be longer.
+    // A group's window is the sum over its slowest ranks, which may overlap. A responder starts before the timed pass
+    // and stops after it: its window may be longer.
     let window = if result.case.flow.members.is_empty() { measured.elapsed } else { Nanoseconds::ZERO };
     let took = measured.latency.as_ref().map_or(Nanoseconds::ZERO, |latency| latency.max).max(window);
     let longest = NanosecondsF64::from(waited) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;

@@ -1,7 +1,8 @@
-//! Which drivers of RDMA devices railgauge has been run on by its authors, and which of a run's are not among them.
+//! Drivers of RDMA devices on which railgauge's authors ran it, and drivers of a run that are not among them.
 //!
-//! A driver is in the table once a kit of hosts with it (`docs/dev/bundle.md`) is a fixture of this repository, or tests run on it. Until
-//! then, what was read in kernel and library sources may be wrong on the device, and the report says so in its first lines.
+//! A driver is added once a kit of hosts with it (`docs/dev/bundle.md`) is a fixture of this repository, or tests run
+//! on it. Until then, knowledge from kernel and library sources may be wrong on the device, and the report says so in
+//! its first lines.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -16,30 +17,29 @@ use super::{
     results::CaseResult,
 };
 
-/// Drivers that were run by us, and by what that is shown.
+/// With the evidence.
 pub const PROVEN: &[(&str, &str)] = &[
     ("rdma_rxe", "tests/lab/verbs.rs: virtual hosts with Soft-RoCE"),
     ("siw", "tests/lab/iwarp.rs: virtual hosts with iWARP in software"),
 ];
 
-/// What a report says of a driver that is not among them.
 pub const NOT_TESTED: &str =
     "railgauge has not been tested with this driver; `railgauge bundle PLAN` collects what is needed to add it";
 
-/// Name of a driver that the host does not tell.
+/// Used if the host does not report a driver.
 const UNKNOWN: &str = "unknown";
 
-/// A driver that a run used, or tried to use, and that has never been run by us.
+/// A driver that a run used or tried to use, and that railgauge's authors never ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeverRun {
-    /// The kernel driver; `unknown` where the host does not tell.
+    /// The kernel driver; `unknown` if the host does not report it.
     pub driver: String,
-    /// Devices of it that carried bytes or were to carry them, by host.
+    /// By host: devices that carried bytes or should have.
     pub devices: BTreeMap<String, Vec<String>>,
 }
 
 impl NeverRun {
-    /// In a sentence, without its full stop.
+    /// As a sentence without its full stop.
     pub fn words(&self) -> String {
         let mut names: Vec<&String> = self.devices.values().flatten().collect();
         names.sort_unstable();
@@ -55,8 +55,8 @@ impl NeverRun {
     }
 }
 
-/// The drivers of devices that cases used for RDMA, measured or not, and that are not in the table, by name. A case that failed
-/// counts as well: that the driver is not known to us may be why.
+/// By name: drivers of RDMA devices in use by cases, measured or not, that are not in the table. A failed case counts
+/// too: the unknown driver may be the cause.
 pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun> {
     let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     let planned: HashMap<&str, &Host> = journal.plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
@@ -67,10 +67,10 @@ pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun>
         if !seen.insert((host, device.clone())) {
             continue;
         }
-        // Of hosts that the plan does not have nothing was measured.
+        // Nothing was measured on hosts outside the plan.
         let is_planned = planned.contains_key(host);
         let Some(up) = journal.hosts.get(host).filter(|_| is_planned) else { continue };
-        // A device in words may be no RDMA device: then the facts have none.
+        // A device given in words may not be an RDMA device: then the facts have none.
         let Some(known) = LinkEnd::find(Some(&up.facts), &device).device else { continue };
         let driver = known.driver.as_deref().unwrap_or(UNKNOWN);
         if PROVEN.iter().any(|(proven, _)| *proven == driver) {
@@ -84,7 +84,7 @@ pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun>
     found.into_iter().map(|(driver, devices)| NeverRun { driver, devices }).collect()
 }
 
-/// Hosts and their devices that a case used for RDMA, as far as its records tell: each device at its own host.
+/// RDMA devices in use by a case, each at its own host, from its records.
 fn used<'r>(
     journal: &'r Journal,
     planned: &HashMap<&str, &Host>,
@@ -102,14 +102,14 @@ fn used<'r>(
                 .flat_map(|rank| rank.nics.iter().map(|nic| (&*rank.host, nic.as_str())));
             ends.chain(of_ranks).map(|(host, nic)| (host, nic.into())).collect()
         }
-        // What a plugin of NCCL uses is not known, and other carriers use no RDMA device.
+        // The devices of an NCCL plugin are unknown, and other carriers use no RDMA device.
         Some(link) if !is_verbs(link.transport) => Vec::new(),
         Some(link) => {
             let ends = [(from, &*link.from_device), (to, &*link.to_device)].into_iter();
             let all = ends.chain(ranks().map(|rank| (&*rank.host, &*rank.device)));
             all.map(|(host, device)| (host, device.into())).collect()
         }
-        // It failed before there was a link: those that it would have used.
+        // It failed before it had a link: the devices that it would have used.
         None if matches!(result.case.cell.transport, Transport::Verbs | Transport::Nic) => {
             let rail = |host, rail| Some((host, wanted(journal, planned, host, rail)?.into()));
             [rail(from, flow.from.rail), rail(to, flow.to.rail)].into_iter().flatten().collect()
@@ -118,8 +118,8 @@ fn used<'r>(
     }
 }
 
-/// The device that a rail of a host is: of those that the plan names, else of the host's active ports, as far as there are so
-/// many; a host whose ports are all down has its first device.
+/// The device of a host's rail: from the plan, otherwise the host's active ports in order; a host without an active
+/// port has its first device.
 fn wanted(journal: &Journal, planned: &HashMap<&str, &Host>, host: &str, rail: u32) -> Option<String> {
     let named = planned.get(host).map(|planned| &planned.devices)?;
     let facts = &journal.hosts.get(host)?.facts;
@@ -130,7 +130,6 @@ fn wanted(journal: &Journal, planned: &HashMap<&str, &Host>, host: &str, rail: u
     named.get(rail).cloned().or_else(|| of_host().map(|device| device.name.clone()))
 }
 
-/// Whether verbs of an RDMA device carried the bytes.
 fn is_verbs(carrier: Carrier) -> bool {
     matches!(carrier, Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd | Carrier::VerbsLoopback)
 }

@@ -1,4 +1,4 @@
-//! Cases become rows: one per metric a case produces, also where nothing was measured.
+//! Makes rows of cases: one per metric of a case, including cases that were not measured.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -27,56 +27,55 @@ use super::{
     words,
 };
 
-/// The ceiling of a row in its unit, where one can be computed.
+/// The ceiling of a row in its unit.
 type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + Sync + 'c;
 
-/// What a host says of itself, by its name.
+/// A host's facts by its name.
 type Facts<'j> = Box<dyn Fn(&str) -> Option<&'j HostFacts> + Sync + 'j>;
 
-/// The rows of all cases with their ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
+/// With ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
 pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     Maker::new(journal, results).rows(results, |_, _| true)
 }
 
-/// The same without ceilings, for who reads values only: the settling of suspects, whose links had their ceilings looked at
-/// before, and a history that is read anew. Parts are looked for in [`rows`]: a ceiling may decide which one is bad.
+/// Without ceilings, for readers of values: the settling of suspects, and a history that is read again. The search for
+/// parts needs [`rows`], because a ceiling may decide which part is bad.
 pub(crate) fn rows_without_ceilings(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     all(journal, results, &|_, _| None, &|_, _| true)
 }
 
-/// The rows that a run is judged by and drawn from, in the order of [`rows`]: those of the metric of every test and of its limits, and
-/// all of tests in which cases share something. What else pairs have is summed up for each test ([`Maker::value`]) and stands in the
-/// frame: a run may have millions of cases, and its rows take more memory than all else.
+/// The rows needed for the verdicts and the page, in the order of [`rows`]: the metric of every test and of its limits,
+/// and all rows of tests whose cases share something. Other metrics of pairs are only summed by test ([`Maker::value`])
+/// and stored in the frame: a run may have millions of cases, and rows take the most memory.
 pub fn judged_rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     Maker::new(journal, results).rows(results, is_judged)
 }
 
-/// Whether a metric of a test is read by more than the frame and the sums over its cases.
+/// Whether more than the frame and the sums needs a metric.
 fn is_judged(test: &Test, metric: Metric) -> bool {
     metric == headline(test.metric, test.op)
         || !matches!(metric.family(), Family::Flow | Family::Latency)
         || test.expect.iter().any(|wanted| wanted.metric == metric)
 }
 
-/// Makes the rows of cases of one journal, a few or all of them.
 pub struct Maker<'j> {
     journal: &'j Journal,
     ceilings: RowCeilings<Facts<'j>>,
 }
 
 impl<'j> Maker<'j> {
-    /// For cases of this journal. All flows of a round must be among `results`.
+    /// All flows of a round must be among `results`.
     pub fn new<'r>(journal: &'j Journal, results: impl IntoIterator<Item = &'r CaseResult<'r>>) -> Self {
         let facts: Facts<'j> = Box::new(|host| journal.hosts.get(host).map(|up| &up.facts));
         Self { journal, ceilings: RowCeilings::new(facts, results.into_iter()) }
     }
 
-    /// The rows of these cases, of the metrics that are wanted of their test.
+    /// Only the metrics wanted for each test.
     pub fn rows(&self, results: &[CaseResult<'_>], wanted: impl Fn(&Test, Metric) -> bool + Sync) -> Vec<Row> {
         all(self.journal, results, &|result, metric| self.ceilings.of(result, metric), &wanted)
     }
 
-    /// Value and ceiling of the row that a case has of a metric; `None` where it has no row of it.
+    /// `None` without a row of the metric.
     pub fn value(&self, result: &CaseResult<'_>, metric: Metric) -> Option<(Option<f64>, Option<f64>)> {
         let measured = Measured::of(result, metric)?;
         Some((median(&measured.values).ok(), self.ceilings.of(result, metric)))
@@ -105,20 +104,20 @@ fn all(
     })
 }
 
-/// The metrics that a case may have a row of.
+/// Of all possible rows.
 fn metrics(result: &CaseResult<'_>) -> Vec<Metric> {
     let (cell, test) = (&result.case.cell, result.test);
     metrics_of(cell.metric, cell.op, test.flows_at_once(), test.beside.as_ref())
 }
 
-/// What the repeats of a case come to in one metric.
+/// The result of a case's repeats in one metric.
 struct Measured {
     values: Vec<f64>,
     senseless: Option<String>,
 }
 
 impl Measured {
-    /// Of a case; `None` where it has no row of the metric.
+    /// `None` without a row of the metric.
     fn of(result: &CaseResult<'_>, metric: Metric) -> Option<Self> {
         if !together::has_row(result, metric) {
             return None;
@@ -131,7 +130,7 @@ impl Measured {
                 Err(why) => senseless = Some(format!("{} (repeat {repeat}): {why}", result.case.flow.from.host)),
             }
         }
-        // A responder that takes no part has spent nothing to report: no row, rather than a row that looks missing.
+        // A passive responder spends nothing: no row, instead of a row that seems to be missing.
         if values.is_empty() && senseless.is_none() && matches!(metric.reads(), Reads::Spent(Side::Responder, _)) {
             return None;
         }
@@ -148,7 +147,7 @@ fn of_case<'r>(
     let error = result.error();
     metrics.filter_map(move |metric| {
         let Measured { values, senseless } = Measured::of(result, metric)?;
-        // Why the flow alone gives nothing to hold this one against.
+        // Why the flow alone is not a reference.
         let no_loss = result.part.as_ref().and_then(|part| part.alone.as_ref()?.distrusted.clone());
         let no_loss = no_loss.filter(|_| is_loss(metric) && values.is_empty());
         let absent = (values.is_empty() && no_loss.is_none() && !result.samples.is_empty() && senseless.is_none())
@@ -160,7 +159,7 @@ fn of_case<'r>(
                     format!("{host}: measure: {}", percentile::too_few(metric, result))
                 }
             });
-        // Where a sample lacks a value the case says so already.
+        // A missing value in a sample is already an objection to the case.
         let own = [senseless, absent, no_loss].into_iter().flatten().filter(|_| result.lacks.absent.is_empty());
         let words: Vec<String> = error.clone().into_iter().chain(own).collect();
         Some(Row {
@@ -177,7 +176,6 @@ fn of_case<'r>(
     })
 }
 
-/// The value of a metric in one repeat of a case.
 fn of_repeat(
     result: &CaseResult<'_>,
     metric: Metric,
@@ -194,7 +192,7 @@ fn of_repeat(
     }
 }
 
-/// The values of a metric in all repeats of a case, as far as they make sense; the row has their median.
+/// Only plausible ones; the row has their median.
 pub(crate) fn repeats(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
     by_repeat(result, metric).map(|(_, value)| value).collect()
 }
@@ -206,14 +204,14 @@ pub(crate) fn by_repeat(result: &CaseResult<'_>, metric: Metric) -> impl Iterato
     result.samples.iter().filter_map(of)
 }
 
-/// What cases have in common whose [`CellColumns`] are the same.
+/// Key of cases with equal [`CellColumns`].
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'j> {
     test: &'j str,
-    /// The cell, by its place: cases of one cell share it.
+    /// By address: cases of one cell share it.
     cell: *const Cell,
     ranks: u32,
-    /// What carried the bytes, by its place: cases of equal links share it.
+    /// By address: cases of equal links share it.
     link: Option<*const LinkRecord>,
     measured: bool,
     gpus: [Option<u32>; 2],
@@ -235,7 +233,7 @@ fn shared_by<'j>(journal: &Journal, result: &CaseResult<'j>) -> Key<'j> {
     }
 }
 
-/// The columns that the cases with this key share, of which this is one.
+/// The columns shared by cases with this key, of which this is one.
 fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, texts: &mut Texts) -> CellColumns {
     let (cell, link) = (&of.case.cell, of.link);
     let gpu_path = match (cell.memory, link) {
@@ -264,7 +262,6 @@ fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, te
     }
 }
 
-/// The columns that all rows of a case share.
 fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>) -> CaseColumns {
     let case = result.case;
     let (verified_bytes, wrong) = result.checked();
@@ -281,7 +278,7 @@ fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>) -> CaseColumns {
     }
 }
 
-/// The CUDA device of the first or of the last rank or end, where one took part.
+/// Of the first or last rank or end.
 fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
     let (_, sample) = result.samples.last()?;
     let rank = if first { sample.ranks.first() } else { sample.ranks.last() };
@@ -292,9 +289,9 @@ fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
     result.link?.settings.get(name)?.parse().ok()
 }
 
-/// How a collective works on its data, as far as no column of its own says it, and its cell of the matrix of
-/// environments; which of several queue pairs was used alone, counted from 1; how the latency of writes was taken, and what
-/// the devices said of the order of bytes; the value of the test, last, since it may have spaces.
+/// How a collective works on its data, if no column says it, and its cell of the environment matrix; the number (from
+/// 1) of a queue pair used alone; how write latency was measured, and the devices' byte order guarantees; the value of
+/// the test, which is last because it may contain spaces.
 fn env(result: &CaseResult<'_>) -> String {
     let applied = result.case.cell.applied.as_ref().map(|value| format!("value={value}"));
     let words = [Some(manner_of(result)).filter(|words| !words.is_empty()), applied];
@@ -324,7 +321,7 @@ fn manner_of(result: &CaseResult<'_>) -> String {
     words.chain(manner.env.iter().map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
-/// How the accounts of both ends of a sample are joined, with their clocks where both directions or several flows ran.
+/// With both clocks where both directions or several flows ran.
 pub(super) fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
     match (&result.part, result.test.bidirectional) {
         (Some(_), _) => together::direction(result, repeat, sample),

@@ -1,9 +1,9 @@
 //! One sample's value of one metric.
 //!
-//! Bandwidth and message rate of one direction are the smaller of what both ends counted: what the sender posted is
-//! no evidence of what arrived. Of flows at once only the time in which all of them ran counts. With both
-//! directions at once, the bytes of both are divided by the time from the first start to the last end, so that windows
-//! that overlap badly give a lower number and never a higher one.
+//! Bandwidth and message rate of one direction are the smaller of both ends' counts, because posted bytes may not
+//! arrive. For flows at once only the time in which all of them ran counts. For both directions at once, the bytes of
+//! both are divided by the time from the first start to the last end, so that windows that overlap badly never give a
+//! higher number.
 
 use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
@@ -17,9 +17,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     One,
-    /// Both at once; the time to take from the responder's clock to get the initiator's, where known.
+    /// Both at once; the offset to subtract from the responder's clock to get the initiator's.
     Both(Option<NanosecondsI64>),
-    /// One of several flows at once: only the time in which all of them ran counts, where it is known.
+    /// One of several flows at once: only the time in which all of them ran counts, if known.
     Within(Option<Spans>),
 }
 
@@ -30,7 +30,7 @@ pub struct Spans {
     pub there: (Nanoseconds, Nanoseconds),
 }
 
-/// Why a sample that should hold a value has none.
+/// Why a sample lacks an expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Senseless {
@@ -38,21 +38,21 @@ pub enum Senseless {
     NoNumber { metric: Metric, value: f64 },
     #[error("the initiator reports a window in which nothing was completed")]
     EmptyWindow,
-    /// Of both directions one was not measured.
+    /// One of both directions was not measured.
     #[error("both directions were asked for, but the responder did not measure")]
     OneDirection,
-    /// Nobody knows when all flows at once ran.
+    /// The common time of all flows is unknown.
     #[error("it is not known when all flows of the round ran, so nothing can be counted")]
     NoCommonTime,
-    /// Nobody knows how the clocks of both ends differ.
+    /// The offset between the clocks of both ends is unknown.
     #[error("the hosts' clocks were not compared, so the two directions cannot be laid over each other")]
     ClocksUnknown,
 }
 
-/// The value of `metric` in one sample, in the metric's unit; `Ok(None)` where the sample does not hold this metric.
+/// In the metric's unit; `Ok(None)` if the sample does not have this metric.
 ///
 /// # Errors
-/// The sample should hold it but makes no sense.
+/// The expected value is missing or impossible.
 pub(super) fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, Senseless> {
     let here = &sample.initiator;
     let there = sample.responder.as_deref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
@@ -64,7 +64,7 @@ pub(super) fn of(metric: Metric, sample: &Sample, direction: Direction) -> Resul
             here.latency.as_deref().filter(enough).map(read)
         }
         Reads::Spent(Side::Initiator, read) => read(here, here.bytes),
-        // A passive responder counts no bytes; what it spends is spent on the initiator's.
+        // A passive responder counts no bytes; its cost is per byte of the initiator.
         Reads::Spent(Side::Responder, read) => {
             sample.responder.as_deref().filter(|end| !end.elapsed.is_zero()).and_then(|end| read(end, here.bytes))
         }
@@ -77,8 +77,8 @@ pub(super) fn of(metric: Metric, sample: &Sample, direction: Direction) -> Resul
     }
 }
 
-/// The value of `metric` in one sample of a collective among `ranks` ranks. Size over the median time of the slowest
-/// rank is the algorithm bandwidth; nccl-tests' factor makes the bus bandwidth of it.
+/// For a collective among `ranks` ranks. Algorithm bandwidth is the size over the median time of the slowest rank;
+/// nccl-tests' factor converts it to bus bandwidth.
 ///
 /// # Errors
 /// As [`of`].
@@ -96,7 +96,7 @@ pub(super) fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32)
     }))
 }
 
-/// Amount per nanosecond: the smaller of both ends for one direction, both over the common window for two.
+/// Per nanosecond: the smaller of both ends for one direction, both over the common window for two.
 fn rate(
     here: &Measurement,
     there: Option<&Measurement>,
@@ -126,7 +126,7 @@ fn rate(
     }
 }
 
-/// Amount per nanosecond of one end between two moments on its clock.
+/// Per nanosecond, between two moments on the end's clock.
 fn within(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds), amount: fn(&Measurement) -> f64) -> f64 {
     let share = end.bytes_within(from, until) / end.bytes.max(Bytes(1)).as_f64();
     amount(end) * share / until.saturating_sub(from).max(Nanoseconds(1)).as_f64()
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn of_flows_at_once_only_the_common_time_counts() {
-        // 100, 200, 300 and 400 MB in slices of 100 ms, and 10 MB in the 50 ms behind them.
+        // 100, 200, 300 and 400 MB in slices of 100 ms, and 10 MB in the 50 ms after them.
         let slices = (1..=4).map(|n| Bytes(n * 100_000_000)).collect();
         let here = Measurement { slices, bytes: Bytes(1_010_000_000), ..end(1_000, 450_000_000, 1_010_000_000) };
         let span = |(from, until)| (Nanoseconds(from), Nanoseconds(until));
@@ -187,9 +187,9 @@ mod tests {
         let close = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 1e-9, "{value} is not {wanted}");
         // Half of the second slice and all of the third: 400 MB in 150 ms.
         close(value(&alone, (150_001_000, 300_001_000), (0, 1)), 400e6 * 8.0 / 150e6);
-        // The whole of it is what it is without other flows.
+        // All of it is the value without other flows.
         close(value(&alone, (1_000, 450_001_000), (0, 1)), 1.01e9 * 8.0 / 450e6);
-        // The tail behind the last whole slice.
+        // The tail after the last whole slice.
         close(value(&alone, (400_001_000, 450_001_000), (0, 1)), 10e6 * 8.0 / 50e6);
         // The other end counted less in the same time.
         let there = Measurement { bytes: Bytes(500_000_000), ..end(5_000, 500_000_000, 500_000_000) };

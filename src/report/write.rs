@@ -1,4 +1,4 @@
-//! Draws a run directory again.
+//! Regenerates the reports in a run directory.
 
 use std::{
     fs::File,
@@ -33,21 +33,21 @@ pub struct Written {
     pub page: PathBuf,
 }
 
-/// What a journal comes to, before anything is written.
+/// The result of a journal, before anything is written.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     pub verdicts: Verdicts,
     pub view: View,
 }
 
-/// Draws everything of a run directory from its `records.jsonl`: `records.parquet`, `verdicts.json`, `junit.xml` and
-/// `report.html`. Every file is replaced as a whole or not at all; the same records give the same bytes.
+/// Writes all reports of a run directory from its `records.jsonl`: `records.parquet`, `verdicts.json`, `junit.xml` and
+/// `report.html`. Replaces every file as a whole or not at all; the same records give the same bytes.
 ///
 /// # Errors
 /// The journal cannot be read or contradicts itself, or a file cannot be written.
 pub fn write(run: &Path) -> Result<Written, ReportError> {
     let path = run.join(JOURNAL);
-    // Before it is read: lines that are written meanwhile make it another journal.
+    // Before reading: lines written meanwhile make it another journal.
     let sum = Sums::of_file(&path).unwrap_or_default();
     let journal = journal::read(&path)?;
     let results = results_of(&journal, &path)?;
@@ -70,24 +70,22 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     text_file(&run.join(JUNIT), &junit_document(&journal, &verdicts, &view)?)?;
     let page = run.join(PAGE);
     text_file(&page, &html::page("report.html", &view).map_err(ReportError::drawing(PAGE))?)?;
-    // Last: it says how the run ended, which is not so where one of the others could not be written.
+    // Last: it contains the end of the run, which must be absent if one of the others could not be written.
     let json = verdicts.json().map_err(ReportError::drawing(VERDICTS))?;
     text_file(&run.join(VERDICTS), &json)?;
     drop(results);
-    // To free millions of cases takes seconds, which nobody has to wait for.
+    // Freeing millions of cases takes seconds; do not wait for it.
     let _ = Builder::new().name("freeing".to_owned()).spawn(move || drop(journal));
     Ok(Written { verdicts, view, page })
 }
 
-/// The document `junit.xml`.
-///
 /// # Errors
 /// The XML cannot be written.
 pub fn junit_document(journal: &Journal, verdicts: &Verdicts, view: &View) -> Result<String, ReportError> {
     junit::document(verdicts, view, journal).map_err(ReportError::drawing(JUNIT))
 }
 
-/// Judges a journal and makes the view of it; `path` is what errors name.
+/// Judges a journal and makes the view; `path` is for errors.
 ///
 /// # Errors
 /// The journal contradicts itself.
@@ -101,17 +99,16 @@ fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j
     results(journal).map_err(|cause| ReportError::Mismatch { path: path.to_owned(), cause })
 }
 
-/// Cases whose rows of the frame are made at once.
+/// Cases per batch of rows of the frame.
 const CASES: usize = 1 << 14;
 
-/// All rows of some cases, a few at a time.
+/// In batches.
 fn made<'r>(journal: &'r Journal, results: &'r [CaseResult<'r>]) -> impl Iterator<Item = Vec<Row>> + 'r {
     let maker = Maker::new(journal, results);
     results.chunks(CASES).map(move |some| maker.rows(some, |_, _| true))
 }
 
-/// The rows of the frame: it has the settling of suspects too, which nothing else of the report counts among the tests. `path` is what
-/// errors name.
+/// Includes the settling of suspects, which the rest of the report does not count among the tests. `path` is for errors.
 ///
 /// # Errors
 /// The journal contradicts itself.
@@ -129,7 +126,7 @@ fn judged(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Result
     Ok((verdicts, view))
 }
 
-/// Writes a file that is there as a whole or not at all.
+/// Writes the file as a whole or not at all.
 ///
 /// # Errors
 /// It cannot be written.

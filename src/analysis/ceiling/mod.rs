@@ -1,17 +1,8 @@
-//! What a link can carry at best, computed from what it is: the 100 % of "percent of the ceiling".
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `wire` | header bytes per packet, by link layer |
-//! | `pcie` | what a PCIe slot lets through |
-//! | `case` | the ceiling of a recorded case, from its link and its hosts' facts |
-//! | `group` | the bus bandwidth of a collective |
-//! | `nccl` | the same of NCCL: NVLinks, slots, and the NICs its log names |
-//! | `whole` | hosts as if every member of their bonds carried traffic |
+//! The most that a link can carry, computed from its properties: the 100 % of "percent of the ceiling".
 //!
 //! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory)
-//! only makes the real limit lower. Where the rate of the link is not known there is no ceiling: none is guessed.
-//! Formulas, sources and worked numbers are in `docs/reading-the-report.md`.
+//! only lowers the real limit. A link of unknown rate has none. Formulas, sources and worked numbers are in
+//! `docs/reading-the-report.md`.
 
 mod case;
 #[cfg(test)]
@@ -32,41 +23,40 @@ pub(super) use whole::{lacks_members, whole};
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 
-/// A link and what stands behind its two ends.
+/// A link with the slots of its two ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Link {
-    /// The layer that carries the bytes.
     pub layer: LinkLayer,
-    /// Rate of the slower end in Gb/s, as the port reports it. `None` gives no ceiling. For an emulated device this is
-    /// the speed of the interface below it, never what the device itself claims.
+    /// Of the slower end, as the port reports it; `None` means no ceiling. For an emulated device, the speed of the
+    /// interface below it and never its own claim.
     pub rate_gbps: Option<f64>,
     /// Payload bytes per packet for InfiniBand and RoCE (path MTU); bytes per IP packet for TCP and iWARP.
     pub mtu: u32,
-    /// Whether IPv6 carries the packets (RoCE v2, iWARP, TCP).
+    /// Whether packets use IPv6 (RoCE v2, iWARP, TCP).
     pub ipv6: bool,
     pub vlan: bool,
-    /// Slot of the initiator's NIC, if known.
+    /// Slot of the initiator's NIC.
     pub from_pcie: Option<Pcie>,
-    /// Slot of the responder's NIC, if known.
+    /// Slot of the responder's NIC.
     pub to_pcie: Option<Pcie>,
 }
 
-/// What is sent over a link. The number of queue pairs or streams moves the rate of a bond and nothing else.
+/// The traffic on a link. The number of queue pairs or streams only affects the rate of a bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Traffic {
-    /// The operation. A collective has no ceiling here, see [`busbw`].
+    /// A collective has no ceiling here, see [`busbw`].
     pub op: Op,
     pub service: Service,
-    /// Message size in bytes; atomics move 8 whatever it says.
+    /// Bytes; atomics always move 8.
     pub size: u64,
-    /// Whether both directions run at once; the ceiling is then that of their sum.
+    /// The ceiling of both directions is that of their sum.
     pub bidirectional: bool,
 }
 
-/// An upper bound of the payload rate and what sets it.
+/// An upper bound of the payload rate and its cause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ceiling {
-    /// Payload in Gb/s (1e9 bits per second).
+    /// 1e9 bits per second.
     pub gbps: f64,
     pub limit: Limit,
 }
@@ -77,18 +67,17 @@ pub(super) enum Limit {
     Pcie,
 }
 
-/// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/reading-the-report.md), and
-/// clocks and windows add little.
+/// Multiple of the ceiling that disproves the ceiling: 1.5 % above can be true (docs/reading-the-report.md), and clocks
+/// and windows add little.
 pub(super) const DISPROVED: f64 = 1.05;
 
-/// The ceiling of `traffic` over `link`. `None` if the rate is unknown, if no wire is involved (loopback, NVLink), or
-/// for a collective.
+/// `None` for an unknown rate, without a wire (loopback, NVLink), or for a collective.
 pub(super) fn bandwidth(link: &Link, traffic: &Traffic) -> Option<Ceiling> {
     let rate = wire::data_rate(link.layer, link.rate_gbps?)?;
     let one_way = rate * wire::efficiency(link, traffic)?;
     let (sender, receiver) =
         if traffic.op.pulls() { (link.to_pcie, link.from_pcie) } else { (link.from_pcie, link.to_pcie) };
-    // With both directions at once both ends send and receive, and receiving is the narrower of the two.
+    // With both directions at once both ends send and receive, and receiving is the narrower limit.
     let slots = match traffic.bidirectional {
         true => [sender.and_then(Pcie::receiving), receiver.and_then(Pcie::receiving)],
         false => [sender.and_then(Pcie::sending), receiver.and_then(Pcie::receiving)],

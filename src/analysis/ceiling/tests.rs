@@ -1,4 +1,4 @@
-//! The numbers of docs/reading-the-report.md, worked by hand there.
+//! The numbers of docs/reading-the-report.md, computed there by hand.
 
 use std::collections::BTreeMap;
 
@@ -78,12 +78,12 @@ fn every_operation_has_its_own_headers() {
     // Answers with an AETH on the first and last of 16 packets, on the only one of one.
     exactly(Op::Read, 65536, 65536.0, 65536.0 + 16.0 * 82.0 + 8.0);
     exactly(Op::Read, 4096, 4096.0, 4096.0 + 82.0 + 4.0);
-    // Of a tiny read the request is longer than the answer: 98 bytes against 90.
+    // Also for an atomic: 110 against 94.
     exactly(Op::Read, 2, 2.0, 82.0 + 16.0);
     // Of an atomic too: 110 against 94.
     exactly(Op::AtomicFadd, 65536, 8.0, 110.0);
     exactly(Op::AtomicCas, 8, 8.0, 110.0);
-    // In both directions at once each wire carries the requests of one side and the answers of the other.
+    // In both directions at once each wire has the requests of one side and the answers of the other.
     let both = |op, size| gbps(&roce, Traffic { bidirectional: true, ..traffic(op, size) });
     close(both(Op::AtomicFadd, 8), 2.0 * 8.0 / 204.0, 1e-12);
     close(both(Op::Read, 65536), 2.0 * 65536.0 / (65536.0 + 16.0 * 82.0 + 8.0 + 98.0), 1e-12);
@@ -100,7 +100,6 @@ fn tcp_and_iwarp() {
     close(gbps(&link(LinkLayer::Ethernet, 1.0, 9000), traffic(Op::Write, size)), 0.9900, 0.000_05);
     let v6 = Link { ipv6: true, ..link(LinkLayer::Ethernet, 1.0, 1500) };
     close(gbps(&v6, traffic(Op::Write, size)), 1428.0 / 1538.0, 1e-12);
-    // A stream has no message boundaries.
     close(gbps(&link(LinkLayer::Ethernet, 1.0, 1500), traffic(Op::Write, 1)), 0.9415, 0.000_05);
     // 1440 of 1538 and 8940 of 9038.
     close(gbps(&link(LinkLayer::Iwarp, 1.0, 1500), traffic(Op::Write, 1440 * 1000)), 1440.0 / 1538.0, 1e-12);
@@ -176,7 +175,7 @@ fn collectives() {
     let group = Group { ranks: 32, hosts: 4, nics: 8, ring: true };
     // Eight NICs of 392.1 Gb/s.
     close(busbw(Op::AllReduce, group, 392.1).unwrap(), 392.1, 1e-9);
-    // Two hosts of eight: (15/16) / (1/2) of it, which is why two hosts show more than their NICs carry.
+    // Two hosts of eight: (15/16) / (1/2) of it, so that two hosts show more than their NICs carry.
     let two = Group { ranks: 16, hosts: 2, ring: false, ..group };
     close(busbw(Op::AllReduce, two, 392.1).unwrap(), 392.1 * 1.875, 1e-9);
     // One rank a host: both are the NIC.
@@ -254,7 +253,7 @@ fn recorded_cases() {
     close(of(&tcp, &a, &b, &cell).unwrap(), 99.0, 0.01);
     assert_eq!(of_case(&tcp, None, Some(&b), &cell, false), None);
 
-    // An emulated device: its own claim is worth nothing, the interface's speed is what counts.
+    // For an emulated device the interface's speed counts, and not its own claim.
     let software = LinkRecord { software: true, ..record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(2.5)) };
     close(of(&software, &a, &b, &cell).unwrap(), 98.0, 0.05);
     let mut mute = b.clone();
@@ -293,14 +292,14 @@ fn collectives_of_nccl_on_one_host() {
         close(of_nccl(&nvlink, &seats(&four), &cell(op)).unwrap(), 450.0, 1e-9);
     }
     let reduce = cell(Op::AllReduce);
-    // The GPU with the fewest links holds all others back.
+    // The GPU with the fewest links limits all others.
     let mut lame = four.clone();
     lame.gpus[2].nvlinks = Some(16);
     close(of_nccl(&nvlink, &seats(&lame), &reduce).unwrap(), 400.0, 1e-9);
     // Through the slots: 32 GT/s × 16 × 128/130 × 512 / 532 / 8.
     let shared = linked(LinkLayer::Loopback, Carrier::NcclShm, "0");
     close(of_nccl(&shared, &seats(&four), &reduce).unwrap(), 60.6, 0.05);
-    // Switches that may reduce, a log without channels, sockets inside a host, a rate that NVML does not tell, a latency.
+    // Switches that may reduce, a log without channels, sockets inside a host, a rate missing from NVML, a latency.
     assert_eq!(of_nccl(&linked(LinkLayer::Nvlink, Carrier::NcclP2p, "16"), &seats(&four), &reduce), None);
     let mute = LinkRecord { settings: BTreeMap::new(), ..nvlink.clone() };
     assert_eq!(of_nccl(&mute, &seats(&four), &reduce), None);
@@ -343,7 +342,7 @@ fn collectives_of_nccl_over_a_network() {
     close(of_nccl(&one, &seats(&b), &cell).unwrap(), 49.7 * 1.5, 0.1);
     let slow = host("b", 200.0);
     close(of_nccl(&both, &seats(&slow), &cell).unwrap(), 49.7 * 1.5, 0.1);
-    // A port nobody knows, and reduction inside the switches.
+    // An unknown port, and reduction inside the switches.
     assert_eq!(of_nccl(&LinkRecord { settings: settings("mlx5_7:1"), ..both.clone() }, &seats(&b), &cell), None);
     let mut sharp = both.clone();
     sharp.settings.insert(COLLNET.into(), "true".into());

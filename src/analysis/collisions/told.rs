@@ -1,4 +1,4 @@
-//! What is told of collisions: as fields, and in words.
+//! Findings about collisions, as fields and in words.
 
 use std::collections::BTreeMap;
 
@@ -11,71 +11,70 @@ use crate::analysis::words::{count, short, size};
 
 const NAMED: usize = 3;
 
-/// What the flows of a test with several numbers of queue pairs say of the paths between them.
+/// What flows with several numbers of queue pairs show about the paths between them.
 ///
-/// A flow counts once for each round and repeat, since what it shares a path with may be another flow every time.
+/// A flow counts once per round and repeat, since it may share a path with another flow each time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Collisions {
     pub test: String,
-    /// Message size at which flows were compared: the largest.
+    /// The largest size.
     pub size_bytes: Bytes,
     pub fewest: u32,
     pub most: u32,
-    /// What the flows have several of: queue pairs, or streams of TCP.
+    /// Queue pairs, or streams of TCP.
     #[serde(skip)]
     pub several: &'static str,
-    /// Passes: rounds times repeats in which several flows ran at once.
+    /// Rounds times repeats in which several flows ran at once.
     pub passes: usize,
     pub flows: usize,
-    /// Passes in which some low flows fill no path together: a slow path, or noise.
+    /// Passes whose low flows do not add up to full paths: a slow path, or noise.
     pub odd_passes: usize,
-    /// Fewest passes that tell collisions from slow paths if none is odd; `None` where hundreds are not enough, or too little is known.
+    /// Fewest passes without an odd one that distinguish collisions from slow paths; `None` if hundreds are not enough,
+    /// or too little is known.
     pub needed_passes: Option<usize>,
-    /// Flows that lost packets or sent them again: their rates count, but something is wrong with them, or their ports are full.
+    /// Flows with lost or repeated packets: their rates count, but they have a fault, or their ports are full.
     pub lossy: usize,
-    /// Flows that are not low.
     pub normal: usize,
-    /// Flows that shared a path with others while they had the fewest queue pairs.
+    /// Flows that shared a path while they had the fewest queue pairs.
     pub colliding: usize,
-    /// Flows that are low with the most queue pairs: more paths do not help them.
+    /// Flows still low with the most queue pairs: more paths do not help them.
     pub suspects: Vec<LowFlow>,
-    /// Flows of which it could not be told, by why.
+    /// Undecided flows by reason.
     pub not_told: BTreeMap<NotTold, usize>,
-    /// Those of them that are low with the fewest queue pairs.
+    /// Undecided flows that are low with the fewest queue pairs.
     pub open: Vec<LowFlow>,
-    /// Mean loss of all flows with the fewest and with the most queue pairs, in percent of what a flow with a path to itself moves;
-    /// `None` where too few flows were measured.
+    /// Mean loss of all flows with the fewest and the most queue pairs, in percent of a flow alone on its path; `None` with too few flows.
     pub loss_percent: Option<(f64, f64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LowFlow {
-    /// Its name: `gpu01:0 → gpu02:0`.
+    /// `gpu01:0 → gpu02:0`.
     pub flow: String,
-    /// With the fewest queue pairs, in percent of a flow with a path to itself.
+    /// In percent of a flow alone on its path.
     pub fewest_percent: Option<f64>,
-    /// With the most, in percent of the same.
+    /// In percent of a flow alone on its path.
     pub most_percent: Option<f64>,
     pub passes: usize,
 }
 
-/// Why it could not be told of a flow.
+/// Why a flow is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotTold {
-    /// Too few flows of the test were measured with both numbers.
+    /// Too few flows were measured with both numbers.
     TooFew,
     Missing,
-    /// It recovers, but in its pass or in too many others some flows fill no path together.
+    /// It recovers, but in its pass or in too many others the low flows do not add up to full paths.
     NoCompany,
-    /// There are too few passes to rule out slow paths that look like full ones.
+    /// Too few passes to rule out slow paths that look like full ones.
     FewPasses,
     /// One flow with the fewest queue pairs does not fill a path.
     Unfilled,
-    /// The flows together still lose too much with the most queue pairs.
+    /// With the most queue pairs, the flows together still lose too much.
     LossRemains,
     Crowded,
-    /// Flows scatter too much with the most queue pairs.
+    /// With the most queue pairs, flows scatter too much.
     Scatter,
 }
 
@@ -94,7 +93,7 @@ impl From<Why> for NotTold {
 }
 
 impl NotTold {
-    /// In words, behind a number of flows and a colon.
+    /// After a number of flows and a colon.
     pub const fn words(self) -> &'static str {
         match self {
             Self::TooFew => "too few flows were measured with both numbers",
@@ -116,7 +115,7 @@ impl NotTold {
 }
 
 impl Collisions {
-    /// Takes in a low flow of a pass: a suspect, or one of which it could not be told.
+    /// Adds a low flow of a pass: a suspect, or an undecided one.
     pub(super) fn low(&mut self, flow: &Flow, rates: FlowRates, found: &collide::Collisions, why: Option<NotTold>) {
         if let Some(why) = why {
             *self.not_told.entry(why).or_default() += 1;
@@ -183,7 +182,7 @@ impl Collisions {
         told.join(" ")
     }
 
-    /// At what it was compared: `at 64 KiB, 1 against 16 queue pairs`.
+    /// `at 64 KiB, 1 against 16 queue pairs`.
     pub fn compared(&self) -> String {
         format!("at {}, {} against {} {}s", size(self.size_bytes), self.fewest, self.most, self.several)
     }

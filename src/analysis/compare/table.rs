@@ -1,4 +1,4 @@
-//! The values of both sides, cell by cell, and what stands in the place of a value.
+//! The values of both sides by cell, and the reasons for missing values.
 
 use std::{
     cell::LazyCell,
@@ -28,9 +28,7 @@ use crate::analysis::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
-    /// The first.
     Before,
-    /// The second.
     After,
 }
 
@@ -47,27 +45,27 @@ impl When {
 
 #[derive(Debug, Clone, Default)]
 struct Has {
-    /// Number of the run and natural logarithm of the value.
+    /// Number of the run and natural logarithm.
     values: Vec<(usize, f64)>,
-    /// Numbers of the reasons for which values were left out.
+    /// Numbers of the reasons for excluded values.
     refused: Vec<usize>,
 }
 
-/// The runs of one side, or blocks, that should have a value of a cell and have none.
+/// Runs of one side, or blocks, that should have a value of a cell and have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Lack {
     pub runs: usize,
-    /// How many do not plan it though, by the share of the other side's runs that do, they should; none where plans rotate.
+    /// Runs that do not plan it, but should by the other side's share; none if plans rotate.
     pub unplanned: usize,
-    /// What stands in the place of the first value; empty if nothing does.
+    /// Why the first value is missing.
     pub why: String,
 }
 
-/// Collects runs. The order in which they are added does not matter.
+/// The order of additions does not matter.
 #[derive(Debug, Default)]
 pub struct Table {
     subjects: HashMap<Subject, usize>,
-    /// How many runs of each side plan a subject.
+    /// Number of runs of each side that plan a subject.
     planned: Vec<[usize; 2]>,
     rotates: bool,
     cells: BTreeMap<(usize, Metric), [Has; 2]>,
@@ -75,11 +73,11 @@ pub struct Table {
     reasons: HashMap<String, usize>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
     groups: BTreeMap<String, Vec<String>>,
-    /// Devices at both ends of each subject, as one of its runs had them.
+    /// Devices at both ends of each subject, from one of its runs.
     through: HashMap<usize, [Arc<str>; 2]>,
-    /// The first and the last run of each side.
+    /// First and last run of each side.
     seen: [Option<(Seen, Seen)>; 2],
-    /// What was in the slots of the hosts in every run of each side.
+    /// Slots of the hosts in every run of each side.
     slots: [SideSlots; 2],
 }
 
@@ -115,7 +113,7 @@ impl Table {
         };
         let mut carried: BTreeSet<(usize, &str)> = BTreeSet::new();
         for Reading { case, metric, value, transport, devices, .. } in &run.readings {
-            // The reader of a run leaves out what was not planned.
+            // The reader of a run drops what was not planned.
             let Some(&subject) = usize::try_from(*case).ok().and_then(|case| subjects.get(case)) else { continue };
             self.through.entry(subject).or_insert_with(|| devices.clone());
             let has = &mut self.cells.entry((subject, *metric)).or_default()[side];
@@ -168,12 +166,12 @@ impl Table {
         for subject in subjects.iter().filter(|subject| subject.times_writes()) {
             methods.entry(subject.in_any_way()).or_default().push(subject.write_latency);
         }
-        // What else the same writes were timed by.
+        // Another timing method for the same writes.
         let method = |subject: &Subject| {
             let known = subject.times_writes().then(|| methods.get(&subject.in_any_way())).flatten()?;
             known.iter().find(|method| **method != subject.write_latency).copied()
         };
-        // Most comparisons have nothing to ask it for.
+        // Lazy, because most comparisons do not need it.
         let ops = LazyCell::new(|| {
             let mut ops: HashMap<Subject, Vec<(usize, Op)>> = HashMap::new();
             for (subject, planned) in subjects.iter().zip(&self.planned) {
@@ -185,7 +183,7 @@ impl Table {
         let all = self.runs.each_ref().map(Vec::len);
         let unplanned = |planned: [usize; 2], side: usize| {
             let other = 1 - side;
-            // As large a share of this side's runs as of the other's, rounded down.
+            // The same share of this side's runs as of the other's, rounded down.
             let expected = planned[other] * all[side] / all[other].max(1);
             if self.rotates { 0 } else { expected.saturating_sub(planned[side]) }
         };
@@ -266,7 +264,7 @@ impl Table {
 }
 
 impl Lack {
-    /// How many values there should be and are not.
+    /// Number of missing values.
     pub(super) const fn values(&self) -> usize {
         self.runs + self.unplanned
     }
@@ -284,18 +282,16 @@ pub(super) struct Collected {
     pub design: Design,
     pub before: Side,
     pub after: Side,
-    /// Runs of each side, or blocks.
     pub runs: [usize; 2],
     pub alternating: bool,
-    /// The sides of the runs in the order in which they were made; empty for blocks.
+    /// In the order of the runs; empty for blocks.
     pub order: Vec<Variant>,
-    /// Where in that order the runs of each side lie, by their numbers.
+    /// Positions of each side's runs in that order.
     pub places: [Vec<usize>; 2],
     pub configuration: Configuration,
     pub swaps: Vec<Swap>,
     pub through: HashMap<usize, [Arc<str>; 2]>,
     pub carriers: Vec<(String, String, String)>,
-    /// Named groups of the plans.
     pub groups: BTreeMap<String, Vec<String>>,
     pub subjects: Vec<Subject>,
     pub cells: Vec<Pair>,
@@ -304,7 +300,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// The values of a cell in the order of the runs; `None` where a run has none.
+    /// In the order of the runs; `None` where a run has none.
     pub(super) fn in_order(&self, pair: &Pair) -> Vec<Option<f64>> {
         let mut values = vec![None; self.order.len()];
         for (side, places) in pair.sides.iter().zip(&self.places) {
@@ -313,7 +309,7 @@ impl Collected {
         values
     }
 
-    /// The side of the run at a place in that order, and its number among the runs of its side in the order of time.
+    /// The side of a run by its position in that order, and its number within the side.
     pub(super) fn run_at(&self, place: usize) -> (When, usize) {
         let side = self.order[place];
         let number = self.order[..place].iter().filter(|one| **one == side).count();
@@ -321,15 +317,14 @@ impl Collected {
     }
 }
 
-/// That a side moves the same bytes between the same ends by another operation, if it does. `ops` are the sides and operations of
-/// subjects in any operation.
+/// Whether a side moves the same bytes between the same ends by another operation. `ops` are the sides and operations of subjects.
 fn other_op(ops: &HashMap<Subject, Vec<(usize, Op)>>, subject: &Subject, when: When) -> Option<String> {
     let is_other = |&&(side, op): &&(usize, Op)| side == when as usize && op != subject.cell.op;
     let (_, op) = ops.get(&subject.in_any_op())?.iter().find(is_other)?;
     Some(format!("that side plans it with `op = \"{op}\"`, which is not comparable"))
 }
 
-/// Why values of writes that were timed in different ways are not compared; `method` is the other side's.
+/// Why writes with different timing methods are not compared; `method` is the other side's.
 pub(super) fn other_method(method: Option<WriteLatency>) -> String {
     match method {
         Some(WriteLatency::Poll) => "that side polls the last byte in memory, which is not comparable",
@@ -339,8 +334,7 @@ pub(super) fn other_method(method: Option<WriteLatency>) -> String {
     .to_owned()
 }
 
-/// The sides of all runs in the order of time, and where the runs of each side lie in it. Runs that started at once are
-/// ordered by their names, so that it makes no difference which side is which.
+/// In order of time, with each side's positions. Runs that started at once are ordered by name, so that swapped sides give the same result.
 fn order(runs: &[Vec<(Timestamp, RunSummary)>; 2]) -> (Vec<Variant>, [Vec<usize>; 2]) {
     let of = |side: usize| {
         runs[side].iter().enumerate().map(move |(run, (time, summary))| (*time, &summary.run_id[..], side, run))
@@ -352,7 +346,6 @@ fn order(runs: &[Vec<(Timestamp, RunSummary)>; 2]) -> (Vec<Variant>, [Vec<usize>
     (all.iter().map(|&(_, _, side, _)| if side == 0 { Variant::A } else { Variant::B }).collect(), places)
 }
 
-/// Whether runs of one side lie between runs of the other.
 fn alternating([before, after]: &[Vec<Timestamp>; 2]) -> bool {
     let span = |times: &[Timestamp]| times.iter().min().copied().zip(times.iter().max().copied());
     let overlap = span(before).zip(span(after));

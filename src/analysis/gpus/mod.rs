@@ -1,8 +1,9 @@
-//! The state of GPUs while cases used them, and what was bad about it.
+//! The state of GPUs in use by cases, and its faults.
 //!
-//! What slows a GPU down by itself (heat, the power supply, a narrow link) is told beside the value: the value is that of the GPU as it is,
-//! it counts, and a part that is slow says why. What disturbs a pass (errors, Xids) speaks against it as a lost packet does: such a
-//! sample is not trusted. A power cap is how a loaded GPU works and is told with its state alone. Rules: `docs/reading-the-report.md`.
+//! A GPU slowed down by itself (heat, the power supply, a narrow link) is reported with the value, which counts: it is
+//! the value of the GPU as it is, and explains a slow part. A disturbance of a pass (errors, Xids) is an objection like
+//! a lost packet, and the sample is not trusted. A power cap is normal under load and only part of the state. Rules:
+//! `docs/reading-the-report.md`.
 
 mod of_test;
 
@@ -24,21 +25,20 @@ use super::{
     words::{self, number},
 };
 
-/// Packets that may be sent again over a link of a GPU in a pass, as for NICs: single ones happen on healthy links.
+/// Packets repeated over a link of a GPU in a pass that are normal, as for NICs.
 const REPLAY_ALLOWANCE: u64 = 3;
 /// Message size from which a PCIe link is busy enough to run at its full generation.
 pub(super) const BUSY: Bytes = Bytes::from_mib(1);
 
-/// Something bad about the state of a GPU while a pass ran.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Bad {
     Lost,
-    /// The driver told of an error of the GPU.
+    /// An error reported by the driver.
     Xid {
         xid: u32,
     },
-    /// A counter of errors rose.
+    /// An error counter rose.
     Errors {
         counter: String,
         rise: u64,
@@ -46,21 +46,21 @@ pub enum Bad {
     Shared {
         programs: u32,
     },
-    /// Its clocks were held down by heat or the power supply.
+    /// Clocks were reduced by heat or the power supply.
     Held {
         holds: Vec<Hold>,
-        /// In how many readings the one that was there most.
+        /// Readings with the most frequent reason.
         times: u64,
         readings: u64,
-        /// Lowest clock of the multiprocessors and their highest in MHz, where both are known.
+        /// Lowest clock of the multiprocessors and their highest in MHz.
         mhz: Option<(u64, u64)>,
     },
-    /// Its PCIe link had fewer lanes than it could have.
+    /// Fewer PCIe lanes than possible.
     Narrow {
         width: u32,
         best: u32,
     },
-    /// Its PCIe link stayed below its generation although it was busy.
+    /// Below its PCIe generation although busy.
     Slow {
         generation: u32,
         best: u32,
@@ -68,12 +68,12 @@ pub enum Bad {
 }
 
 impl Bad {
-    /// Whether it disturbs a pass, so that its value is none of a healthy GPU nor of a slow one.
+    /// Whether it disturbs a pass, so that the value represents neither a healthy GPU nor a slow one.
     pub const fn disturbs(&self) -> bool {
         matches!(self, Self::Lost | Self::Xid { .. } | Self::Errors { .. })
     }
 
-    /// Whether it is the same kind of trouble: the same counter, the same Xid.
+    /// The same counter, or the same Xid.
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Errors { counter, .. }, Self::Errors { counter: other, .. }) => counter == other,
@@ -135,12 +135,11 @@ fn meaning(name: &str) -> &'static str {
     }
 }
 
-/// `GPU 3`, or its PCI address where its index was not told.
+/// `GPU 3`, or its PCI address without an index.
 pub fn name(seen: &GpuSeen) -> String {
     seen.index.map_or_else(|| format!("GPU at {}", seen.pci), |index| format!("GPU {index}"))
 }
 
-/// What disturbed a GPU in the pass of a sample.
 pub(super) fn disturbances(sample: &Sample) -> impl Iterator<Item = (&GpuDuring, Bad)> {
     sample.gpus.iter().flat_map(|gpu| disturbed(&gpu.seen).into_iter().map(move |bad| (gpu, bad)))
 }
@@ -153,7 +152,7 @@ pub(super) fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
     let allowed = |name: &str| match name {
         counter::PCIE_REPLAYS | counter::NVLINK_REPLAYS | counter::NVLINK_CRC => REPLAY_ALLOWANCE,
         counter::NVLINK_RECOVERIES | counter::ECC_UNCORRECTED | counter::ROWS_REMAPPED | counter::XGMI_ERRORS => 0,
-        // What was corrected costs nothing.
+        // Corrected errors cost nothing.
         _ => u64::MAX,
     };
     let rose = seen.counted.iter().filter(|(name, rise)| **rise > allowed(name));
@@ -162,7 +161,7 @@ pub(super) fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
     found
 }
 
-/// What slowed a GPU down in a pass. `loaded`: many bytes passed its PCIe link.
+/// `loaded`: many bytes passed its PCIe link.
 pub(super) fn slowed(seen: &GpuSeen, loaded: bool) -> Vec<Bad> {
     let mut found: Vec<Bad> =
         seen.others.filter(|programs| *programs > 0).map(|programs| Bad::Shared { programs }).into_iter().collect();
@@ -183,7 +182,7 @@ pub(super) fn slowed(seen: &GpuSeen, loaded: bool) -> Vec<Bad> {
     found
 }
 
-/// Everything bad about a GPU in a pass of a case, the gravest first.
+/// Gravest first.
 pub fn bad(result: &CaseResult<'_>, seen: &GpuSeen) -> Vec<Bad> {
     let cell = &result.case.cell;
     let large = cell.metric == TestMetric::Bandwidth && cell.size >= BUSY;
@@ -191,25 +190,23 @@ pub fn bad(result: &CaseResult<'_>, seen: &GpuSeen) -> Vec<Bad> {
     disturbed(seen).into_iter().chain(slowed(seen, loaded)).collect()
 }
 
-/// Whether bytes of GPU memory passed the PCIe link of the GPU.
 fn loads_pcie(link: &LinkRecord) -> bool {
     link.link_layer == LinkLayer::Pcie || link.gpu_path != GpuPath::None
 }
 
-/// Most programs beside the agent that ran on a GPU in a pass of a case; `None` where no pass tells.
+/// Most other programs on a GPU during a pass of a case, without the agent; `None` without data.
 pub(super) fn others(result: &CaseResult<'_>) -> Option<u32> {
     let seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
     seen.filter_map(|gpu| gpu.seen.others).max()
 }
 
-/// What to do about the gravest of what was bad about the GPUs of a case.
+/// For the gravest fault of the GPUs of a case.
 pub(super) fn remedy(result: &CaseResult<'_>) -> Option<Entry> {
     let seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
     seen.flat_map(|gpu| bad(result, &gpu.seen)).min().map(|bad| bad.remedy())
 }
 
-/// What was bad about the GPUs of a host while these cases ran, in words, and what to do about the gravest of it; `None` where nothing
-/// was.
+/// Faults of a host's GPUs while these cases ran, in words, and the remedy of the gravest; `None` without any.
 pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: &str) -> Option<(String, Entry)> {
     let mut found: Vec<(String, Bad)> = Vec::new();
     for result in results {
@@ -223,7 +220,7 @@ pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: 
     Some((words.join("; "), gravest.remedy()))
 }
 
-/// `412 W`, or the span of it.
+/// `412 W`, or the range.
 pub(crate) fn range(range: Option<railgauge_wire::gpu_state::Range>, unit: &str) -> String {
     let Some(range) = range else { return String::new() };
     match range.min == range.max {

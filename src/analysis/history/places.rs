@@ -1,4 +1,4 @@
-//! A word of the command line becomes run directories.
+//! Expands a word of the command line to run directories.
 
 use std::{
     collections::HashSet,
@@ -10,28 +10,27 @@ use railgauge_model::directory::{FACTS, JOURNAL, LOG, PLAN, RESERVE, VERDICTS};
 
 use super::names::shape;
 
-/// Files that a run may have left that has no journal: a plan beside anything else is a folder of somebody's.
+/// Files that a run without a journal may have left: a plan next to any other file is a user's folder.
 const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 
-/// Why a word of the command line stands for no run directory.
+/// Why a word of the command line does not name a run directory.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRuns {
     #[error("`{word}` is not a pattern of names: {cause}; [[] stands for the character [ itself")]
     Pattern { word: String, cause: PatternError },
     #[error("there is no `{word}`; quote a pattern so that the shell leaves it alone")]
     Nothing { word: String },
-    /// There is something, and none of it is a run.
+    /// The path exists but holds no run.
     #[error("`{word}` holds no run directory: none has a records.jsonl")]
     NoRun { word: String },
     #[error("`{word}` is a file: name the run directory that it lies in")]
     File { word: String },
 }
 
-/// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that
-/// holds run directories, or a pattern (`reports/nightly-2026-*`) of either.
+/// Expands `word`, in the order of names: a run directory, a directory that holds some, or a pattern (`reports/nightly-2026-*`) of either.
 ///
 /// # Errors
-/// The pattern is none, or stands for no run directory.
+/// The pattern is invalid, or matches no run directory.
 pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, NoRuns> {
     let named = || word.to_owned();
     let plain = Path::new(word);
@@ -42,13 +41,13 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, NoRuns> {
         vec![plain.to_owned()]
     } else {
         let matches = glob::glob(word).map_err(|cause| NoRuns::Pattern { word: named(), cause })?;
-        // A directory that cannot be looked into is found missing below, where it is named.
+        // An unreadable directory is reported below, by name.
         matches.filter_map(Result::ok).collect()
     };
     if places.is_empty() {
         return Err(NoRuns::Nothing { word: named() });
     }
-    // What a pattern names is looked at as what a directory holds.
+    // Matches of a pattern are treated like the content of a directory.
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for place in places {
         match below(&place) {
@@ -64,27 +63,26 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, NoRuns> {
     Ok(found)
 }
 
-/// Directories in the order of their names. One that has two names stands there once: a run must not speak twice.
+/// In the order of names. A directory with two names occurs once: a run must not count twice.
 pub fn each_once(mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
     directories.sort();
     without_repeats(directories)
 }
 
-/// Each directory once, where it stands first.
+/// Keeps the first of equal directories.
 pub fn without_repeats(mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     directories.retain(|directory| seen.insert(real(directory)));
     directories
 }
 
-/// A path without links and dots, so that one directory has one name.
+/// Without links and dots, so that one directory has one name.
 pub fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn below(place: &Path) -> Vec<PathBuf> {
-    // A run directory that cannot be looked into, or lost its journal, is one all the same: reading it says so, and leaving it
-    // out would be silence.
+    // An unreadable run directory, or one without its journal, is kept so that reading it reports the problem.
     let there = |path: &Path| match path.symlink_metadata() {
         Ok(_) => true,
         Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
@@ -98,23 +96,23 @@ fn below(place: &Path) -> Vec<PathBuf> {
         std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let (mut runs, others): (Vec<PathBuf>, Vec<PathBuf>) = entries.into_iter().partition(|path| is_run(path));
     runs.extend(like(&runs, others));
-    // A directory that a pattern stands for.
+    // A directory matched by a pattern.
     if runs.is_empty() && has_plan(place) {
         runs.push(place.to_owned());
     }
     runs
 }
 
-/// Which of these are runs too, if those are: what a run leaves that was killed before its first record, a plan beside nothing; and
-/// whatever has a name like theirs, however much of a run it lost. What is no directory there, as a link to an archive that is not
-/// mounted, is a run that cannot be read.
+/// Other directories that are runs too, given `runs`: what a run leaves that was killed before its first record (a plan
+/// alone), and whatever has a similar name, however incomplete. A similar name that is not a directory, such as a link
+/// to an archive that is not mounted, is an unreadable run.
 fn like(runs: &[PathBuf], others: Vec<PathBuf>) -> Vec<PathBuf> {
     let names: HashSet<String> = runs.iter().map(|run| shape(&run.to_string_lossy())).collect();
     let is_like = |path: &PathBuf| has_plan(path) || names.contains(&shape(&path.to_string_lossy()));
     others.into_iter().filter(is_like).collect()
 }
 
-/// Whether a directory holds a plan and nothing that a run does not leave.
+/// Whether a directory holds a plan and otherwise only files of a run.
 fn has_plan(path: &Path) -> bool {
     let names: Vec<_> =
         std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
@@ -141,7 +139,7 @@ mod tests {
         assert_eq!(run_directories(&format!("{root}/a")).unwrap(), both[..1].to_vec());
         std::os::unix::fs::symlink(place.path().join("a"), place.path().join("latest")).unwrap();
         assert_eq!(run_directories(root).unwrap(), both.clone(), "a link to a run is that run");
-        // Runs whose journal is gone, or is no file, are not passed over in silence.
+        // Runs without a journal, or with a journal that is not a file, are reported.
         for (name, what) in [("lost", "verdicts.json"), ("odd", "facts.json")] {
             std::fs::create_dir(place.path().join(name)).unwrap();
             std::fs::write(place.path().join(name).join(what), "").unwrap();
@@ -150,7 +148,7 @@ mod tests {
         let all = ["a", "b", "folder", "lost", "odd"].map(|name| place.path().join(name)).to_vec();
         assert_eq!(run_directories(root).unwrap(), all);
         assert!(matches!(run_directories(&format!("{root}/notes")), Err(NoRuns::NoRun { .. })));
-        // So is what was begun: a plan and no journal, or nothing at all under a name such as runs have.
+        // So are started ones: a plan without a journal, or nothing at all under a name such as runs have.
         for name in ["begun", "night-2", "night-1", "project"] {
             std::fs::create_dir(place.path().join(name)).unwrap();
         }
@@ -159,11 +157,11 @@ mod tests {
         for file in ["plan.toml", "README"] {
             std::fs::write(place.path().join("project").join(file), "").unwrap();
         }
-        // Or what is no directory under such a name; a page beside its run has another.
+        // Or something else than a directory under such a name; a page next to its run has another.
         std::os::unix::fs::symlink(place.path().join("away"), place.path().join("night-3")).unwrap();
         std::fs::write(place.path().join("night-4"), "").unwrap();
         std::fs::write(place.path().join("night-1.html"), "").unwrap();
-        // And what lost all but a page or a log, or lies one level too deep.
+        // Or with only a page or a log left, or one level too deep.
         for (night, file) in [("night-5", "log.txt"), ("night-6", "report.html")] {
             std::fs::create_dir(place.path().join(night)).unwrap();
             std::fs::write(place.path().join(night).join(file), "").unwrap();
@@ -174,7 +172,7 @@ mod tests {
         all.extend(nights.clone());
         all.push(place.path().join("odd"));
         assert_eq!(run_directories(root).unwrap(), all.clone());
-        // A pattern stands for the same runs.
+        // A pattern matches the same runs.
         assert_eq!(run_directories(&format!("{root}/*")).unwrap(), all);
         assert_eq!(run_directories(&format!("{root}/night-?")).unwrap(), nights);
         assert_eq!(run_directories(&format!("{root}/begun")).unwrap(), vec![place.path().join("begun")]);

@@ -1,5 +1,5 @@
-//! How long which part was in which slot. A stay is made of the runs in which the part was read there: a run in which nothing could
-//! be read ends none, and one in which the part is read elsewhere does.
+//! Time spans of parts in slots. A stay consists of the runs in which the part was read there. A run in which nothing
+//! could be read does not end a stay; one in which the part is read elsewhere does.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -10,7 +10,7 @@ use railgauge_wire::facts::port_name;
 
 use super::slots::{By, Fitted, PartKind, Slot};
 
-/// What a slot was called, and what its part carried, from a run on.
+/// From a run on: the name of a slot, and the devices of its part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Named {
     since: usize,
@@ -18,19 +18,18 @@ struct Named {
     carries: Vec<String>,
 }
 
-/// A part in a slot, from one run to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stay {
     pub host: String,
     pub slot: Slot,
     pub id: (By, String),
-    /// Places of the first and the last run in which it was read there. Between the two it was read nowhere else, and nothing else there.
+    /// Positions of the first and the last run in which it was read there. In between it was read nowhere else, and no other part there.
     pub runs: (usize, usize),
-    /// The slot's names, in the order of time; there is one at least.
+    /// In order of time; never empty.
     names: Vec<Named>,
 }
 
-/// A part as it was in its slot at the beginning or the end of its stay.
+/// A part as it was in its slot at the start or end of its stay.
 #[derive(Debug, Clone, Copy)]
 pub struct Seated<'s> {
     pub host: &'s str,
@@ -40,25 +39,24 @@ pub struct Seated<'s> {
 }
 
 impl Seated<'_> {
-    /// Whether the part carried a device, which may be named with its port: `mlx5_0:2`.
+    /// Whether the part had a device, which may have its port: `mlx5_0:2`.
     pub fn has_device(&self, device: &str) -> bool {
         let (device, _) = port_name(device);
         self.carries.iter().any(|name| name == device)
     }
 
-    /// Whether a device of the one is called as one of the other.
     pub(super) fn shares_a_name(&self, other: &Self) -> bool {
         self.carries.iter().any(|name| other.carries.contains(name))
     }
 }
 
 impl Stay {
-    /// The slot in words, as it was at the end.
+    /// In words, at the end of the stay.
     pub fn name(&self) -> &str {
         self.names.last().map_or("", |named| &named.name)
     }
 
-    /// The slot in words, as it was when the part was read there first.
+    /// In words, at its start.
     pub fn first_name(&self) -> &str {
         self.names.first().map_or("", |named| &named.name)
     }
@@ -81,42 +79,40 @@ impl Stay {
     }
 }
 
-/// Follows the parts of hosts from run to run.
+/// Follows parts of hosts from run to run.
 #[derive(Debug, Default)]
 pub struct Stays {
     pub(super) all: Vec<Stay>,
-    /// By the number of a stay: the number of its id.
+    /// By stay: the number of its id.
     pub(super) id_of: Vec<usize>,
     ids: HashMap<(PartKind, By, String), usize>,
     pub(super) latest: Vec<Latest>,
     now: HashMap<String, Now>,
 }
 
-/// Where an id was read last.
+/// Where an id was last read.
 #[derive(Debug)]
 pub(super) struct Latest {
     pub stay: usize,
-    /// Whether it was read in two slots in one run.
+    /// Whether it was read in two slots of one run.
     pub doubtful: bool,
 }
 
-/// What is known of the slots of a host.
 #[derive(Debug)]
 struct Now {
-    /// As they were told in its last run.
+    /// From its last run.
     slots: Arc<Vec<Fitted>>,
-    /// Numbers of the stays of what was told then.
+    /// Numbers of the stays in that run.
     told: Vec<usize>,
-    /// The last known part of every slot.
     known: BTreeMap<(Slot, By), usize>,
 }
 
 impl Stays {
-    /// A run, by its place in time, with the slots of a host. A host that is in no run has lost nothing; an id that is not there
-    /// in a run of its host is not known then.
+    /// Adds a run, by its position in time, with the slots of a host. A host that is absent from a run has lost
+    /// nothing; an id that is absent in a run of its host is unknown then.
     pub fn run(&mut self, place: usize, host: &str, slots: &Arc<Vec<Fitted>>) {
         let mut before = self.now.remove(host);
-        // Most nights are like the one before, and share what they tell.
+        // Most nights equal the one before, and share its data.
         if let Some(same) = before.take_if(|same| Arc::ptr_eq(&same.slots, slots) && self.are_latest(&same.told)) {
             same.told.iter().for_each(|at| self.all[*at].runs.1 = place);
             self.now.insert(host.to_owned(), same);
@@ -144,7 +140,7 @@ impl Stays {
         })
     }
 
-    /// An id was read in a slot; `here` is the stay of the same id that the slot was known to have last. The number of its stay.
+    /// Notes an id in a slot and returns its stay; `here` is the slot's last known stay of that id.
     fn read(&mut self, place: usize, host: &str, fitted: &Fitted, (by, id): (By, &str), here: Option<usize>) -> usize {
         let next = self.latest.len();
         let number = *self.ids.entry((fitted.slot.kind, by, id.to_owned())).or_insert(next);
@@ -179,7 +175,7 @@ impl Stays {
         at
     }
 
-    /// The slots of every host with what is known of their parts: what was read last of each, unless it was read elsewhere since.
+    /// The slots of every host with the last known part, unless that was read elsewhere since.
     pub fn known(&self) -> BTreeMap<String, Vec<Fitted>> {
         let mut all: BTreeMap<String, BTreeMap<&Slot, Fitted>> = BTreeMap::new();
         for (host, now) in &self.now {

@@ -1,8 +1,8 @@
-//! Pairs across rails beside pairs on one rail.
+//! Pairs across rails and pairs on one rail.
 //!
-//! Where every rail has a switch of its own, what crosses from one rail to another passes one more layer of switches: it takes
-//! longer and may get less. All pairs across rails are alike then, and low beside those on one rail. That is how the
-//! fabric is built, and no fault of each of these paths.
+//! Where every rail has a switch of its own, pairs across rails pass one more layer of switches: their latency is
+//! higher and their bandwidth may be lower. All of them are alike then, and low against those on one rail: by the
+//! design of the fabric, and not by a fault of each path.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,25 +19,25 @@ use serde::Serialize;
 use super::{Good, Localisation};
 use crate::analysis::words::worse;
 
-/// Share of the pairs of hosts whose difference must lie about the median one.
+/// Share of pairs of hosts whose difference must be near the median one.
 const ALIKE: f64 = 0.9;
-/// Share of the hosts that may have differences of their own: bad ones, which are left out.
+/// Share of hosts that may differ: bad ones, which are excluded.
 const ODD: f64 = 1.0 / 3.0;
-/// How many standard errors the difference must be.
+/// Standard errors that the difference must exceed.
 const SURE: f64 = 5.0;
-/// With fewer values than this the spread is not taken to be below the least effect, as in [`localise`](mod@super).
+/// Number of values below which the spread is at least the least effect, as in [`localise`](mod@super).
 const FEW: usize = 12;
 
-/// By how much pairs across rails are below those on one rail, as differences of logarithms; 0 where they are not.
+/// Loss of pairs across rails, as differences of logarithms; 0 without one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Crossing {
-    /// Within groups, or without any, and between groups.
+    /// Within groups (or without any), and between groups.
     below: [f64; 2],
     groups: Vec<u32>,
 }
 
 impl Crossing {
-    /// Of the pairs of a test; `least` is the least effect.
+    /// `least` is the least effect.
     pub(super) fn new(pairs: &[Pair], groups: &[u32], least: f64) -> Self {
         let mut crossing = Self { below: [0.0; 2], groups: groups.to_vec() };
         if pairs.iter().all(|pair| pair.from.rail == pair.to.rail) {
@@ -48,7 +48,7 @@ impl Crossing {
             let table = CrossingTable::new(of);
             (!table.differences.is_empty()).then(|| table.alike(least).unwrap_or_default())
         });
-        // Of a kind without any it is what the other kind shows.
+        // A kind without pairs uses the other kind's.
         crossing.below = [below[0].or(below[1]), below[1].or(below[0])].map(Option::unwrap_or_default);
         crossing
     }
@@ -58,7 +58,7 @@ impl Crossing {
         usize::from(group(from) != group(to))
     }
 
-    /// By how much a pair is below others because it crosses rails.
+    /// Loss of a pair because it crosses rails.
     pub(super) fn of(&self, from: Port, to: Port) -> f64 {
         if from.rail == to.rail { 0.0 } else { self.below[self.kind(from, to)] }
     }
@@ -66,19 +66,19 @@ impl Crossing {
 
 struct Difference {
     hosts: [u32; 2],
-    /// Median of what pairs across rails are below the worse of the two rails that they cross.
+    /// Median loss of pairs across rails against the worse of their two rails.
     below: f64,
-    /// Variance of that in units of the variance of a value.
+    /// In units of the variance of a value.
     variance: f64,
     straight: f64,
-    /// What each pair across rails is below, by the rails of its ends in their order.
+    /// Loss of each pair across rails, by the rails of its ends in their order.
     by_rails: Vec<((u32, u32), f64)>,
 }
 
-/// What pairs on one rail reach more than pairs across rails of the same two hosts.
+/// Differences between pairs on one rail and pairs across rails of the same two hosts.
 struct CrossingTable {
     differences: Vec<Difference>,
-    /// Standard deviation of the values of one kind and two hosts.
+    /// Standard deviation of values of one kind and two hosts.
     scale: f64,
     n: usize,
 }
@@ -101,7 +101,7 @@ impl CrossingTable {
             straight.iter().for_each(|pair| rails.entry(pair.from.rail).or_default().push(pair.value));
             let rails: BTreeMap<u32, f64> =
                 rails.into_iter().filter_map(|(rail, values)| Some((rail, median(&values).ok()?))).collect();
-            // What a slow rail takes, it takes from its own pairs, too.
+            // A slow rail is slow for its own pairs, too.
             let below = |pair: &&Pair| {
                 let (from, to) = (rails.get(&pair.from.rail)?, rails.get(&pair.to.rail)?);
                 Some(from.min(*to) - pair.value)
@@ -123,7 +123,7 @@ impl CrossingTable {
         Self { differences, scale, n }
     }
 
-    /// The median difference, if nearly all are alike but those of a few hosts, and it is beyond doubt and the least effect.
+    /// The median difference, if nearly all are alike except those of a few hosts, and it is significant and beyond the least effect.
     fn alike(&self, least: f64) -> Option<f64> {
         let mut of: Vec<&Difference> = self.differences.iter().collect();
         let hosts: BTreeSet<u32> = of.iter().flat_map(|one| one.hosts).collect();
@@ -139,7 +139,7 @@ impl CrossingTable {
                 let sure = middle > (SURE * error).max(least);
                 return (sure && is_of_all_rails(&of, middle, scale)).then_some(middle);
             }
-            // The host that is bad by itself is low on one rail, too.
+            // A bad host is low on one rail, too.
             let low = |host: u32| {
                 let own: Vec<f64> = of.iter().filter(|one| one.hosts.contains(&host)).map(|one| one.straight).collect();
                 (median(&own).unwrap_or_default(), host)
@@ -152,7 +152,7 @@ impl CrossingTable {
     }
 }
 
-/// Whether every rail and every direction shows it: what only one of them shows is a fault of that one, or of what lies behind it.
+/// Whether every rail and direction shows it: otherwise it is a fault of those that do.
 fn is_of_all_rails(of: &[&Difference], middle: f64, scale: f64) -> bool {
     let mut by_rails: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for (rails, below) in of.iter().flat_map(|one| &one.by_rails) {
@@ -164,7 +164,7 @@ fn is_of_all_rails(of: &[&Difference], middle: f64, scale: f64) -> bool {
     })
 }
 
-/// Adds how far values lie from their mean, as single values would.
+/// Adds deviations from the mean, scaled as for single values.
 fn spread(values: &[f64], away: &mut Vec<f64>) {
     if values.len() > 1 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -174,7 +174,7 @@ fn spread(values: &[f64], away: &mut Vec<f64>) {
 }
 
 impl Localisation {
-    /// Gives pairs across rails levels of their own, where they are below those on one rail.
+    /// Gives pairs across rails their own level, if they are below those on one rail.
     pub(super) fn tell_crossing(&mut self, crossing: &Crossing, cases: &[u64], pairs: &[Pair]) {
         let mut levels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for (case, pair) in cases.iter().zip(pairs) {
@@ -198,8 +198,7 @@ impl Localisation {
         }
     }
 
-    /// Notes which pairs are alike among hosts so few that no level is known of any; `farther` says whether latencies between groups are
-    /// higher.
+    /// For too few hosts to know a level: notes which pairs are alike; `farther` says whether latencies between groups are higher.
     pub(super) fn tell_kinds(&mut self, cases: &[u64], pairs: &[Pair], farther: bool) {
         let crossing = &self.bounds.crossing;
         let farther = |pair: &Pair| farther && crossing.kind(pair.from, pair.to) == 1;
@@ -212,7 +211,7 @@ impl Localisation {
         self.across_rails_percent = below.into_iter().map(|below| self.percent(-below)).collect();
     }
 
-    /// By how much pairs across rails are worse than pairs on one rail, all alike; `None` where they are not.
+    /// `None` unless they are worse and all alike.
     pub fn across_rails(&self) -> Option<AcrossRails> {
         let percent = self.across_rails_percent.clone();
         (!percent.is_empty()).then(|| AcrossRails { percent, better: self.metric.better() })
@@ -222,7 +221,7 @@ impl Localisation {
 /// Pairs across rails that are all alike, and worse than pairs on one rail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AcrossRails {
-    /// By how much, in percent of the metric: within groups, between them.
+    /// In percent of the metric: within groups, between them.
     pub percent: Vec<f64>,
     pub better: Better,
 }

@@ -1,8 +1,7 @@
-//! A collective that is slow or fails, and the host or boundary that makes it so: [`railgauge_stats::bisect`] over the
-//! journal's further cases.
+//! Finds the host or boundary that slows down or breaks a collective: [`railgauge_stats::bisect`] over the journal's further cases.
 //!
-//! The search is played again from its beginning each time, group by group in the order in which they were measured, so it
-//! needs no memory beside the journal and survives an interruption.
+//! The search is replayed from its start each time, group by group in the order of measurement, so it has no state
+//! outside the journal and survives an interruption.
 
 mod tell;
 mod unlike;
@@ -32,26 +31,26 @@ use crate::analysis::{
     words::{count, were},
 };
 
-/// Smallest effect on a collective that is searched for: what good groups of one size differ by anyway. 3 %.
+/// Smallest effect searched for: good groups of one size differ by up to 3 %.
 const LEAST: f64 = 0.03;
-/// Groups of one size from which on one of them can be the odd one out.
+/// Groups of one size needed for one to stand out.
 const COMPANY: usize = 3;
-/// Standard deviations by which it then must be low.
+/// Standard deviations by which it must be low.
 const LOW: f64 = 3.0;
-/// Results of a search that may be set aside because they must not be trusted, before it is given up.
+/// Untrusted results after which a search is given up.
 const PATIENCE: usize = 3;
 
-/// A search as far as the journal has come.
+/// A search up to the end of the journal.
 struct Played {
     search: Search,
     hosts: Vec<Arc<str>>,
-    /// The plan's groups, where they part the hosts, by number of their hosts.
+    /// Disjoint groups of the plan, by number of their hosts.
     leaves: Vec<(String, Vec<u32>)>,
-    /// Why the plan's groups are not used, if it has any that could be.
+    /// Why the plan's groups are not used, if it has any.
     overlap: Option<String>,
-    /// Groups by number of their hosts, with the case and the logarithm of its value on a scale where more is better.
+    /// Groups by number of their hosts, with the case and the logarithm of its value on a scale on which more is better.
     answers: Vec<(Vec<u32>, u64, Option<f64>)>,
-    /// Why it does not go on although it is not over.
+    /// Why it stopped before its end.
     stopped: Option<String>,
 }
 
@@ -59,17 +58,17 @@ struct Scene<'a> {
     journal: &'a Journal,
     test: &'a Test,
     cell: Arc<Cell>,
-    /// Every case of the test that is not of a value other than the first.
+    /// Cases of the test at its first value.
     all: Vec<&'a CaseResult<'a>>,
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
-    /// What is wrong, as the beginning of a sentence.
+    /// The start of a sentence.
     wrong: &'static str,
-    /// Whether that is more than a difference between groups: a group failed, or a value breaks an expectation.
+    /// Whether a group failed or a value breaks an expectation, which is more than a difference between groups.
     demanded: bool,
 }
 
 impl<'a> Scene<'a> {
-    /// A test that has something to search for; `None` for pairs, and where all is well.
+    /// `None` for pairs, and if nothing is wrong.
     fn new(journal: &'a Journal, test: &'a Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
         test.collective.as_ref()?;
         let metric = railgauge_model::plan::headline(test.metric, test.op);
@@ -95,7 +94,7 @@ impl<'a> Scene<'a> {
         Some(Self { wrong, demanded: fails || broken, ..scene })
     }
 
-    /// Whether a group did not come through although none of its hosts is gone.
+    /// Whether a group failed without a lost host.
     fn fails(&self) -> bool {
         let gone = |result: &CaseResult<'_>| {
             result.case.flow.hosts().into_iter().any(|host| self.journal.lost.contains_key(&**host))
@@ -103,7 +102,7 @@ impl<'a> Scene<'a> {
         self.screen.iter().any(|(result, _)| result.state == State::Failed && !gone(result))
     }
 
-    /// Whether one of several groups of a size is lower than the others.
+    /// Whether one of several groups of a size stands out below the others.
     fn one_is_low(&self) -> bool {
         let mut sizes: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (result, row) in &self.screen {
@@ -115,13 +114,13 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// How far a group's value scatters, as far as repeats show it; 0 if not known.
+    /// Scatter of a group's value by its repeats; 0 if unknown.
     fn noise(&self) -> f64 {
         self.repeats().map_or(0.0, Repeats::noise)
     }
 
     fn play(&self, further: &[CaseResult<'_>], rows: &[Row]) -> Result<Played, Refusal> {
-        // Hosts that took part at all: the same at every time the search is played.
+        // Hosts that took part at all: the same in every replay.
         let seen = |name: &&String| {
             let of = |result: &CaseResult<'_>| result.case.flow.hosts().iter().any(|host| ***host == ***name);
             self.screen.iter().any(|(result, _)| result.state != State::NotRun && of(result))
@@ -156,7 +155,7 @@ impl<'a> Scene<'a> {
                 played.search.answer(value);
                 played.answers.push((group.unwrap_or_default(), result.case.id, value));
             } else {
-                // Asked for again: a disturbed result says nothing of the group.
+                // Repeat it: a disturbed result is not evidence about the group.
                 aside += 1;
                 if aside >= PATIENCE {
                     played.stopped = Some(format!("{} not to be trusted", were(aside, "result")));
@@ -190,12 +189,12 @@ fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
     numbers
 }
 
-/// Logarithm of a row's value on a scale where more is better; `None` if it must not be trusted.
+/// On a scale on which more is better; `None` if not trusted.
 fn value(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
     pick::logarithm(result, row.metric, row.value)
 }
 
-/// The next group to measure for a test of a collective, as a case without its number.
+/// As a case without its number.
 pub(super) fn next(
     journal: &Journal,
     test: &Test,
@@ -211,7 +210,7 @@ pub(super) fn next(
     Some(Case { id: 0, test: test.name.as_str().into(), round, flow, cell: scene.cell })
 }
 
-/// What was found in a test of a collective; `None` where there was nothing to search for.
+/// `None` without anything to search for.
 pub(super) fn found(
     journal: &Journal,
     test: &Test,
@@ -236,7 +235,7 @@ pub(super) fn found(
         Err(refusal) => found.remarks.push(format!("a slow collective cannot be taken apart: {refusal}")),
     }
     found.tell_unlike(&scene, played.as_ref().ok());
-    // Something is wrong: where nothing is named for it, that is no sign that nothing is bad.
+    // Something is wrong, so the absence of a suspect does not mean that nothing is bad.
     if found.suspects.is_empty() && found.two_clusters.is_none() {
         let looked = found.remarks.join("; ");
         found.unexplained = Some(format!("{}, and no part of the cluster explains it: {looked}", scene.wrong));
@@ -244,8 +243,8 @@ pub(super) fn found(
     Some(found)
 }
 
-/// Whether a part of these pairs, or within a host, that is known to be bad is reason enough for a collective to be slow: one that its
-/// hosts pass. What the plan waives explains nothing else: the collective may have a fault of its own.
+/// Whether a known bad part of these pairs, or within a host, on the path of a collective explains its slowness. Waived
+/// parts explain nothing: the collective may have another fault.
 pub(super) fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool {
     let runs_on = |host: &String| test.hosts.contains(host);
     let passes = |part: &Named| {
@@ -256,8 +255,8 @@ pub(super) fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Tes
             (true, true) => true,
         }
     };
-    // Slow memory of the processors does not slow down what moves between GPUs, nor the other way. A NIC slows down what goes through it:
-    // between hosts, not over TCP, and from GPUs alone where only their memory was tried.
+    // Slow processor memory does not slow down traffic between GPUs, and vice versa. A NIC slows down its own traffic:
+    // between hosts, not over TCP, and from GPUs alone if only their memory was tried.
     let between_hosts = || journal.cases.iter().any(|case| *case.test == *test.name && case.flow.hosts().len() > 1);
     let same_memory = |found: &Localisation| {
         let Some(of) = journal.plan.tests.iter().find(|test| test.name == found.test) else { return false };

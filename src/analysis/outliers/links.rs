@@ -1,11 +1,12 @@
-//! How far every case is from the centre of its peers.
+//! Distance of every case from the centre of its peers.
 //!
-//! Peers are the cases of a test with the same size, variant and ceiling (NICs of one rate), over all rails, as they are to
-//! [`localise`](mod@crate::analysis::localise); where pairs within groups and between them reach different levels there, they have a
-//! centre each at every size. In the cell in which parts were looked for centre and spread are those that were found there; in the
-//! others the same estimator is used ([`railgauge_stats::robust::Level`]), over links that belong to no named part. A case stands out if it is
-//! worse than the centre by more than the cut for single values ([`railgauge_stats::robust::outlier_cut`]) times the spread, and
-//! by more than the plan's least effect: the rule by which paths are told.
+//! Peers are the cases of a test with the same size, variant and ceiling (NICs of one rate), over all rails, as in
+//! [`localise`](mod@crate::analysis::localise); if pairs within and between groups reach different levels there, each
+//! kind has its own centre at every size. The cell searched for parts has the centre and spread of that search; other
+//! cells use the same estimator ([`railgauge_stats::robust::Level`]) over links that belong to no named part. A case
+//! stands out if it is worse than the centre by more than the cut for single values
+//! ([`railgauge_stats::robust::outlier_cut`]) times the spread, and by more than the plan's least effect: the rule for
+//! paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,59 +26,55 @@ use crate::analysis::{
     words::{change, size},
 };
 
-/// Links under which no centre is computed: of two nobody can say which is the odd one.
+/// Links needed for a centre: of two, either may be the odd one.
 const FEWEST: usize = 3;
-/// With fewer values than this the spread is not taken to be below the least effect, as in localise: a handful of values lie close
-/// together by chance too often.
+/// Number of values below which the spread is at least the least effect, as in localise: a few values are often close together by chance.
 const FEW: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// Centre in the metric's unit.
     pub centre: f64,
-    /// Standard deviation among good links, as a difference of logarithms.
+    /// Standard deviation of good links, as a difference of logarithms.
     pub scale: f64,
-    /// From how far on a case stands out, as a difference of logarithms.
+    /// As a difference of logarithms.
     pub threshold: f64,
 }
 
-/// One case: a link or group at one size.
+/// A link or group at one size.
 #[derive(Debug, Clone)]
 pub struct Link<'a> {
     pub result: &'a CaseResult<'a>,
-    /// Its row of the test's metric, where it has one.
     pub row: Option<&'a Row>,
     pub cell: (String, Bytes),
-    /// Its value, if it may be trusted.
+    /// `None` if not trusted.
     pub value: Option<f64>,
-    /// What it is held against; `None` with fewer than three values.
+    /// `None` with fewer than three values.
     pub level: Option<Level>,
     pub deviation: Option<f64>,
     pub stands_out: bool,
-    /// Position of the part that it belongs to, the gravest if there are several.
+    /// Position of its part, the gravest if there are several.
     pub part: Option<usize>,
     pub look: Look,
 }
 
 impl Link<'_> {
-    /// The deviation; 0 where there is none. By it what stands out is ordered.
+    /// The deviation, 0 without one, by which outliers are ordered.
     pub fn depth(&self) -> f64 {
         self.deviation.unwrap_or(0.0)
     }
 
-    /// By how much its value differs from the centre, in percent of that; `None` where it has no value or no peers.
+    /// Deviation in percent of the centre; `None` without a value or peers.
     pub fn change_percent(&self) -> Option<f64> {
         self.value.zip(self.level).map(|(value, level)| 100.0 * (value / level.centre - 1.0))
     }
 
-    /// Its size and by how much its value differs from the centre: `64 KiB, −50.3 %`.
+    /// Size and deviation: `64 KiB, −50.3 %`.
     pub fn words(&self) -> String {
         let by = self.change_percent().map_or_else(String::new, |percent| format!(", {}", change(percent)));
         format!("{}{by}", size(self.cell.1))
     }
 }
 
-/// What links of a test are looked at with.
 pub(super) struct Setting<'s, 'a> {
     pub(super) metric: Metric,
     pub(super) least: f64,
@@ -88,10 +85,10 @@ pub(super) struct Setting<'s, 'a> {
 
 type LevelKey = (String, Bytes, usize, i64);
 
-/// Ceilings that differ by less than this are of one class: NICs of one rate.
+/// Smaller differences of ceilings are one class: NICs of one rate.
 const SAME_CEILING: f64 = 0.02;
 
-/// The class of a case's ceiling: links of another rate are no peers. One class where none is known.
+/// The class of a case's ceiling: links of another rate are not peers. One class if unknown.
 fn class(link: &Link<'_>) -> i64 {
     let ceiling = link.row.and_then(|row| row.ceiling).filter(|ceiling| *ceiling > 0.0);
     ceiling.map_or(0, |ceiling| (ceiling.ln() / SAME_CEILING).round() as i64)
@@ -103,11 +100,11 @@ pub(super) fn links<'a>(
     mut rows: Vec<&'a Row>,
 ) -> Vec<Link<'a>> {
     let sign = if setting.metric.better() == Better::Higher { 1.0 } else { -1.0 };
-    // In the order of the cases already.
+    // Already in the order of the cases.
     rows.sort_by_key(|row| row.case);
     let mut next = 0;
     let mut row = |case: u64| {
-        // Cases follow one another, and so do their rows.
+        // Cases are consecutive, and so are their rows.
         if rows.get(next).is_none_or(|row| row.case != case) {
             next = rows.partition_point(|row| row.case < case);
         }
@@ -137,7 +134,7 @@ pub(super) fn links<'a>(
         })
         .collect();
     let stratum = |link: &Link<'_>| strata.get(&link.result.case.flow).copied().unwrap_or(0);
-    // A flow alone, the same beside others, and those of the incast are no peers: what became of it is told by its loss.
+    // A flow alone, the same with others, and those of the incast are not peers: its loss describes it.
     let peers = links.first().is_some_and(|link| !link.result.test.has_victim());
     let levels = if peers { levels(setting, &links, &stratum, sign) } else { HashMap::default() };
     for link in &mut links {
@@ -168,7 +165,7 @@ fn look(state: State, value: Option<f64>, parts: Option<f64>, named: bool) -> Lo
     }
 }
 
-/// Levels of all cells and strata that have enough values.
+/// Of all cells and strata with enough values.
 fn levels(
     setting: &Setting<'_, '_>,
     links: &[Link<'_>],
@@ -191,7 +188,7 @@ fn levels(
         .map(|((variant, size), _)| (variant.to_owned(), size))
         .collect();
     let level = |(key, links): (LevelKey, Vec<&Link<'_>>)| {
-        // What was told is of the median rate.
+        // The search covered the median rate.
         let alike = !mixed.contains(&(key.0.clone(), key.1));
         let (level, noise) = match told(setting, &key, &links).filter(|_| alike) {
             Some(level) => (level, 0.0),
@@ -205,7 +202,7 @@ fn levels(
     cells.into_iter().filter_map(level).collect()
 }
 
-/// The level that was found where parts were looked for, on the scale on which higher is better.
+/// From the search for parts, on the scale on which higher is better.
 fn told(setting: &Setting<'_, '_>, key: &LevelKey, links: &[&Link<'_>]) -> Option<robust::Level> {
     let found = setting.found.filter(|found| found.metric == setting.metric && found.size_bytes == key.1)?;
     let looked_at = |link: &&Link<'_>| found.level_of.of(link.result.case.id).is_some();
@@ -215,7 +212,7 @@ fn told(setting: &Setting<'_, '_>, key: &LevelKey, links: &[&Link<'_>]) -> Optio
     (good.centre > 0.0).then(|| robust::Level { centre: sign * good.centre.ln(), scale, n: good.n })
 }
 
-/// The level of a cell that was not searched, and the noise of repeats in it.
+/// For a cell that was not searched, with the noise of its repeats.
 fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Option<(robust::Level, f64)> {
     let free = |link: &&Link<'_>| link.part.and_then(|at| setting.parts.get(at)).is_none_or(|part| !part.is_bad());
     let logs = |links: &mut dyn Iterator<Item = &Link<'_>>| -> Vec<f64> {
@@ -233,7 +230,7 @@ fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Optio
     robust::Level::of(&values, floor).ok().map(|level| (level, noise))
 }
 
-/// Which level of its test's localisation each link was compared with; empty where all share one.
+/// The localisation's level of each link; empty where all share one.
 fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize> {
     let Some(found) = found.filter(|found| found.good.len() != 1) else { return HashMap::default() };
     let of = |result: &&'a CaseResult<'a>| Some((&result.case.flow, found.level_of.of(result.case.id)?));

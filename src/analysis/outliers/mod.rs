@@ -1,16 +1,8 @@
-//! What stands out in a run: the one place that decides it for links, hosts and parts. Banner, list of parts, tables, colours of
-//! matrices, legends and texts are drawn from here and decide nothing themselves, so that no two of them can disagree.
-//!
-//! | file | decides |
-//! | --- | --- |
-//! | `links` | how far every case is from the centre of its peers, and whether that stands out |
-//! | `look` | the class by which a case is coloured, from the same distance |
-//! | `index` | to which part a link or a case belongs |
-//! | `parts` | which parts are named, in which state, once for all tests |
-//! | `ends` | how far hosts and NICs are, the worst first |
+//! What stands out in a run. Only this module decides it for links, hosts and parts; banner, list of parts, tables,
+//! matrices, legends and texts render its results, so that they cannot disagree.
 //!
 //! All distances are differences of natural logarithms from the centre, **negative where worse**, for latencies as for
-//! bandwidths: the sign is made once, in `links`.
+//! bandwidths: only `links` sets the sign.
 
 mod ends;
 mod index;
@@ -39,37 +31,36 @@ pub use parts::{Evidence, Part};
 
 #[derive(Debug, Clone)]
 pub struct Outliers<'a> {
-    /// Every test of the plan, in its order.
     pub tests: Vec<OfTest<'a>>,
-    /// Parts that are named, by state and then by effect, the worst first; each once for all tests.
+    /// By state and then by effect, the worst first; each once for all tests.
     pub parts: Vec<Part<'a>>,
-    /// Tests whose values fall into two clusters that no part and no level of the fabric accounts for.
+    /// Tests with two clusters of values that no part and no level of the fabric explains.
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
-    /// Tests whose values scatter so much that a bad part may not stand out.
+    /// Tests whose values scatter too much for a bad part to stand out.
     pub noisy: Vec<&'a Localisation>,
     pub found: &'a [Localisation],
     pub searched: bool,
 }
 
-/// What stands out in one test, by the metric that it is looked at for.
+/// What stands out in one test, by its metric.
 #[derive(Debug, Clone)]
 pub struct OfTest<'a> {
     pub test: &'a str,
     pub metric: Metric,
-    /// Every planned case, in the order of the cases.
+    /// In the order of the cases.
     pub links: Vec<Link<'a>>,
-    /// Positions in `links` of what stands out, the worst first: by how far it is from the centre.
+    /// Positions of outliers in `links`, farthest from the centre first.
     pub worst: Vec<usize>,
-    /// The cell that is shown large: that of the worst named part of this test, else that of the worst link, else the largest
-    /// size of a bandwidth and the smallest of a latency. `None` without cases.
+    /// The cell shown large: that of this test's worst named part, otherwise that of the worst link, otherwise the
+    /// largest size of a bandwidth or the smallest of a latency. `None` without cases.
     pub focus: Option<(String, Bytes)>,
-    /// Ends that are worse than the centre in the focus, the worst first.
+    /// Ends below the centre in the focus, worst first.
     pub ends: Vec<NicDeviation>,
-    /// Positions in `links` of flows that stand out at one size at least, each at its worst, with the number of sizes.
+    /// Positions in `links` of flows that stand out at any size, each at its worst, with the number of sizes.
     flows: Vec<(usize, usize)>,
 }
 
-/// Looks at all tests. `rows` are those of `results`, `found` is what was said of parts.
+/// `rows` are those of `results`; `found` is the result for parts.
 pub fn outliers<'a>(
     journal: &'a Journal,
     results: &'a [CaseResult<'a>],
@@ -104,7 +95,7 @@ impl<'a> OfTest<'a> {
         let named = |link: &&Link<'_>| index.bad_of_case(link.result.case.id).is_some();
         let usual = || {
             let sizes = links.iter().map(|link| link.result.case.cell.size);
-            // Of memory the largest is beyond the caches.
+            // The largest memory size is beyond the caches.
             let is_large = metric.better() == Better::Higher || metric == Metric::MemoryLatency;
             let size = if is_large { sizes.max() } else { sizes.min() }?;
             links.iter().rev().find(|link| link.result.case.cell.size == size)
@@ -117,18 +108,18 @@ impl<'a> OfTest<'a> {
         Self { test, metric, links, worst, focus, ends, flows }
     }
 
-    /// What stands out, the worst first.
+    /// Worst first.
     pub fn standing_out(&self) -> impl Iterator<Item = &Link<'a>> {
         self.worst.iter().map(|&at| &self.links[at])
     }
 
-    /// Links that stand out at one size at least, each with its worst size and with the number of sizes; the worst first.
+    /// Outliers at any size, each at its worst size, with the number of sizes; worst first.
     pub fn flows(&self) -> Vec<(&Link<'a>, usize)> {
         self.flows.iter().map(|&(at, sizes)| (&self.links[at], sizes)).collect()
     }
 }
 
-/// Positions of the links that stand out, each flow once, at its worst size, with the number of sizes.
+/// Positions of outliers, each flow once at its worst size, with the number of sizes.
 fn flows(links: &[Link<'_>], worst: &[usize]) -> Vec<(usize, usize)> {
     let mut place: HashMap<&Flow, usize> = HashMap::default();
     let mut flows: Vec<(usize, usize)> = Vec::new();
@@ -143,13 +134,12 @@ fn flows(links: &[Link<'_>], worst: &[usize]) -> Vec<(usize, usize)> {
 }
 
 impl<'a> Outliers<'a> {
-    /// The part that a link belongs to, the worst if there are several.
+    /// The worst if there are several.
     pub fn part_of(&self, link: &Link<'_>) -> Option<&Part<'a>> {
         link.part.and_then(|at| self.parts.get(at))
     }
 
-    /// Links that stand out and belong to no named part, whatever became of it: test, link at its worst size, number of sizes. The
-    /// worst first.
+    /// Outliers outside of all named parts: test, link at its worst size, number of sizes. Worst first.
     pub fn beside(&self) -> Vec<(&OfTest<'a>, &Link<'a>, usize)> {
         let of_test = |test| OfTest::flows(test).into_iter().map(move |(link, sizes)| (test, link, sizes));
         let mut all: Vec<_> = self.tests.iter().flat_map(of_test).filter(|(_, link, _)| link.part.is_none()).collect();

@@ -1,4 +1,4 @@
-//! What speaks against a case, as fields. The words are made by `Display`.
+//! Objections to a case, as fields; `Display` makes the words.
 
 use std::fmt;
 
@@ -19,61 +19,54 @@ use crate::analysis::{
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Objection {
-    /// Bytes arrived that were not sent.
     WrongBytes(WrongBytes),
-    /// It was tried and not measured.
     Failed {
-        /// The failure, without its remedy.
+        /// Without its remedy.
         failure: Box<Failure>,
         ends: String,
     },
-    /// Repeats were not run.
     NotRun(NotRun),
     RepeatsMissing {
         missing: usize,
         of: usize,
     },
-    /// The data was not verified although the plan asks for it.
+    /// The plan asks for verification, but the data was not verified.
     Unverified {
-        /// Bytes that were, in the sample with the fewest.
+        /// Verified bytes of the sample with the fewest.
         verified_bytes: Bytes,
     },
     Absent(Absent),
-    /// A sample says what cannot be true.
     Impossible(Impossible),
-    /// What carried the bytes is not what the plan asks for.
+    /// Other carrier than in the plan.
     OtherLink(OtherLink),
     Contaminated(Doubt),
 }
 
-/// Why repeats of a case were not run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum NotRun {
     HostLost {
         host: String,
-        /// Why it was lost, without the remedy.
+        /// Without its remedy.
         failure: Box<Failure>,
     },
-    /// The run could not go on.
+    /// The run could not continue.
     Prevented {
         cause: String,
     },
-    /// The run was interrupted.
     Interrupted,
     BrokeOff,
     StillRunning,
     TimeOver,
-    /// The run finished without an outcome of it.
+    /// The run finished without a result for it.
     NoOutcome,
-    /// A line of the journal that may have held its outcome is damaged.
+    /// A damaged line of the journal may have had its result.
     Damaged {
-        /// The line, counted from 1.
+        /// From 1.
         line: usize,
     },
 }
 
-/// A link that the plan did not ask for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OtherLink {
     pub host: String,
@@ -81,13 +74,11 @@ pub struct OtherLink {
     pub what: OtherThan,
 }
 
-/// In what a link is not as the plan asks for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherThan {
     Transport {
         wanted: Transport,
-        /// What carried the bytes.
         carrier: Carrier,
     },
     Carrier {
@@ -160,14 +151,14 @@ impl fmt::Display for OtherLink {
     }
 }
 
-/// Everything that speaks against a case, in the order in which it is told.
+/// All objections to a case, in the order of reporting.
 ///
-/// In JSON it is two fields: `error`, the words, and `against`, a list of objects with a `kind` and the values behind it.
+/// Two fields in JSON: `error`, the words, and `against`, a list of objects with a `kind` and their values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Objections(pub Vec<Objection>);
 
 impl Objections {
-    /// The words; `None` if nothing speaks against it.
+    /// `None` without objections.
     pub fn words(&self) -> Option<String> {
         (!self.0.is_empty()).then(|| self.to_string())
     }

@@ -1,7 +1,6 @@
-//! The flows of a test by which links are judged, without what they did to each other.
+//! The flows of a test that links are judged by, without mutual effects.
 //!
-//! Only flows count whose path is known, and which did not share a link that was full: what a flow loses to another one on the same
-//! link is no fault of it.
+//! Only flows with a known path count that did not share a full link: what a flow loses to others is not a fault of the link.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -23,30 +22,29 @@ use crate::analysis::{
     row::Row,
 };
 
-/// A link with more than this share of what it can carry on it, from several flows, was full: a flow may have lost to the others.
+/// Share of its capacity from which on a link with several flows is full: a flow may have lost to the others.
 const FULL: f64 = 0.9;
 
-/// What was measured in a run: in its tests, and beside them to settle suspects.
+/// Measurements of a run: in its tests, and in further cases for suspects.
 pub(super) struct Measured<'r> {
     pub tests: (&'r [CaseResult<'r>], &'r [Row]),
     pub further: (&'r [CaseResult<'r>], &'r [Row]),
 }
 
 pub(super) struct Gathered {
-    /// What is measured of it: its largest size with the most queue pairs.
+    /// Its largest size with the most queue pairs.
     pub cell: Arc<Cell>,
-    /// The flows, and how many low ones were left out because a link was full, and because it is not known whether one was.
+    /// The flows, and the numbers of low ones excluded because a link was full, and because that is unknown.
     pub flows: (Vec<Flow>, [usize; 2]),
-    /// Flows with a known path that have no value that may be trusted.
+    /// Flows with a known path, without a trusted value.
     pub failed: usize,
-    /// The port of each NIC that has flows, by its place in the fabric, and the device that was used.
+    /// By the NIC's place in the fabric: its port and the device used.
     pub ports: BTreeMap<u32, (Port, String)>,
-    /// Rounds of further cases that were asked for, for links, whatever came of them.
+    /// Rounds of further cases requested for links, whatever their result.
     pub rounds: u32,
 }
 
-/// Gathers the flows of a test; `None` where it has no pairs whose bandwidth was measured in one direction and one by one on their
-/// NICs.
+/// `None` without pairs whose bandwidth was measured in one direction, one by one on their NICs.
 pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &Measured<'_>) -> Option<Gathered> {
     if test.at_once() || test.bidirectional || test.collective.is_some() {
         return None;
@@ -63,7 +61,7 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
     let mut shared: HashSet<(Moment, Hop)> = HashSet::new();
     let mut failed = 0;
     for (is_further, (results, rows)) in [(false, of_run.tests), (true, of_run.further)] {
-        // What was measured to settle a host or NIC shares links, and is no round of probes.
+        // Further cases for a host or NIC share links, and are not a round of probes.
         let counts = |result: &&CaseResult<'_>| {
             *result.case.test == *test.name && (!is_further || journal.for_links.contains(&result.case.id))
         };
@@ -83,7 +81,7 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
                 continue;
             }
             let way = way(row, result.case);
-            // Numbers of rounds begin again for further cases.
+            // Further cases number their rounds from the start again.
             let round = match is_further {
                 false => 0,
                 true => asked.iter().position(|known| *known == row.round).map_or(0, |at| at as u32 + 1),
@@ -92,7 +90,7 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
             let path = match ways.taken(result.case.cell.transport, way) {
                 Route::Known(path) => path,
                 Route::OneOf(paths) => {
-                    // Which of them it is nobody knows; others on any of them may have lost to it.
+                    // Its path is ambiguous; others on any of the candidates may have lost to it.
                     shared.extend(paths.into_iter().flatten().map(|hop| (moment, hop)));
                     continue;
                 }
@@ -117,14 +115,14 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
     Some(Gathered { cell: cell?, flows, failed, ports, rounds: asked.len() as u32 })
 }
 
-/// Round of probes (0 in the test) and round of the test or of further cases: what ran at one time.
+/// Round of probes (0 in the test) and round of the test or of further cases: what ran at the same time.
 type Moment = (u32, u32);
 
 pub(super) struct Flow {
-    /// 0 in the test, 1 and up in rounds of further cases.
+    /// 0 in the test, 1 and up for further cases.
     pub round: u32,
     moment: Moment,
-    /// Whether its value may be trusted. A flow that is not took its place on the links all the same.
+    /// Whether it is trusted. An untrusted flow still loads its links.
     counts: bool,
     pub ends: schedule::Flow,
     pub path: Vec<Hop>,
@@ -133,19 +131,18 @@ pub(super) struct Flow {
     pub ceiling: Option<f64>,
 }
 
-/// Below this share of what good flows reach a flow is low enough to ask whether it lost to others on its links.
+/// Share of the good level below which a flow may have lost to others on its links.
 const LOW: f64 = 0.9;
-/// A link that holds a flow down gives no other flow on it much more (max-min fairness); this much less than the largest flow on it may
-/// still be chance.
+/// A link that limits a flow gives no other flow much more (max-min fairness); a smaller deficit against its largest flow may be chance.
 const FAIR: f64 = 0.7;
 
-/// The flows without what they did to each other. A low flow may be low because of others on a link of its way, where none of them has
-/// much more than it. If that link carried all that it can, or nobody knows how much that is, the flow says nothing. Else the link
-/// itself is slow: its flows together stand for what one flow would get there.
+/// Removes mutual effects from flows. A low flow may have lost to others on a link where none has much more than it. If
+/// that link was full, or its capacity is unknown, the flow is not evidence. Otherwise the link itself is slow, and its
+/// flows together count as what one flow would get there.
 ///
-/// Returns also how many low flows were left out because a link was full, and because it is not known whether one was.
+/// Also returns the numbers of low flows excluded because a link was full, and because that is unknown.
 fn apart(ways: &Ways<'_>, flows: Vec<Flow>, shared: &HashSet<(Moment, Hop)>) -> (Vec<Flow>, [usize; 2]) {
-    /// What flows carried over a link at one time: the sum, the largest, how many.
+    /// Load of a link at one time: the sum, the largest, the number of flows.
     type Carried = (f64, f64, usize);
     let mut on: HashMap<(Moment, Hop), Carried> = HashMap::new();
     for flow in &flows {
@@ -154,7 +151,7 @@ fn apart(ways: &Ways<'_>, flows: Vec<Flow>, shared: &HashSet<(Moment, Hop)>) -> 
             (*sum, *largest, *count) = (*sum + flow.value, largest.max(flow.value), *count + 1);
         }
     }
-    // What flows reach that had their links for themselves; where these are few, what the better half of all reaches.
+    // The level of flows alone on their links; if these are few, of the better half of all.
     let is_alone = |flow: &&Flow| flow.path.iter().all(|hop| on.get(&(flow.moment, *hop)).is_some_and(|at| at.2 < 2));
     let values = |of: &dyn Fn(&&Flow) -> bool| -> Vec<f64> {
         flows.iter().filter(|flow| flow.counts).filter(of).map(|flow| flow.value).collect()
@@ -187,7 +184,7 @@ fn apart(ways: &Ways<'_>, flows: Vec<Flow>, shared: &HashSet<(Moment, Hop)>) -> 
                     full += 1;
                     continue 'flows;
                 }
-                // Less than one good flow: that is what one would get. More: the link has this share of what it should carry.
+                // Less than one good flow: that is what one would get. More: the link has this share of its proper rate.
                 Some(most) => alone = alone.min(if sum < good { sum } else { good * sum / most }),
             }
         }

@@ -1,4 +1,4 @@
-//! Which cable or switch explains the values of a test's pairs: names in words from [`railgauge_stats::fabric`].
+//! Finds the cable or switch that explains the values of a test's pairs, with [`railgauge_stats::fabric`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,98 +23,96 @@ use super::{
 };
 use crate::analysis::{journal::Journal, localise::Standing};
 
-/// What must at least be seen: a link at half its rate, as a difference of logarithms.
+/// The effect that must be detectable: a link at half its rate, as a difference of logarithms.
 const HALF: f64 = std::f64::consts::LN_2;
 
-/// What the pairs of a test say of links.
+/// Results of a test's pairs about links.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnLinks {
     pub test: String,
-    /// Message size in bytes.
+    /// In bytes.
     pub size_bytes: Bytes,
-    /// Flows that were judged: measured, with a known path, on links that were not full.
+    /// Measured, with a known path, on links that were not full.
     pub flows: usize,
-    /// Low flows that were left out because they shared a full link with others.
+    /// Low flows excluded because they shared a full link.
     pub contended: usize,
-    /// Low flows that were left out because they shared a link with others and nobody knows what it can carry, or what else was on it.
+    /// Low flows excluded because they shared a link of unknown capacity or load.
     pub undecided: usize,
-    /// Flows with a known path that have no value that may be trusted.
+    /// Flows with a known path, without a trusted value.
     pub failed: usize,
     /// Directions of cables between switches that a judged flow passed.
     pub passed: usize,
     /// All directions of cables between switches.
     pub of: usize,
-    /// What stands out, the lowest first.
+    /// Lowest first.
     pub suspects: Vec<SuspectLink>,
-    /// Low flows that no part explains: every link of theirs was good in other flows.
+    /// Low flows that no part explains: all their links were good in other flows.
     pub unexplained: usize,
-    /// Why nothing was searched; empty if it was.
+    /// Why nothing was searched.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub not_searched: String,
-    /// Whether values scatter so much that a link at half its rate would not stand out.
+    /// Whether a link at half its rate would not stand out.
     pub too_noisy: bool,
     pub waived: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuspectLink {
-    /// Where to look: `leaf12 port 7, cable to gpu031 mlx5_3`.
+    /// For example `leaf12 port 7, cable to gpu031 mlx5_3`.
     pub name: String,
-    /// Other parts that explain the same values about as well.
+    /// Other parts that explain the values about as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<String>,
-    /// Whether it was measured again, and what that said.
+    /// Result of the repeated measurement, if any.
     pub standing: Standing,
-    /// Its difference from controls when it was measured again, in percent, and by how many flows.
+    /// Difference from controls when measured again, in percent, and the number of flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_percent: Option<(f64, usize)>,
-    /// Whether it is a switch, or a cable between two.
+    /// A switch, or a cable between two.
     pub between_switches: bool,
-    /// Difference from good flows in percent.
     pub change_percent: f64,
-    /// Its 95 % interval; `None` where the flows are too few for one.
+    /// 95 %; `None` with too few flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_percent: Option<(f64, f64)>,
     pub low: usize,
     pub good: usize,
-    /// Flows of the test, without those that were measured again, that passed it.
+    /// Flows of the test that passed it, without repeated measurements.
     #[serde(skip)]
     pub passed_by: BTreeSet<schedule::Flow>,
 }
 
 impl OnLinks {
-    /// Cables and switches that stand out between hosts' leaves and were not good when measured again.
+    /// Suspects between the hosts' leaves, except those found good later.
     pub fn standing(&self) -> impl Iterator<Item = &SuspectLink> {
         self.suspects.iter().filter(|suspect| suspect.between_switches && suspect.standing != Standing::Cleared)
     }
 
-    /// Whether these explain every low flow of the test.
     pub fn explains_all(&self) -> bool {
         self.unexplained == 0 && self.standing().next().is_some()
     }
 
-    /// What stands out and was passed by all of these flows; `None` where nothing does, or there are none.
+    /// Suspects on the path of all of these flows; `None` without any.
     pub fn passed_by_all(&self, flows: &[&schedule::Flow]) -> Option<&SuspectLink> {
         let all = |suspect: &&SuspectLink| flows.iter().all(|flow| suspect.passed_by.contains(*flow));
         self.standing().find(all).filter(|_| !flows.is_empty())
     }
 }
 
-/// What a search found, for those who ask what to measure next.
+/// Input for the choice of further cases.
 pub(super) struct Located {
-    /// What is measured of the test: its largest size with the most queue pairs.
+    /// Its largest size with the most queue pairs.
     pub cell: Arc<Cell>,
     pub parts: fabric::Fabric,
     pub tests: Vec<fabric::Test>,
     pub findings: fabric::Findings,
     pub judgements: Vec<Judgement>,
-    /// The port of each NIC that has flows, by its place in the fabric, and the device that was used.
+    /// By the NIC's place in the fabric: its port and the device used.
     pub ports: BTreeMap<u32, (Port, String)>,
-    /// Rounds of further cases that were asked for, for links, whatever came of them.
+    /// Rounds of further cases requested for links, whatever their result.
     pub rounds: u32,
 }
 
-/// Searches one test; `None` where it has no pairs whose bandwidth was measured in one direction and one by one on their NICs.
+/// `None` without pairs whose bandwidth was measured in one direction, one by one on their NICs.
 pub(super) fn search(
     ways: &Ways<'_>,
     journal: &Journal,
@@ -162,7 +160,7 @@ pub(super) fn search(
     Some((found, located))
 }
 
-/// The fabric as the statistics have it: a link for each hop, switches before NIC ports.
+/// The fabric for the statistics: a link for each hop, switches before NIC ports.
 fn parts(ways: &Ways<'_>) -> Result<fabric::Fabric, railgauge_stats::Refusal> {
     let link = |hop: Hop| {
         let (_, from, to) = ways.fabric.hop(hop);
@@ -171,7 +169,6 @@ fn parts(ways: &Ways<'_>) -> Result<fabric::Fabric, railgauge_stats::Refusal> {
     fabric::Fabric::new(ways.fabric.hops().map(link).collect())
 }
 
-/// A node's number among the devices of the statistics.
 fn device(ways: &Ways<'_>, node: Node) -> u32 {
     match node {
         Node::Switch(switch) => switch,
@@ -180,7 +177,7 @@ fn device(ways: &Ways<'_>, node: Node) -> u32 {
 }
 
 fn tests(ways: &Ways<'_>, flows: &[Flow]) -> Vec<fabric::Test> {
-    // Ends of unlike rates are held against what each can carry, where that is known of all.
+    // Ends of different rates are compared with their own capacity, if that is known for all.
     let by_ceiling = flows.iter().all(|flow| flow.ceiling.is_some_and(|ceiling| ceiling > 0.0));
     let end = |node| match node {
         Node::Nic(nic) | Node::Switch(nic) => nic,

@@ -1,5 +1,5 @@
-//! Flows that were measured alone and alongside other traffic (an incast, connections, a command): the figures of both, whether that is a
-//! loss, and what the ports counted meanwhile.
+//! Flows measured alone and alongside other traffic (an incast, connections, a command): both figures, whether they
+//! differ, and the port counters of that time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,54 +23,52 @@ use crate::analysis::{
 
 const NAMED: usize = 4;
 
-/// Whether a flow lost something alongside other traffic. The order is that in which flows are listed.
+/// In the order of listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Its interval lies above zero.
+    /// The interval lies above zero.
     Lost,
     Unknown,
-    /// Its interval holds zero, or lies below: no loss above the upper end.
+    /// The interval holds zero or lies below: no loss above its upper end.
     NoLoss,
 }
 
-/// A flow that was measured alone and alongside other traffic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
     pub test: String,
     pub case: u64,
     pub alone_case: u64,
-    /// The flow: `gpu01:0 → gpu02:0`.
+    /// `gpu01:0 → gpu02:0`.
     pub flow: String,
     #[serde(flatten)]
     pub other: Other,
     pub size_bytes: Bytes,
     pub qps: u32,
-    /// Median of the repeats alone, in Gb/s.
+    /// Median of the repeats, in Gb/s.
     pub alone_gbps: Option<f64>,
-    /// Median of the repeats alongside the traffic, in Gb/s.
+    /// Median of the repeats, in Gb/s.
     pub beside_gbps: Option<f64>,
-    /// What connections moved meanwhile, all directions together: median of the repeats, in Gb/s.
+    /// Traffic of the connections in all directions: median of the repeats, in Gb/s.
     pub neighbours_gbps: Option<f64>,
-    /// Mean loss of the repeats in percent of what it moved alone; below zero where it moved more.
+    /// Mean over the repeats in percent of the rate alone; negative for a gain.
     pub loss_percent: Option<f64>,
-    /// Its interval, 95 % for all flows of the test together.
+    /// 95 % for all flows of the test together.
     pub interval_percent: Option<(f64, f64)>,
     pub answer: Answer,
-    /// Why nothing is known; empty where something is.
+    /// Why nothing is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why_unknown: String,
-    /// Hosts that are one machine with an end of the flow, this end among them: whether the fabric took something is not known then.
+    /// Hosts on the same machine as an end of the flow, including that end: then a loss may not be in the fabric.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_machine: Vec<String>,
-    /// What the ports counted while it ran alongside the traffic: those of the incast, too.
+    /// Port counters while it ran with the traffic, including those of the incast.
     pub counted: Counted,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Other {
-    /// An incast that shares no port with the flow.
     Incast {
         incast: String,
         incast_flows: usize,
@@ -78,21 +76,21 @@ pub enum Other {
     Command {
         command: BesideCommand,
     },
-    /// TCP connections between the hosts of the flow.
+    /// Between the hosts of the flow.
     Connections {
-        /// Connections of each direction.
+        /// In each direction.
         neighbours: u32,
         direction: BesideWay,
-        /// How fast those of one direction were to send together, in Gb/s; `None` as fast as they could.
+        /// Total of one direction, in Gb/s; `None` for unlimited.
         wanted_gbps: Option<GigabitsPerSecond>,
-        /// Interfaces that they used, source and sink of the first direction.
+        /// Source and sink of the first direction.
         interfaces: Option<(String, String)>,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Counted {
-    /// Ports whose counters could be asked, by host and device.
+    /// Ports with readable counters, by host and device.
     pub ports: usize,
     #[serde(flatten)]
     pub kinds: BTreeMap<Congestion, OfKind>,
@@ -101,16 +99,16 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OfKind {
     pub counting: usize,
-    /// Host and device, and by counter how much it rose; only what rose.
+    /// By host and device, and by counter; only increases.
     pub rose: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// Every flow alongside other traffic of some results, in the order of the cases.
+/// In the order of the cases.
 pub fn beside(results: &[&CaseResult<'_>]) -> Vec<Beside> {
     results.iter().filter_map(|result| one(result, results)).collect()
 }
 
-/// One case; `None` if it is not alongside anything.
+/// `None` without other traffic.
 fn one(result: &CaseResult<'_>, all: &[&CaseResult<'_>]) -> Option<Beside> {
     let alone = result.part.as_ref()?.alone.as_ref()?;
     let (other, round) = match (result.test.beside.as_ref(), result.case.cell.neighbours) {
@@ -157,7 +155,7 @@ fn one(result: &CaseResult<'_>, all: &[&CaseResult<'_>]) -> Option<Beside> {
     })
 }
 
-/// The incast that ran in the round of a flow, and all cases of the round.
+/// With all cases of the round.
 fn incast<'r>(result: &CaseResult<'_>, all: &[&'r CaseResult<'r>]) -> (Other, Vec<&'r CaseResult<'r>>) {
     let place = |one: &CaseResult<'_>| (one.case.test.clone(), one.case.round);
     let here = |other: &&&CaseResult<'_>| place(other) == place(result) && cell(other.case) == cell(result.case);
@@ -178,8 +176,7 @@ fn connections(result: &CaseResult<'_>, beside: &railgauge_model::plan::model::B
     Other::Connections { neighbours, direction: beside.direction, wanted_gbps: beside.rate, interfaces }
 }
 
-/// What the traffic beside a flow moved in one repeat, in Gb/s, by what its receivers counted while the flow ran; `None` where that
-/// is not known.
+/// Gb/s of the traffic next to a flow in one repeat, counted by its receivers while the flow ran; `None` if unknown.
 pub(super) fn moved(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
     let (_, sample) = result.samples.iter().find(|(of, _)| *of == repeat)?;
     let overlap = result.part.as_ref()?.passes.get(&repeat)?.overlap?;
@@ -193,15 +190,14 @@ pub(super) fn moved(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
     (rate > 0.0 && rate.is_finite()).then_some(rate)
 }
 
-/// Payload that the traffic beside a sample moved in one direction in all. `opposite`: against the initiator's.
+/// Total payload of the traffic next to a sample in one direction. `opposite`: against the initiator's.
 pub(super) fn carried(sample: &Sample, opposite: bool) -> Bytes {
     let all = sample.neighbours.iter().filter(|one| one.opposite == opposite);
     let moved = all.map(|one| one.sender.moved.unwrap_or(one.sender.bytes));
     moved.fold(Bytes::ZERO, Bytes::saturating_add)
 }
 
-/// What the ports of these cases counted. The counters of a port are read once for all flows of a pass, so that of several flows on
-/// it each sample has the same numbers.
+/// The counters of a port are read once for all flows of a pass, so each of its samples has the same numbers.
 fn counted(round: &[&CaseResult<'_>]) -> Counted {
     let mut ports: BTreeMap<String, BTreeMap<u32, &BTreeMap<String, u64>>> = BTreeMap::new();
     for result in round {
@@ -241,7 +237,7 @@ fn counted(round: &[&CaseResult<'_>]) -> Counted {
 }
 
 impl Beside {
-    /// What became of it, in a sentence without its full stop.
+    /// As a sentence without its full stop.
     pub fn words(&self) -> String {
         let what = format!("{}, {}", self.flow, size(self.size_bytes));
         let moved = self.neighbours_gbps.map_or_else(String::new, |gbps| format!(", which moved {} Gb/s", short(gbps)));
@@ -287,8 +283,8 @@ impl Other {
 }
 
 impl Counted {
-    /// What rose, in a sentence without its full stop. Without pauses there may be notifications and the other way round: with congestion
-    /// control switched off there are no notifications, and that is not a fault. Of discards zeros are not kept.
+    /// As a sentence without its full stop. Pauses and notifications are independent: without congestion control there
+    /// are no notifications, and that is not a fault. Zeros of discards are not kept.
     pub fn words(&self) -> String {
         let kinds = self.kinds.iter().filter(|(kind, of)| **kind != Congestion::Discard || !of.rose.is_empty());
         let words = |(kind, of): (&Congestion, &OfKind)| {

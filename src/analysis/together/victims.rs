@@ -1,8 +1,7 @@
-//! A flow beside an incast that shares no NIC port with it, or beside other traffic of its own hosts: what it lost against the same
-//! flow alone.
+//! A flow alongside an incast on other NIC ports, or alongside other traffic of its own hosts: its loss against the same flow alone.
 //!
-//! A draw is two rounds that follow one another, so a repeat holds both of them shortly one after the other. The loss is taken
-//! repeat by repeat, and the scatter of the repeats is the noise.
+//! The two are measured in consecutive rounds, so a repeat holds both of them shortly one after the other. The loss is
+//! computed repeat by repeat, and the scatter of the repeats is the noise.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,24 +16,22 @@ use crate::analysis::{
     value,
 };
 
-/// Fewest repeats whose scatter says something: with two the 95 % interval is 13 standard errors wide on either side.
+/// Fewest repeats with a useful scatter: with two the 95 % interval is 13 standard errors wide on either side.
 const FEWEST: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Alone {
     pub case: u64,
-    /// Gb/s of every repeat.
     pub gbps: BTreeMap<u32, f64>,
-    /// Why its numbers must not be used, in words.
+    /// Why its numbers are not trusted, in words.
     pub distrusted: Option<String>,
-    /// Hosts that are one machine with an end of the flow, this end among them; empty if none is. What the ports of one machine share
-    /// is no part of the fabric.
+    /// Hosts on the same machine as an end of the flow, including that end. What the ports of one machine share is outside the fabric.
     pub one_machine: Vec<String>,
-    /// Cases of the test beside an incast or other traffic: each of them is looked at for a loss.
+    /// Cases of the test alongside an incast or other traffic, each of which is tested for a loss.
     pub looks: usize,
 }
 
-/// What a flow lost beside an incast or other traffic, in percent of what it moved alone; below zero where it moved more.
+/// Loss of a flow alongside an incast or other traffic, in percent of its rate alone; negative for a gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
     pub percent: f64,
@@ -42,8 +39,7 @@ pub struct Loss {
     pub repeats: usize,
 }
 
-/// Gives every flow beside an incast or other traffic the same flow alone. Only tests with a victim or with
-/// neighbours have some. `hosts` says which are one machine.
+/// Links every flow alongside an incast or other traffic with the same flow alone. `hosts` shows which are one machine.
 pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     let mut rounds: HashMap<(&str, u32), BTreeSet<&str>> = HashMap::new();
     let mut looks: HashMap<&str, usize> = HashMap::new();
@@ -81,13 +77,13 @@ pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, Host
     }
 }
 
-/// Hosts that are one machine with an end of a flow, of those `beside` it.
+/// Of the hosts in `beside`, those on the same machine as an end of a flow.
 fn one_machine<'h>(
     flow: &Flow,
     beside: impl Iterator<Item = &'h str>,
     hosts: &BTreeMap<String, HostUp>,
 ) -> Vec<String> {
-    // Agents on one machine report the same name of it, whatever the plan calls them.
+    // Agents on one machine report the same machine name, whatever the plan calls them.
     let machine = |host: &str| hosts.get(host).map(|up| up.facts.hostname.as_str()).filter(|name| !name.is_empty());
     let mut shared = BTreeSet::new();
     for host in beside {
@@ -100,8 +96,8 @@ fn one_machine<'h>(
     shared.into_iter().collect()
 }
 
-/// Whether the numbers of a case say what flows do to each other. Packets that were lost or sent again do not speak against that: where
-/// nothing holds senders back they are how a full port says it is full. The case itself stays contaminated.
+/// Whether a case shows what flows do to each other. Lost or repeated packets are not an objection to that: without
+/// flow control they are how a full port signals that it is full. The case itself stays contaminated.
 pub fn is_telling(result: &CaseResult<'_>) -> bool {
     match result.state {
         State::Measured | State::Short => true,
@@ -110,8 +106,8 @@ pub fn is_telling(result: &CaseResult<'_>) -> bool {
     }
 }
 
-/// Takes numbers of flows alone back that must not be trusted. A flow alone fills no port with others: where it lost packets something
-/// is wrong with its way or somebody else was there, and it shows nothing to hold another one against.
+/// Removes untrusted numbers of flows alone. A flow alone cannot fill a port: if it lost packets, its path has a fault
+/// or there was foreign traffic, so it is not a reference.
 pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     let mut wanted: HashMap<u64, Vec<usize>> = HashMap::new();
     for (place, result) in results.iter().enumerate() {
@@ -140,7 +136,7 @@ pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     }
 }
 
-/// Gb/s of every repeat of a flow, in the time in which all flows of its round ran.
+/// By repeat, in the time in which all flows of its round ran.
 pub(super) fn rates(result: &CaseResult<'_>) -> BTreeMap<u32, f64> {
     let rate = |(repeat, sample): &(u32, &Sample)| {
         let rate = value::of(Metric::Bandwidth, sample, direction(result, *repeat, sample)).ok().flatten()?;
@@ -149,7 +145,7 @@ pub(super) fn rates(result: &CaseResult<'_>) -> BTreeMap<u32, f64> {
     result.samples.iter().filter_map(rate).collect()
 }
 
-/// The loss of one repeat in percent; `None` where the flow has no number in it, alone or beside.
+/// In percent; `None` if the flow lacks either number.
 pub(super) fn of_repeat(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
     let alone = result.part.as_ref()?.alone.as_ref()?.gbps.get(&repeat)?;
     let beside = rates(result).get(&repeat).copied()?;
@@ -157,16 +153,16 @@ pub(super) fn of_repeat(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
 }
 
 impl Loss {
-    /// Of a flow beside an incast, with an interval that holds the truth in 95 % of cases for all such flows of its test together
-    /// (Bonferroni); `None` for other cases, and where the repeats are too few.
+    /// With an interval that covers the truth in 95 % of cases for all such flows of its test together (Bonferroni);
+    /// `None` for other cases, and with too few repeats.
     pub fn of(result: &CaseResult<'_>) -> Option<Self> {
         let looks = result.part.as_ref()?.alone.as_ref()?.looks;
         let losses: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| of_repeat(result, *repeat)).collect();
         Self::of_repeats(&losses, looks)
     }
 
-    /// Of the loss of each repeat in percent, with an interval that holds the truth in 95 % of cases for so many `looks` together
-    /// (Bonferroni); `None` where the repeats are too few.
+    /// From the loss of each repeat in percent, with an interval that covers the truth in 95 % of cases for `looks`
+    /// together (Bonferroni); `None` with too few repeats.
     pub fn of_repeats(losses: &[f64], looks: usize) -> Option<Self> {
         if losses.len() < FEWEST {
             return None;

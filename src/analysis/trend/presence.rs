@@ -1,4 +1,4 @@
-//! Which series should have a value of the last night, and have none.
+//! Series without the value that they should have on the last night.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,27 +12,26 @@ use super::{
 };
 use crate::analysis::history::Subject;
 
-/// Nights after which a part of a plan that rotates must have had its turn again.
+/// Nights within which each part of a rotating plan must have its turn.
 const TURNS: usize = 3;
-/// Days without a run after which a plan is no longer measured.
+/// Days without a run after which a plan counts as ended.
 const ENDED: i64 = 14;
-/// Nights that make a plan one that is measured regularly, so that its days without a run are no end yet.
+/// Nights that make a plan regular, so that days without a run do not end it yet.
 const REGULAR: usize = 7;
-/// Last nights of a plan by which it is known how long it pauses.
+/// Last nights of a plan that show how long it pauses.
 const RECENT: usize = 28;
 
-/// Whether a series has the values it should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Present,
-    /// Its plan was measured on so many nights since its last value.
+    /// Nights of its plan since its last value.
     Missing(usize),
-    /// Its plan was edited and measures it no more, but still has its hosts.
+    /// An edited plan does not measure it any more, but still has its hosts.
     Stopped,
-    /// Its plan has one of its hosts no more.
+    /// Its plan lost one of its hosts.
     Gone,
     Replaced,
-    /// Its plan is no longer measured, or was edited and measures it no more.
+    /// Its plan ended, or was edited and does not measure it any more.
     Retired,
 }
 
@@ -45,21 +44,20 @@ pub(super) struct Presence {
 #[derive(Debug, Default)]
 struct Plan {
     nights: BTreeSet<i64>,
-    /// The version that was measured last.
+    /// The last measured version.
     version: usize,
-    /// Subjects that were planned on its last night; `None` where a run ended before anything was.
+    /// Subjects planned on its last night; `None` if a run ended before planning.
     planned: Option<HashSet<usize>>,
-    /// Hosts of the version that was measured last.
+    /// Of the last measured version.
     hosts: HashSet<String>,
 }
 
 impl Presence {
-    /// `last` is the last night of all plans.
     pub(super) fn new(last: i64) -> Self {
         Self { last, plans: HashMap::new() }
     }
 
-    /// Adds a run of a version of a plan, in the order of time; `said` is what that version says.
+    /// In order of time; `said` is the content of that version.
     pub(super) fn run(
         &mut self,
         plan: usize,
@@ -80,15 +78,14 @@ impl Presence {
         }
     }
 
-    /// Whether a plan is still measured: on the last night, or regularly and within two weeks.
+    /// On the last night, or regularly and within two weeks.
     fn lives(&self, plan: usize) -> bool {
         let Some(known) = self.plans.get(&plan) else { return false };
         let ago = known.nights.last().map_or(i64::MAX, |night| self.last - night);
         ago == 0 || ago <= ENDED && known.nights.len() >= REGULAR
     }
 
-    /// Nights since the last one of a plan that is measured regularly, where it never paused so long before while others were
-    /// measured: its runs stopped, and nobody said so.
+    /// Nights since the last one of a regular plan that never paused so long while others ran: its runs stopped, without a declaration.
     fn late(&self, plan: usize) -> Option<usize> {
         let known = self.plans.get(&plan)?;
         let nights: Vec<i64> = known.nights.iter().rev().take(RECENT).copied().collect();
@@ -97,13 +94,12 @@ impl Presence {
         (nights.len() >= REGULAR && ago > pause).then(|| usize::try_from(ago).unwrap_or(usize::MAX))
     }
 
-    /// Whether a plan that is still measured should have measured this subject on its last night.
+    /// Whether a running plan should have measured this subject on its last night.
     pub(super) fn expected(&self, plan: usize, subject: usize) -> bool {
         let planned = |known: &Plan| known.planned.as_ref().is_none_or(|planned| planned.contains(&subject));
         self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
     }
 
-    /// What the plans measured on their last nights.
     pub(super) fn kinds<'a>(&self, subjects: &'a [Subject], settings: &'a [usize]) -> Kinds<'a> {
         let mut kinds = Kinds { subjects, settings, of: HashMap::new() };
         for (plan, known) in &self.plans {
@@ -113,15 +109,15 @@ impl Presence {
         kinds
     }
 
-    /// Whether the turn of a subject will come again: its plan is still measured, has its hosts and measures the like.
+    /// Whether a subject will have another turn: its plan still runs, has its hosts and measures the same kind.
     pub(super) fn has_turns(&self, plan: usize, subject: usize, kinds: &Kinds<'_>) -> bool {
         let hosts = kinds.subjects[subject].flow.hosts();
         let has = |known: &Plan| hosts.iter().all(|host| known.hosts.contains(&***host));
         self.lives(plan) && self.plans.get(&plan).is_some_and(has) && kinds.has(plan, subject)
     }
 
-    /// Sets the standing of every series; `plans` are the numbers of their plans, and of the last version that measured each.
-    /// What stopped before the day `accepted` is as it should be.
+    /// Sets the standing of every series; `plans` are the numbers of their plans and of the last version that measured
+    /// each. Ends before the day `accepted` are accepted.
     pub(super) fn judge(
         &self,
         series: &mut [Collected],
@@ -156,19 +152,19 @@ impl Presence {
             let known = &self.plans[&plan];
             one.gone = known.lacks(one, subjects);
             if !one.gone.is_empty() {
-                // Where the hosts are others each night one of them may be back tomorrow.
+                // Where hosts change each night, one of them may be back tomorrow.
                 one.standing = if drawn.contains(&known.version) { Standing::Present } else { Standing::Gone };
                 if one.standing == Standing::Present {
                     one.gone.clear();
                 }
                 continue;
             }
-            // Other hosts are no edit where they are others each night.
+            // Other hosts are not an edit where they change each night.
             let edited = version != known.version && !drawn.contains(&known.version);
             let since = known.nights.range(night.saturating_add(1)..).count();
             let due = match (&one.part, &known.planned) {
                 (_, None) => true,
-                // On some nights no pair stays in a group; what fails are its pairs.
+                // On some nights no pair stays in a group; missing pairs show a failure.
                 (Some(Part::Within(_)), Some(_)) => false,
                 (Some(part), Some(_)) => {
                     let may = || since >= TURNS && groups.get(&plan).unwrap_or(&none).has(part);
@@ -176,11 +172,11 @@ impl Presence {
                     rotating.contains(&known.version) && measured && kinds.has(plan, one.subject)
                 }
                 (None, Some(planned)) if one.rotating || edited => planned.contains(&one.subject),
-                // A NIC that is gone is not even planned any more.
+                // A removed NIC is not even planned.
                 (None, Some(_)) => true,
             };
             if edited && !due {
-                // What the edit left out is no longer measured, as a plan that is not run.
+                // What an edit removed has ended, as if its plan had.
                 let regular = one.valued().count() >= REGULAR;
                 if regular && self.last - night <= ENDED {
                     let left = one.part.is_none() && !one.rotating && accepted <= night;
@@ -196,7 +192,7 @@ impl Presence {
     }
 }
 
-/// What each plan measured on its last night, apart from where: test, cell, and the number of the settings.
+/// Measured by each plan on its last night, without the places: test, cell, and the number of the settings.
 pub(super) struct Kinds<'a> {
     subjects: &'a [Subject],
     settings: &'a [usize],
@@ -209,14 +205,14 @@ impl<'a> Kinds<'a> {
         (test, cell, self.settings[subject])
     }
 
-    /// Whether a plan measured the like of a subject.
+    /// Whether a plan measured the same kind as a subject.
     fn has(&self, plan: usize, subject: usize) -> bool {
         self.of.get(&plan).is_some_and(|of| of.contains(&self.kind(subject)))
     }
 }
 
 impl Plan {
-    /// Hosts of a series that are not in the plan any more.
+    /// Hosts of a series that left the plan.
     fn lacks(&self, one: &Collected, subjects: &[Subject]) -> Vec<String> {
         let hosts: Vec<String> = match &one.part {
             Some(Part::Host(host) | Part::Nic(host, ..)) => vec![host.clone()],
@@ -226,7 +222,7 @@ impl Plan {
         hosts.into_iter().filter(|host| !self.hosts.contains(host)).collect()
     }
 
-    /// Whether the last night measured the same with other settings: a series that began anew.
+    /// Whether the last night measured the same with other settings, so that a new series started.
     fn measures_alike(&self, one: &Collected, subjects: &[Subject]) -> bool {
         self.planned.iter().flatten().any(|&other| subjects[other] == subjects[one.subject])
     }

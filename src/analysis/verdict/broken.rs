@@ -1,5 +1,4 @@
-//! Which of the values that were held against a limit break it: all of them, all of some sizes or settings, or some. Of the first two no
-//! single part is the cause.
+//! Which values break a limit: all, all of some sizes or settings, or some. In the first two cases no single part is the cause.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
@@ -9,7 +8,7 @@ use super::demand::Scoped;
 use crate::analysis::words::{count, size};
 
 const TOLD: usize = 3;
-/// A size or setting is a cause of its own where chance would break all of its cases, at the rate of all others, at most this often.
+/// A size or setting is a cause if the others' rate of failures would break all of its cases with at most this probability.
 const BY_CHANCE: f64 = 0.05;
 
 const SCATTER: usize = 6;
@@ -18,19 +17,18 @@ const SCATTER: usize = 6;
 pub struct Broken {
     pub by: BrokenBy,
     pub on: MeasuredOn,
-    /// How many they are; cases with wrong bytes are not among them.
+    /// Without cases with wrong bytes.
     pub cases: usize,
-    /// Whether the limit lies within what values of one kind scatter by: those that break it miss it by less than the least effect,
-    /// stand out from none of the others, and share no host.
+    /// Whether the limit lies within the scatter of one kind: those that break it miss it by less than the least
+    /// effect, do not stand out, and share no host.
     pub within_scatter: bool,
 }
 
-/// Which values break a limit. The first two are in words: `all 12 cases of 64 KiB broke it`.
+/// The first two are in words: `all 12 cases of 64 KiB broke it`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BrokenBy {
     All(String),
-    /// Every one of some sizes or settings, on several hosts. Others may break it besides, as long as so many of these are not explained
-    /// by that.
+    /// All of some sizes or settings, on several hosts. Others may break it as well; the number counts those not explained.
     AllOfKind(String),
     Some,
 }
@@ -42,16 +40,16 @@ pub enum MeasuredOn {
     Hosts,
 }
 
-/// What became of the values in the scope of a limit.
+/// The values in the scope of a limit.
 pub(super) struct Held<'s, 'r> {
     pub scope: &'s [Scoped<'r>],
-    /// Those that were held against it, and whether they break it.
+    /// Compared values, and whether they break it.
     pub judged: &'s [(Scoped<'r>, bool)],
-    /// Those with wrong bytes.
+    /// With wrong bytes.
     pub wrong: &'s [Scoped<'r>],
-    /// Those without a value.
+    /// Without a value.
     pub missing: &'s [Scoped<'r>],
-    /// Whether none misses it by more than the least effect that gets a name.
+    /// Whether all miss it by at most the least effect.
     pub is_near: bool,
 }
 
@@ -79,7 +77,7 @@ impl<'s, 'r> Held<'s, 'r> {
         self.judged.iter().filter(|(_, violates)| *violates).map(|(one, _)| one)
     }
 
-    /// Whether nothing that breaks the limit lies apart from all of its size and setting, and no host is in all of it.
+    /// Whether nothing that breaks the limit is apart from the rest of its size and setting, and no host is in all of it.
     fn is_within_scatter(&self, violating: &[&Scoped<'r>]) -> bool {
         let kind = |(result, row): &Scoped<'_>| (row.size_bytes, result.variant());
         let log = |(_, row): &Scoped<'_>| row.value.filter(|value| *value > 0.0).map(f64::ln);
@@ -94,7 +92,7 @@ impl<'s, 'r> Held<'s, 'r> {
     }
 
     fn by(&self, violating: &[&Scoped<'r>]) -> BrokenBy {
-        // A host that all of these share, and not all of the scope, may be the cause.
+        // A host shared by all of these, but not by the whole scope, may be the cause.
         if violating.len() < 2 || shared_host(violating.iter().copied()) && !shared_host(self.scope.iter()) {
             return BrokenBy::Some;
         }
@@ -111,8 +109,8 @@ impl<'s, 'r> Held<'s, 'r> {
         told.map_or(BrokenBy::Some, |(_, words)| BrokenBy::AllOfKind(words))
     }
 
-    /// In words, where all cases of some kinds break the limit, each kind on hosts of which none can be the cause; with how many others
-    /// break it. What these others are does not matter: they have a cause of their own.
+    /// In words, if all cases of some kinds break the limit, each kind on hosts none of which can be the cause; with
+    /// the number of others. The others have causes of their own.
     fn all_of_kind(&self, violating: &[&Scoped<'r>], kind: &dyn Fn(&Scoped<'_>) -> String) -> Option<(usize, String)> {
         let mut order: Vec<String> = Vec::new();
         let mut kinds: HashMap<String, Vec<&Scoped<'r>>> = HashMap::new();
@@ -137,7 +135,7 @@ impl<'s, 'r> Held<'s, 'r> {
             let of_kinds: usize = kinds.values().map(Vec::len).sum();
             (self.judged.len() - of_kinds, violating.len() - of_kinds)
         };
-        // Where many others break it as well, a kind with few cases has none that keeps it by chance.
+        // If many others break it too, a kind with few cases may have no case that keeps it, by chance.
         let (all, broken) = others(&kinds);
         let rate = broken as f64 / all.max(1) as f64;
         let looked_at = self.judged.iter().map(|(one, _)| kind(one)).collect::<BTreeSet<_>>().len() as f64;
@@ -155,7 +153,6 @@ impl<'s, 'r> Held<'s, 'r> {
         Some((broken, self.told(&is_of, &format!(" of {}{more}", named.join(", ")), &besides)))
     }
 
-    /// `all 23 judged cases broke it, and 2 of the other 40; 1 has no value`.
     fn told(&self, is_of: OfKind<'_>, of: &str, besides: &str) -> String {
         let number = |of: &[Scoped<'r>]| of.iter().filter(|one| is_of(one)).count();
         let judged = self.judged.iter().filter(|(one, _)| is_of(one)).count();

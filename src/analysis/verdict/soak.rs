@@ -1,5 +1,5 @@
-//! The verdicts on the soak: that it lasted long enough and was watched, that nothing was down or stalled for too long, that counters
-//! kept their limits, and that what arrived was right. What nobody watched has not been good.
+//! The verdicts on the soak: that it lasted long enough and was watched, that nothing was down or stalled for too long,
+//! that counters kept their limits, and that the bytes were right. Unwatched time does not pass.
 
 use std::collections::BTreeMap;
 
@@ -31,16 +31,16 @@ use crate::analysis::{
     words::count,
 };
 
-/// Name under which these verdicts stand beside those of tests.
+/// The test name of these verdicts.
 pub const NAME: &str = "soak";
 
-/// For how much of the soak each port must be watched, in percent.
+/// Share of the soak for which each port must be watched.
 const WATCHED_PERCENT: f64 = 99.0;
-/// An agent that is well looks many times in this. A pause of a flow shows from this length on, too.
+/// A healthy agent looks many times in this. A pause of a flow also shows from this length on.
 const HANGS: Nanoseconds = Nanoseconds::from_secs(2);
 pub(super) const NAMED: usize = 5;
 
-/// The verdicts on a soak of a run that ends so.
+/// `end` is that of the run.
 pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdict> {
     let running = *end == JournalEnd::Running;
     let next = |reason: Reason| {
@@ -90,7 +90,7 @@ fn watched(found: &Soaking, running: bool) -> Verdict {
             .about(&worst.port)
             .with("ports", if few > 0 { few } else { all })
             .with("of", all)
-            // Not rounded to the whole where it is not the whole.
+            // Not rounded up to the whole.
             .with("percent", Value::Number((worst.percent.min(100.0) * 100.0).floor() / 100.0, "%"))
             .with("required", Value::Number(WATCHED_PERCENT, "%"))
             .with("failure", worst.failure.clone())
@@ -114,28 +114,28 @@ fn of_hole(hole: &Hole) -> Reason {
     hidden.with("from", Value::Moment(hole.span.from)).with("length", hole.span.length())
 }
 
-/// Whether there was traffic in a time without a look that is longer than the longest outage, and than a host that is well takes between
-/// two looks. A host that hangs between two windows looks at no port, and its flows wait for it.
+/// Whether there was traffic in a time without a look that is longer than the longest outage, and than a healthy host
+/// takes between two looks. A host that hangs between two windows watches no port, and its flows wait for it.
 fn hides_an_outage(found: &Soaking, hole: &Hole) -> bool {
     let length = hole.span.length().saturating_sub(span::within(&found.pauses, &hole.span));
     length > found.longest_outage.max(HANGS)
 }
 
-/// Whether some port was watched too little for its silence to say anything.
+/// Whether a port was watched too little for a statement about it.
 pub(super) fn watched_too_little(found: &Soaking) -> bool {
     found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT)
 }
 
-/// How a length stands to the longest that is allowed. One whose end or begin was not seen is as long as it was seen, at least.
+/// The status of a length against the longest allowed. If its start or end was not seen, the length is a minimum.
 pub(super) fn standing(length: Nanoseconds, error: Nanoseconds, open: bool, longest: Nanoseconds) -> Status {
     let surely = if open { length } else { length.saturating_sub(error) };
     at_least(surely, (!open).then(|| length.saturating_add(error)), longest)
 }
 
-/// How a time of a least and a greatest length stands to the longest that is allowed; `most` is `None` where nobody knows.
+/// The status of a time between a least and a greatest length against the longest allowed; `most` is `None` if unknown.
 fn at_least(surely: Nanoseconds, most: Option<Nanoseconds>, longest: Nanoseconds) -> Status {
     if longest.is_zero() {
-        // Whatever was seen is longer than nothing.
+        // Anything seen is longer than nothing.
         return Status::Fail;
     }
     match (surely > longest, most.is_none_or(|most| most > longest)) {
@@ -145,20 +145,20 @@ fn at_least(surely: Nanoseconds, most: Option<Nanoseconds>, longest: Nanoseconds
     }
 }
 
-/// How a stall stands to it. One that went on when the traffic ended has no greatest length, and its begin may still be off.
+/// A stall that continued at the end of the traffic has no greatest length, and its start may still be off.
 fn of_flow(stall: &FlowStall, longest: Nanoseconds) -> Status {
     let most = (!stall.open).then(|| stall.length.saturating_add(stall.length_error));
     at_least(stall.surely(), most, longest)
 }
 
-/// How the stalls of an event stand to the longest that is allowed, and the one that says so: one that is surely too long fails whatever
-/// the others are, and one that may be too long is no pass.
+/// The status of an event's stalls against the longest allowed, with the deciding one: one that is surely too long
+/// fails whatever the others are, and one that may be too long is not a pass.
 fn of_stalls(hit: &Hit, longest: Nanoseconds) -> Option<(Status, &FlowStall)> {
     let all = hit.flow_stalls.iter().map(|stall| (of_flow(stall, longest), stall));
     all.max_by_key(|(status, stall)| (*status, stall.surely(), stall.length))
 }
 
-/// An event with how it stands to the longest that is allowed, and how long it was.
+/// An event with its status against the longest allowed, and its length.
 pub(super) struct Event {
     pub(super) status: Status,
     pub(super) length: Nanoseconds,
@@ -179,7 +179,7 @@ fn of_outage(outage: &Outage, longest: Nanoseconds) -> Event {
     }
 }
 
-/// An event of this name from a moment on; its length with how far off it may be, and whether its begin or end was not seen.
+/// The length has its error, and whether its start or end was not seen.
 pub(super) fn event(
     id: Id,
     name: &str,
@@ -196,7 +196,7 @@ pub(super) fn event(
         .with("open", open)
 }
 
-/// With the flows that it hit, and of an event that is no stall itself the stall that is judged.
+/// Adds the flows that it hit and, for other events than stalls, the stall that is judged.
 fn with_hit(reason: Reason, hit: &Hit, stall: Option<&FlowStall>) -> Reason {
     let several = hit.stall_count > 1;
     reason
@@ -211,19 +211,19 @@ fn with_lost(reason: Reason, lost: Option<&LostHost>) -> Reason {
     reason.with("host", host).with("lost_at", Value::Moment(*at)).remedy(failure.told_remedy())
 }
 
-/// One of the stalls is reported, with its own begin and length: the one that is judged.
+/// Reports the judged stall, with its own start and length.
 fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
     let (status, worst) = of_stalls(&stall.hit, longest)?;
     let id = if worst.length.is_zero() { Id::SoakWindowFailed } else { Id::SoakStalled };
     let reason = event(id, &worst.flow, worst.from, (worst.length, worst.length_error, worst.open), longest);
-    // A run that was resumed had traffic behind that, too.
+    // A resumed run had traffic after that, too.
     let until = worst.open.then(|| Value::Moment(worst.from.saturating_add(worst.length)));
     let words = match stall.ports_watched {
         PortsWatched::All => "no watched port of theirs was down",
         PortsWatched::Some => "no watched port of theirs was down, and some were not watched",
         PortsWatched::None => "none of their ports was watched",
     };
-    // A dead agent says nothing of ports.
+    // A dead agent has no data about ports.
     let watched = serde_json::to_value(stall.ports_watched).ok().filter(|_| stall.lost.is_none());
     let reason = Reason { count: stall.hit.flows_hit, ..with_hit(reason, &stall.hit, None) }
         .with("flow", &worst.flow)
@@ -232,7 +232,7 @@ fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
     Some(Event { status, length: worst.length, reason: with_lost(reason, stall.lost.as_ref()) })
 }
 
-/// What is too long, what may be, and the longest of what is allowed; the counts of these.
+/// What is too long, what may be, and the longest allowed one; with their counts.
 pub(super) fn of_events(mut events: Vec<Event>) -> (Reasons, [usize; 3]) {
     events.sort_by(|a, b| b.status.cmp(&a.status).then(b.length.cmp(&a.length)));
     let of = |status: Status| events.iter().filter(|one| one.status == status).count();
@@ -247,13 +247,12 @@ pub(super) fn of_events(mut events: Vec<Event>) -> (Reasons, [usize; 3]) {
     (named.chain(more).chain(longest.map(|longest| longest.with("events", short))).collect(), counts)
 }
 
-/// Those that are not named.
 pub(super) fn more(all: usize, noun: &'static str) -> Option<Reason> {
     let more = all.checked_sub(NAMED).filter(|more| *more > 0)?;
     Some(Reason::new(Id::SoakMore).with("more", Value::Counted(more, noun)))
 }
 
-/// Lengths are judged and not counts: a job survives a hundred outages that are shorter than its time limit, and no longer one.
+/// Judges lengths, not counts: a job survives a hundred outages below its time limit, but not one above.
 fn outages(found: &Soaking) -> Verdict {
     let longest = found.longest_outage;
     let mut events: Vec<Event> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
@@ -261,7 +260,7 @@ fn outages(found: &Soaking) -> Verdict {
     events.extend(found.breaks.iter().map(|one| {
         let stall = of_stalls(&one.hit, longest);
         let most = one.hidden.shorter_than;
-        // What no look saw was shorter than the time between two; how much shorter is unknown.
+        // An outage that no look saw was shorter than the time between two; how much shorter is unknown.
         let by_looks = if longest.is_zero() {
             Status::Fail
         } else if most > longest {
@@ -337,7 +336,7 @@ fn of_limit(limit: &Limit) -> Verdict {
     verdict(&format!("limits.{counter}"), demand, &count(*ports, "port"), status, Reasons::new(reason), tally)
 }
 
-/// Windows that failed and that no outage explains: those of hosts that were lost first, host by host. `all` are the flows of the soak.
+/// Failed windows that no outage explains: those of lost hosts first, host by host. `all` is the number of flows.
 fn of_failed(flows: &[&FlowRate], all: usize) -> Vec<Reason> {
     let mut by_host: BTreeMap<Option<&str>, Vec<&FlowRate>> = BTreeMap::new();
     for flow in flows {

@@ -1,5 +1,5 @@
-//! What a run did not test. Wherever it is said that no fault was found, this is said with it: document, JUnit, terminal, page, sign-off
-//! and `status` read the one list that is made here.
+//! What a run did not test. Every statement that no fault was found comes with this list: document, JUnit, terminal,
+//! page, sign-off and `status` use the same one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,51 +26,49 @@ use crate::analysis::{
     words::{count, size},
 };
 
-/// Names that an entry holds at most: boundaries grow with the square of the groups.
+/// Limit per entry: boundaries grow with the square of the groups.
 const NAMES: usize = 1000;
 const NAMED: usize = 8;
 const SIZES: usize = 4;
 
-/// Why something was not tested. What says least of the cluster comes first.
+/// The largest gaps in coverage come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lack {
-    /// Hosts of a test without any value that may be trusted.
+    /// Hosts of a test without any trusted value.
     Hosts,
-    /// Cases with a repeat that did not fit the time of the plan.
+    /// Cases whose repeats did not fit the plan's time limit.
     Time,
-    /// Cases that were to be compared and have no such value.
+    /// Planned cases without a trusted value.
     Cases,
-    /// The only two hosts of a test: where one is slow, both are.
+    /// The only two hosts of a test: if one is slow, both are.
     Peers,
-    /// Pairs of groups that no pair with such a value crossed, in any test.
+    /// Pairs of groups without a trusted value across them, in any test.
     Boundaries,
-    /// Hosts whose sending was not measured.
+    /// Hosts without a measurement of sending.
     Sending,
-    /// Hosts whose receiving was not measured.
+    /// Hosts without a measurement of receiving.
     Receiving,
-    /// Ends that no good pair shows to be good.
+    /// Ends not shown to be good by a good pair.
     Ends,
     Values,
-    /// Values without a limit: where all are low alike, nothing says so.
+    /// Values without a limit: if all are low, nothing reports it.
     Limits,
     /// Ends whose bytes on the wire were not compared with the payload.
     Counters,
 }
 
-/// Things that were not tested, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untested {
     pub kind: Lack,
-    /// Tests in which they were not tested.
     pub tests: Vec<String>,
-    /// Their names, [`NAMES`] at most; none of cases.
+    /// At most [`NAMES`]; none for cases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     pub count: usize,
 }
 
-/// What was not tested, as part of a sentence.
+/// As part of a sentence.
 impl fmt::Display for Untested {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, tests, names, count: n } = self;
@@ -104,12 +102,12 @@ impl fmt::Display for Untested {
 }
 
 impl Untested {
-    /// Whether it is about parts of the cluster, and not about what values are compared with.
+    /// About parts of the cluster, and not about references for values.
     pub fn is_of_parts(&self) -> bool {
         self.kind < Lack::Values
     }
 
-    /// Whether a fault may hide there. Bytes that were not counted hide none.
+    /// Whether a fault may hide there. Uncounted bytes hide none.
     pub fn may_hide_a_fault(&self) -> bool {
         self.kind != Lack::Counters
     }
@@ -119,13 +117,13 @@ impl Untested {
     }
 }
 
-/// What was not tested, as the end of a sentence: `not tested: leaf1–leaf2 (no pair crossed)`; `None` where all was.
+/// As the end of a sentence: `not tested: leaf1–leaf2 (no pair crossed)`; `None` if all was tested.
 pub fn not_tested<'u>(list: impl Iterator<Item = &'u Untested>) -> Option<String> {
     let all: Vec<String> = list.map(Untested::to_string).collect();
     (!all.is_empty()).then(|| format!("not tested: {}", all.join("; ")))
 }
 
-/// All of it, what says least of the cluster first.
+/// The largest gaps in coverage first.
 pub(super) fn untested(journal: &Journal, results: &[CaseResult<'_>], model: &Outliers<'_>) -> Vec<Untested> {
     let mut all = All::default();
     for test in &journal.plan.tests {
@@ -162,7 +160,7 @@ pub(super) fn untested(journal: &Journal, results: &[CaseResult<'_>], model: &Ou
     all.0
 }
 
-/// Ends whose bytes on the wire were not compared with the payload, and in how many cases.
+/// With the number of cases.
 pub fn uncounted<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>) -> BTreeMap<&'r Uncounted, usize> {
     let mut ends = BTreeMap::new();
     results.flat_map(|result| &result.uncounted).for_each(|end| *ends.entry(end).or_default() += 1);
@@ -173,13 +171,13 @@ pub fn uncounted<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>) -> BTree
 struct All(Vec<Untested>);
 
 impl All {
-    /// Adds what was not tested in a test; the same of several tests is one entry.
+    /// Equal entries of several tests become one.
     fn add(&mut self, test: &str, (kind, mut names, count): (Lack, Vec<String>, usize)) {
         if count == 0 {
             return;
         }
         names.truncate(NAMES);
-        // Cases have no names, so that those of two tests are never the same.
+        // Cases have no names, so those of two tests are never equal.
         let same = |one: &&mut Untested| {
             one.kind == kind && one.names == names && (!names.is_empty() || one.is_in(test) && one.count == count)
         };
@@ -190,7 +188,7 @@ impl All {
         }
     }
 
-    /// Adds a name to the only entry of its kind.
+    /// Adds to the only entry of its kind.
     fn join(&mut self, test: &str, kind: Lack, name: String) {
         match self.0.iter_mut().find(|one| one.kind == kind) {
             Some(known) => {
@@ -203,8 +201,8 @@ impl All {
     }
 }
 
-/// Hosts that were measured in one direction only. A test in which no host was measured in both is meant so (neighbours, one to many): there
-/// only what no other test measured is missing.
+/// Hosts measured in one direction only. In a test without any host in both (neighbours, one to many) that is by
+/// design: then only what no other test measured is missing.
 fn one_way(model: &Outliers<'_>, all: &mut All) {
     type Ways<'m> = BTreeMap<&'m str, [bool; 2]>;
     let directed =
@@ -236,7 +234,7 @@ fn one_way(model: &Outliers<'_>, all: &mut All) {
     }
 }
 
-/// Pairs of groups without a host in common that no value crossed in any test.
+/// Pairs of disjoint groups that no value crossed in any test.
 fn boundaries(journal: &Journal, model: &Outliers<'_>, all: &mut All) {
     let groups: Vec<(&str, HashSet<&str>)> = journal
         .plan
@@ -268,7 +266,6 @@ fn boundaries(journal: &Journal, model: &Outliers<'_>, all: &mut All) {
     }
 }
 
-/// Whether a group has every host of the plan.
 fn has_all(journal: &Journal) -> impl Fn(&String) -> bool + '_ {
     |group| {
         let hosts = journal.plan.groups.get(group);
@@ -276,7 +273,7 @@ fn has_all(journal: &Journal) -> impl Fn(&String) -> bool + '_ {
     }
 }
 
-/// For what of a test that ran the plan has no limit, and whether these values are compared with a ceiling or with peers at least.
+/// Metrics of a test without a limit, and whether their values are at least compared with a ceiling or with peers.
 fn without_limit(test: &Test, has_all: &dyn Fn(&String) -> bool, of: &OfTest<'_>) -> Option<(Lack, String)> {
     if of.links.iter().all(|link| link.result.state == State::NotRun) {
         return None;
@@ -319,7 +316,7 @@ fn list(sizes: &[Bytes]) -> String {
     format!("{}{more}", sizes.iter().take(SIZES).map(|one| size(*one)).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether a limit for it says whether a test is good: what a test was written to measure, or what cannot be good where that is bad.
+/// Whether its limit decides if a test is good: the purpose of the test, or a metric that cannot be good without it.
 const fn is_main(metric: Metric) -> bool {
     !matches!(
         metric,

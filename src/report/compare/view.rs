@@ -1,4 +1,4 @@
-//! A comparison as plain data that is ready to print, in the order it is read.
+//! A comparison as plain data, ready to print, in reading order.
 
 use std::{
     cmp::Ordering,
@@ -38,28 +38,26 @@ pub struct CompareView {
     pub word: &'static str,
     pub sentence: String,
     pub sides: [SideView; 2],
-    /// What must be borne in mind when reading the numbers.
+    /// Caveats for the numbers.
     pub remarks: Vec<String>,
-    /// Changes of groups, drawn; `None` if nothing could be compared.
+    /// Chart of the groups' changes; `None` if nothing could be compared.
     pub overview: Option<Figure>,
     pub groups: Table,
-    /// What those have in common that are worse, by name; empty without any.
+    /// Common factors of those that are worse, by name.
     pub bad: String,
     pub causes: Vec<CauseView>,
-    /// The largest changes, drawn; `None` without any.
+    /// Chart of the largest changes; `None` without any.
     pub changes: Option<Figure>,
-    /// Cells that changed, the worst first.
+    /// Worst first.
     pub changed: Table,
-    /// How many are not listed.
     pub changed_more: usize,
     pub changed_all: String,
     pub unsettled: Table,
-    /// How many are not listed.
     pub unsettled_more: usize,
     pub unsettled_all: String,
     pub one_sided: Table,
     pub left_out: Table,
-    /// What changed on hosts and in plans.
+    /// Changes of hosts and plans.
     pub configuration: Table,
     pub within: Table,
     pub method: &'static str,
@@ -67,18 +65,14 @@ pub struct CompareView {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideView {
-    /// `Before` or `After`.
     pub title: &'static str,
     /// Runs, hosts and time in a line.
     pub summary: String,
-    /// Its runs.
     pub runs: Table,
 }
 
-/// Makes the view.
-///
 /// # Errors
-/// A chart cannot be drawn.
+/// A chart cannot be rendered.
 pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
     let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
     let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData, Word::TooNoisy]));
@@ -132,8 +126,8 @@ fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, ChartError> {
     Ok(Some(Figure { title: title.to_owned(), svg: forest(rows)?, legend }))
 }
 
-/// So many of the cells that changed: the worst and the best, half of each where there are enough. The cells come with those
-/// for the worse first, in either direction the largest change first, and stay in that order.
+/// At most `most` changed cells, the worst and the best, half of each if there are enough. Input and result have those
+/// for the worse first, in either direction the largest change first.
 fn both_ways<'c>(changed: &[&'c Cell], most: usize) -> Vec<&'c Cell> {
     let worse = changed.iter().filter(|cell| cell.verdict == Word::Regressed).count();
     let (worse, better) = changed.split_at(worse);
@@ -159,7 +153,7 @@ fn row_of_group(group: &Group) -> Option<Row> {
         Ordering::Equal if group.verdict == Word::Equivalent => Look::Same,
         Ordering::Equal => Look::Unknown,
     };
-    // One dot has one colour; where cells went both ways, words say so.
+    // A dot has one colour; words say if cells changed both ways.
     let both = counts.regressed > 0 && counts.improved > 0;
     let label = if both {
         format!("{} ({} worse, {} better)", group.name, counts.regressed, counts.improved)
@@ -208,7 +202,7 @@ fn side(title: &'static str, side: &Side) -> SideView {
     SideView { title, summary, runs: Table { columns, rows: side.runs.iter().map(row).collect() } }
 }
 
-/// The runs that lie far from the others of their side; those with the most cells first.
+/// Runs far from the others of their side; most cells first.
 fn far_off(comparison: &Comparison) -> Option<String> {
     let sides = [("before", &comparison.before), ("after", &comparison.after)];
     let of_side = |(words, side): (&'static str, &Side)| {
@@ -229,7 +223,7 @@ fn far_off(comparison: &Comparison) -> Option<String> {
     (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", list.join(", ")))
 }
 
-/// What was imported is measured in another way, whatever the numbers say.
+/// Imported runs use another method of measurement, whatever the numbers.
 fn foreign(comparison: &Comparison) -> Option<String> {
     let runs = || comparison.before.runs.iter().chain(&comparison.after.runs).filter(|run| run.imported);
     let tools: std::collections::BTreeSet<&str> = runs().map(|run| run.version.as_str()).collect();
@@ -282,7 +276,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// Links with other parts, ids by which nothing is followed, and hosts of whose parts too little is known.
+/// Links with other parts, ids that identify nothing, and hosts with too little known about their parts.
 fn other_parts(comparison: &Comparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut parts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();

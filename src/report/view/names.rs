@@ -1,9 +1,9 @@
-//! The shape of an error's words: what is left when the names of this cluster, addresses and numbers are taken out. Two errors
-//! with the same fields and the same shape have one cause and share a card of the page.
+//! The shape of an error's words: the text without names of this cluster, addresses and numbers. Two errors with the
+//! same fields and shape have one cause and share a card of the page.
 //!
-//! Only what certainly names a place, tells a time or counts something is taken out. `mlx5_0` goes because a host of the run has a
-//! device of that name, and `IPv6`, `RoCE v2` and `errno 12` stay: they tell one cause from another. A host may be called `server` or
-//! `12`: such a name goes only where it stands as a place, as in `server: …` and `to server`.
+//! Only certain places, times and counts are removed. `mlx5_0` is removed because a host of the run has a device of
+//! that name; `IPv6`, `RoCE v2` and `errno 12` stay because they distinguish causes. A host may be called `server` or
+//! `12`: such a name is removed only in the position of a place, as in `server: …` and `to server`.
 
 use std::{
     collections::HashSet,
@@ -15,7 +15,7 @@ use railgauge_wire::facts::HostFacts;
 
 use crate::analysis::journal::Journal;
 
-/// Names that stand for a place in a run: its hosts and their addresses, RDMA devices and network interfaces.
+/// Names of places in a run: its hosts and their addresses, RDMA devices and network interfaces.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Names<'j> {
     hosts: HashSet<&'j str>,
@@ -23,12 +23,12 @@ pub(in crate::report) struct Names<'j> {
 }
 
 impl<'j> Names<'j> {
-    /// The names of a run, from its plan and the facts of the hosts that answered.
+    /// From the plan and the facts of the hosts that answered.
     pub(in crate::report) fn of(journal: &'j Journal) -> Self {
         Self::of_hosts(&journal.plan, journal.hosts.values().map(|up| &up.facts))
     }
 
-    /// The names of a plan's hosts and of what they told.
+    /// From a plan's hosts and their facts.
     pub(in crate::report) fn of_hosts(plan: &'j Plan, facts: impl Iterator<Item = &'j HostFacts>) -> Self {
         let mut names = Self::default();
         for host in &plan.hosts {
@@ -40,7 +40,7 @@ impl<'j> Names<'j> {
             names.devices.extend(facts.rdma.iter().map(|device| device.name.as_str()));
             names.devices.extend(facts.interfaces.iter().map(|interface| interface.name.as_str()));
         }
-        // An empty name would be found everywhere.
+        // An empty name would match everywhere.
         names.hosts.remove("");
         names.devices.remove("");
         names
@@ -66,10 +66,10 @@ impl<'j> Names<'j> {
         out
     }
 
-    /// A word without what names a place, tells a time or counts something.
+    /// Removes places, times and counts from a word.
     fn word(&self, word: &str, around: Around<'_>) -> String {
         let unit = unit_of(word);
-        // Also where a host is called like the number.
+        // Even if a host has the number as its name.
         if unit.is_some() && names_a_code(around.before) {
             return word.to_owned();
         }
@@ -100,7 +100,7 @@ impl<'j> Names<'j> {
         if let Some(unit) = unit {
             return format!("#{unit}");
         }
-        // `uverbs3` of a path counts devices.
+        // `uverbs3` in a path counts devices.
         match word.trim_end_matches(|c: char| c.is_ascii_digit()) {
             stem if around.in_path && !stem.is_empty() && stem.len() < word.len() => format!("{stem}#"),
             _ => word.to_owned(),
@@ -110,14 +110,14 @@ impl<'j> Names<'j> {
 
 #[derive(Clone, Copy)]
 struct Around<'t> {
-    /// The word before it, in small letters; empty for the first.
+    /// In lower case; empty for the first.
     before: &'t str,
     colon: bool,
     in_path: bool,
 }
 
 impl Around<'_> {
-    /// Whether a name stands as a place here: `NAME: …`, `cannot reach NAME`, `from NAME`. In `line 12: …` a number is none.
+    /// Whether a name has the position of a place: `NAME: …`, `cannot reach NAME`, `from NAME`. The number in `line 12: …` has not.
     fn is_place(&self, name: &str) -> bool {
         const BEFORE: [&str; 12] =
             ["to", "from", "at", "on", "reach", "host", "peer", "between", "with", "via", "→", "->"];
@@ -127,8 +127,8 @@ impl Around<'_> {
     }
 }
 
-/// Whether a host's name can hardly be a word or a number of a message: it has letters and digits and is no version, or it has a
-/// mark that words do not have.
+/// Whether a host's name can hardly be a word or number of a message: it has letters and digits and is not a version,
+/// or it has punctuation that words do not have.
 fn is_no_word(name: &str) -> bool {
     let version = name.strip_prefix(['v', 'V', 'x']).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     let letters = name.contains(|c: char| c.is_alphabetic());
@@ -147,7 +147,7 @@ fn is_time(word: &str) -> bool {
     clock(word) || date(word) || word.split_once('T').is_some_and(|(day, time)| date(day) && clock(time))
 }
 
-/// Whether a text is like a pattern, in which `d` is a digit.
+/// `d` matches a digit.
 fn pattern(text: &str, pattern: &str) -> bool {
     let fits = |(byte, wanted): (u8, u8)| if wanted == b'd' { byte.is_ascii_digit() } else { byte == wanted };
     text.len() == pattern.len() && text.bytes().zip(pattern.bytes()).all(fits)
@@ -168,7 +168,7 @@ fn is_address(word: &str) -> bool {
     word.contains(':') && groups.len() >= 3 && groups.iter().all(hex)
 }
 
-/// What follows the digits of a number, such as `ms` or `%`; `None` for a word that is no number.
+/// The suffix of a number, such as `ms` or `%`; `None` for other words.
 fn unit_of(word: &str) -> Option<&str> {
     let signless = word.trim_start_matches(['-', '+', '−', '#']);
     if let Some(hex) = signless.strip_prefix("0x") {
@@ -179,7 +179,7 @@ fn unit_of(word: &str) -> Option<&str> {
     (counted && unit.len() <= 4 && !unit.contains(|c: char| c.is_ascii_digit())).then_some(unit)
 }
 
-/// Whether a number behind this word is the name of an error or a version, which tells causes apart.
+/// Whether a number after this word is an error code or a version, which distinguishes causes.
 fn names_a_code(word: &str) -> bool {
     let codes =
         ["error", "errno", "err", "code", "status", "signal", "syndrome", "version", "http", "exit", "rc", "type"];
@@ -208,7 +208,7 @@ mod tests {
             ("root@gpu01 (port 22): denied", "root@10-7.example (port 23): denied"),
             ("line 12: 3 of 40 missing", "line 9: 4 of 41 missing"),
             ("lkey 0x1b2c is stale", "lkey 0x99 is stale"),
-            // Hosts that are called like words and numbers.
+            // Hosts named like words and numbers.
             ("client: cannot reach server:18515", "server: cannot reach client:18516"),
             ("no answer from 12", "no answer from 13"),
             ("root@client: denied", "root@gpu01: denied"),

@@ -1,4 +1,4 @@
-//! Cases that were not simply measured, grouped by what became of them and why, every one by name.
+//! Cases with problems, grouped by state and cause, all with their names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,49 +20,45 @@ use crate::analysis::{
 pub struct TroubleGroup {
     pub anchor: String,
     pub state: State,
-    /// Whether bytes arrived wrong.
     pub wrong: bool,
-    /// Which host, stage and cause, word for word, of the first of them.
+    /// Host, stage and cause of the first of them, verbatim.
     pub error: String,
-    /// Whether the words of others name other hosts, addresses or numbers.
+    /// Whether the words of others have other hosts, addresses or numbers.
     pub example: bool,
-    /// The hosts that it is about, folded: those that the failures name, or else both ends.
+    /// Folded: hosts named by the failures, otherwise both ends.
     pub hosts: String,
-    /// Whether these are the hosts that the failures name.
+    /// Whether the failures name these hosts.
     pub named: bool,
-    /// The next thing to look at or do; empty where none is known.
+    /// The next step; may be empty.
     pub help: String,
     pub help_example: bool,
     pub cases: usize,
-    /// The links, with what was not measured on each.
+    /// With what was not measured on each.
     pub links: Vec<TroubleLink>,
-    /// Links that are not listed.
     pub links_more: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleLink {
     pub test: String,
-    /// `gpu01:0 → gpu02:0`.
     pub link: String,
-    /// What sets it apart; empty for most tests.
+    /// Empty for most tests.
     pub variant: String,
     pub sizes: String,
-    /// Counters that speak of errors or congestion and moved; empty where none did.
+    /// Error or congestion counters that moved.
     pub counters: String,
-    /// What stands against it, where the words are not those of the group.
+    /// Objections whose words differ from the group's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
 }
 
-/// Links of a group that are listed. More only repeat their cause; verdicts.json has every case.
+/// Links listed per group. More only repeat their cause; verdicts.json has every case.
 const LISTED: usize = 400;
 
-/// What one thing that stands against a case has in common with others of its cause: its kind, its stage and kind of failure, and
-/// the shape of its words.
+/// Grouping key of an objection: its kind, the stage and kind of failure, and the shape of its words.
 type Against = (std::mem::Discriminant<Objection>, Option<(Stage, Kind)>, String);
 
-/// What cases with one cause have in common: their state, the id of their remedy, and what stands against them.
+/// Grouping key of cases: state, id of the remedy, and objections.
 #[derive(PartialEq, Eq, Hash)]
 struct Cause<'t> {
     state: State,
@@ -90,7 +86,7 @@ impl<'t> Cause<'t> {
     }
 }
 
-/// Groups troubles by cause: wrong bytes first, then by the number of cases.
+/// Wrong bytes first, then by the number of cases.
 pub(super) fn groups(troubles: &[Trouble], names: &Names<'_>) -> Vec<TroubleGroup> {
     let mut order: Vec<Vec<&Trouble>> = Vec::new();
     let mut known: HashMap<Cause<'_>, usize> = HashMap::new();
@@ -129,7 +125,7 @@ fn group(at: usize, cases: &[&Trouble]) -> Option<TroubleGroup> {
     })
 }
 
-/// The hosts of cases, folded, and whether all are named by failures.
+/// Folded, and whether failures name all of them.
 fn hosts(cases: &[&Trouble]) -> (String, bool) {
     let lost = |one: &Objection| match one {
         Objection::NotRun(NotRun::HostLost { host, .. }) => Some(host.clone()),
@@ -145,18 +141,17 @@ fn hosts(cases: &[&Trouble]) -> (String, bool) {
     (folded(hosts) + &others, named)
 }
 
-/// Hosts in their natural order, in short.
+/// In natural order, abbreviated.
 pub(super) fn folded(hosts: BTreeSet<String>) -> String {
     let mut hosts: Vec<String> = hosts.into_iter().collect();
     natural::sort(&mut hosts);
     hostlist::fold(hosts.iter().map(String::as_str))
 }
 
-/// Most hosts that are told as those at the other end.
+/// Most hosts reported as the other end.
 const OTHERS: usize = 3;
 
-/// `, each with gpu006`: the hosts at the other end of failures, where they are few and those that noticed are many: what many have in
-/// common is what is to be looked at.
+/// `, each with gpu006`: the other ends of failures, if few hosts are the other end of many that noticed: the common end is the suspect.
 fn common(cases: &[&Trouble], noticed: &BTreeSet<String>) -> String {
     let peer = |one: &Objection| match one {
         Objection::Failed { failure, .. } => failure.peer.clone(),
@@ -170,7 +165,7 @@ fn common(cases: &[&Trouble], noticed: &BTreeSet<String>) -> String {
     })
 }
 
-/// A first case of a link, the sizes of all, and the counters that moved by host and name.
+/// The first case of a link, the sizes of all, and the counters that moved by host and name.
 type Collected<'t> = (&'t Trouble, Vec<Bytes>, BTreeMap<(&'t str, &'t str), u64>);
 
 fn links(cases: &[&Trouble], of_group: &str) -> Vec<TroubleLink> {

@@ -1,4 +1,4 @@
-//! When a port was down, or ran at less than its usual rate, from looks at its state.
+//! Outages and low rates of a port, from looks at its state.
 
 use std::fmt;
 
@@ -15,14 +15,13 @@ use crate::analysis::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Edge {
-    /// When, in nanoseconds since 1970: in the middle between the two looks of which one saw the state before and the other the state
-    /// after it.
+    /// In nanoseconds since 1970: the middle between the last look before the change and the first after it.
     pub at: Nanoseconds,
-    /// How far off that may be, in nanoseconds: half the time between these looks, and the error of the clock.
+    /// In nanoseconds: half the time between these looks, and the error of the clock.
     pub error: Nanoseconds,
-    /// Whether a change was seen. If not, the port was in this state when it was looked at first, or last.
+    /// Whether a change was seen. Otherwise the port was in this state at the first or last look.
     pub seen: bool,
-    /// The part of the error that is the clock's, and the span that it is of: within one span all times are off by the same.
+    /// The clock's part of the error, and its span: within one span all times have the same offset.
     #[serde(skip)]
     clock: (usize, Nanoseconds),
 }
@@ -39,7 +38,7 @@ impl Down {
         Span::new(self.begin.at, self.end.at)
     }
 
-    /// How long it was; at least so long where an end of it was not seen.
+    /// A minimum if an end was not seen.
     pub fn length(&self) -> Nanoseconds {
         self.span().length()
     }
@@ -49,7 +48,7 @@ impl Down {
         if self.begin.clock.0 != self.end.clock.0 {
             return error;
         }
-        // Both ends are off by the same.
+        // Both ends have the same offset.
         error.saturating_sub(self.begin.clock.1).saturating_sub(self.end.clock.1)
     }
 
@@ -58,7 +57,7 @@ impl Down {
     }
 }
 
-/// A time in which a port that was up had a lower rate, or fewer lanes, than it had at best.
+/// A time in which a port was up with a lower rate, or fewer lanes, than its best.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lower {
     #[serde(flatten)]
@@ -67,12 +66,12 @@ pub struct Lower {
     pub lanes: Option<u8>,
     pub best_gbps: Option<GigabitsPerSecond>,
     pub best_lanes: Option<u8>,
-    /// Whether it may have been longer, because its begin or end was not seen.
+    /// Whether it may be longer, because its start or end was not seen.
     pub open: bool,
 }
 
 impl Lower {
-    /// Whether its rate is lower than that of `other`, or, at the same rate, its lanes are fewer.
+    /// A lower rate or, at the same rate, fewer lanes.
     pub fn is_worse_than(&self, other: &Self) -> bool {
         let rate = |of: &Self| of.rate_gbps.map_or(f64::INFINITY, |rate| rate.0);
         let lanes = |of: &Self| of.lanes.unwrap_or(u8::MAX);
@@ -80,7 +79,6 @@ impl Lower {
     }
 }
 
-/// `100 Gb/s, 2 lanes in place of 200 Gb/s, 4 lanes`.
 impl fmt::Display for Lower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let speed = |rate: Option<GigabitsPerSecond>, lanes: Option<u8>| {
@@ -92,14 +90,13 @@ impl fmt::Display for Lower {
     }
 }
 
-/// A span in which a port was looked at.
 pub(super) struct Look {
     pub number: usize,
     pub error: Nanoseconds,
     pub span: Span,
-    /// Whether nobody looked between the span before it and this one.
+    /// Whether there is a time without looks before this span.
     pub hole: bool,
-    /// End of the span before it, and how far off that may be.
+    /// End of the previous span and its error.
     pub last: Option<(Nanoseconds, Nanoseconds)>,
 }
 
@@ -128,15 +125,14 @@ struct AtSpeed {
     is_whole: bool,
 }
 
-/// What is known of a port's state so far.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// Whether it is up; `None` while that is not known.
+    /// `None` if unknown.
     up: Option<bool>,
-    /// Since when it is down, and what the kernel said.
+    /// Since when it is down, with the kernel's text.
     down: Option<(Edge, String)>,
     outages: Vec<Down>,
-    /// Since when it has which speed, and whether the change to it was seen.
+    /// Since when it has this speed, and whether the change was seen.
     speed: Option<(Nanoseconds, Speed, bool)>,
     speeds: Vec<AtSpeed>,
 }
@@ -149,7 +145,7 @@ impl Watch {
             self.close(look.unseen(until, error));
             let had = self.speed.as_ref().map(|(_, speed, _)| *speed);
             self.slow_down(until, None, false);
-            // A watch that went on while its answers were lost does not say the state again.
+            // A watch that continued while its answers were lost does not repeat the state.
             if port.states.first().is_some_and(is_first) {
                 self.up = None;
             } else {
@@ -164,7 +160,7 @@ impl Watch {
 
     fn state(&mut self, look: &Look, state: &PortState, is_first: bool) {
         let edge = match look.last {
-            // Another watch began right behind the one before it: the change was in between.
+            // Another watch started right after the previous one: the change was in between.
             Some((until, _)) if is_first && self.up.is_some() => look.change(until.min(state.at), state.at),
             _ if is_first => look.unseen(state.at, look.error),
             _ => look.change(state.after.min(state.at), state.at),
@@ -186,7 +182,7 @@ impl Watch {
         }
     }
 
-    /// Notes which speed the port has from now on, and whether that change was seen.
+    /// Notes the port's speed from now on, and whether the change was seen.
     fn slow_down(&mut self, at: Nanoseconds, speed: Option<Speed>, seen: bool) {
         if let Some((since, had, begin_seen)) = self.speed.take() {
             if speed == Some(had) {
@@ -198,12 +194,12 @@ impl Watch {
         self.speed = speed.map(|speed| (at, speed, seen));
     }
 
-    /// Whether any look told the rate or the lanes.
+    /// Whether any look had the rate or the lanes.
     pub(super) fn has_speed(&self) -> bool {
         self.speed.is_some() || !self.speeds.is_empty()
     }
 
-    /// Outages, and times of lower speed, where nobody looked any more after `last`.
+    /// Outages and times of lower speed; nothing was watched after `last`.
     pub(super) fn finish(mut self, (until, error): (Nanoseconds, Nanoseconds)) -> (Vec<Down>, Vec<Lower>) {
         self.close(Edge { at: until, error, seen: false, clock: (usize::MAX, error) });
         self.slow_down(until, None, false);
