@@ -1,6 +1,6 @@
-//! Rows as a polars frame, and the frame as Parquet. The one place that knows polars.
+//! Rows as a polars frame, and the frame as Parquet. Only this module uses polars.
 //!
-//! Columns, order and types are the run directory's contract; [`COLUMNS`] is their one list.
+//! The format of run directories fixes columns, order and types; [`COLUMNS`] is their only list.
 
 use std::{io, path::Path};
 
@@ -24,13 +24,12 @@ pub use written::{write_made, write_parquet, write_rows};
 
 /// Version of the columns, in the metadata of the Parquet file under [`VERSION_KEY`].
 pub const VERSION: u32 = 2;
-/// Where the version stands in the metadata of the file.
+/// Key of the version in the file's metadata.
 pub const VERSION_KEY: &str = "railgauge.frame";
 
-/// Points in time: microseconds since 1970, UTC.
+/// Microseconds since 1970, UTC.
 const TIME: DataType = DataType::Datetime(TimeUnit::Microseconds, Some(TimeZone::UTC));
 
-/// Name and type of every column, in order.
 pub const COLUMNS: [(&str, DataType); 35] = [
     ("run_id", DataType::String),
     ("plan", DataType::String),
@@ -69,17 +68,16 @@ pub const COLUMNS: [(&str, DataType); 35] = [
     ("tool", DataType::String),
 ];
 
-/// The frame: polars' own, so that everything polars offers is there.
+/// Polars' own type, so that all of its functions are available.
 pub type Frame = DataFrame;
 
-/// Why a frame cannot be built, written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     #[error("{file}: {cause}")]
     Polars { file: String, cause: PolarsError },
     #[error("{file}: {cause}")]
     File { file: String, cause: io::Error },
-    /// The file is Parquet but not a frame of ours.
+    /// The file is Parquet but not a railgauge frame.
     #[error("{file}: not a frame of railgauge: {cause}")]
     Foreign { file: String, cause: String },
 }
@@ -89,10 +87,8 @@ fn polars(file: impl Into<String>) -> impl FnOnce(PolarsError) -> FrameError {
     |cause| FrameError::Polars { file, cause }
 }
 
-/// The frame of these rows.
-///
 /// # Errors
-/// polars refuses, which it does only for want of memory.
+/// polars fails, only for lack of memory.
 pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
     macro_rules! column {
         ($name:literal, |$row:ident| $value:expr) => {
@@ -144,10 +140,10 @@ fn times(name: &str, all: impl Iterator<Item = Moment>) -> Column {
     whole.into_datetime(TimeUnit::Microseconds, Some(TimeZone::UTC)).into_series().into()
 }
 
-/// Reads these columns of a frame and checks their types.
+/// Checks the types of the columns.
 ///
 /// # Errors
-/// The file cannot be read, or is not a frame of ours.
+/// The file cannot be read, or is not a railgauge frame.
 pub fn read_parquet(path: &Path, columns: &[&str]) -> Result<DataFrame, FrameError> {
     let name = path_text(path);
     let file = files::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;

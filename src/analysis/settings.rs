@@ -1,4 +1,4 @@
-//! What a plan says of a test, as keys and values that can be held against those of another run.
+//! The settings of a test as keys and values, comparable with those of another run.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,40 +6,40 @@ use railgauge_model::plan::model::Test;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Keys that say how much is measured, of whom and how often, and not how.
+/// Keys for how much is measured, and where and how often, but not how.
 const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
 
 /// Where the resolved plan has the values of a test.
 const VALUES: [&str; 2] = ["configure", "values"];
 
-/// Every setting of a test, by its key in the resolved plan (`knobs.depth`); what is demanded of its values is none.
+/// By key in the resolved plan (`knobs.depth`); without the expectations.
 pub(super) fn all(test: &Test) -> BTreeMap<String, String> {
     let mut flat = BTreeMap::new();
     let bare = Test { expect: Vec::new(), ..test.clone() };
-    // A test that was read from a journal can be written again.
+    // A test read from a journal can be serialised again.
     if let Ok(value) = serde_json::to_value(&bare) {
         flatten(String::new(), &value, &mut flat);
     }
     flat
 }
 
-/// Keys that the output of another tool, or who imports it, tells of a test. The rest of an imported test is made up.
+/// Keys of a test known from another tool's output, or from the person who imports it. The rest of an imported test is invented.
 const TOLD: [&str; 10] =
     ["op", "metric", "transport", "service", "memory", "bidirectional", "sizes", "qps", "hosts", "knobs.write_latency"];
 
-/// The settings of an imported test that somebody told.
+/// The known settings of an imported test.
 pub(super) fn told(test: &Test) -> BTreeMap<String, String> {
     let mut settings = all(test);
     settings.retain(|key, _| TOLD.contains(&key.as_str()));
     settings
 }
 
-/// The settings that bear on each single value: other hosts, sizes, repeats and rounds of pairs do not. The pattern does
-/// where its flows run at once and share NICs.
+/// Settings that affect each single value: not other hosts, sizes, repeats or rounds of pairs. The pattern does if its
+/// flows run at once and share NICs.
 pub(super) fn bearing(test: &Test) -> BTreeMap<String, String> {
     let mut settings = all(test);
     settings.retain(|key, _| !AMOUNT.contains(&key.split('.').next().unwrap_or_default()));
-    // A case is of one value, and says so itself.
+    // A case has its own single value.
     settings.retain(|key, _| !key.split('.').take(2).eq(VALUES));
     if test.at_once() {
         let pattern = serde_json::to_string(&test.pattern).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn bearing(test: &Test) -> BTreeMap<String, String> {
     settings
 }
 
-/// Settings by the keys and in the units of a plan file, from those of the resolved plan.
+/// By the keys and in the units of a plan file, from the resolved plan.
 fn as_written(settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let number = |key: &str| settings.get(key).and_then(|value| value.parse::<u64>().ok());
     let word = |(key, value): (&String, &String)| {
@@ -64,7 +64,7 @@ fn as_written(settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
             "window.Adaptive.at_least" => ("measure.at_least", length()),
             "window.Adaptive.at_most" => ("measure.at_most", length()),
             other => match other.rsplit_once('.') {
-                // A time is written as seconds and the nanoseconds beyond them.
+                // A time is serialised as seconds and additional nanoseconds.
                 Some((name, "secs")) => {
                     let nanos = number(&format!("{name}.nanos")).unwrap_or_default();
                     let whole =
@@ -80,7 +80,7 @@ fn as_written(settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     settings.iter().filter_map(word).collect()
 }
 
-/// Nanoseconds in the largest unit that leaves a whole number.
+/// In the largest unit with a whole number.
 fn time(nanoseconds: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     match units.into_iter().find(|(unit, _)| nanoseconds.is_multiple_of(*unit)) {
@@ -89,32 +89,30 @@ fn time(nanoseconds: u64) -> String {
     }
 }
 
-/// A setting, or a fact of a host, that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difference {
-    /// Its name: a setting's key in a plan file, or the fact.
+    /// A setting's key in a plan file, or the fact.
     pub name: String,
-    /// What it was; `None` where it was not set or not known.
+    /// `None` if unset or unknown.
     pub before: Option<String>,
     pub now: Option<String>,
 }
 
 impl Difference {
-    /// `kernel 6.1 → 6.12`, with a word for a side that has no value.
+    /// `kernel 6.1 → 6.12`, with a word for a missing side.
     pub fn words(&self, absent: &str) -> String {
         let [before, now] = [&self.before, &self.now].map(|side| side.as_deref().unwrap_or(absent));
         format!("{} {before} → {now}", self.name)
     }
 }
 
-/// `measure 20 ms → 2 s`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words("unset"))
     }
 }
 
-/// The first setting that is not the same; `None` if all are.
+/// `None` if all are equal.
 pub(super) fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<Difference> {
     let (before, now) = (&as_written(before), &as_written(now));
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();

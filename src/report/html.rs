@@ -1,7 +1,7 @@
 //! Pages: a view through its template, everything escaped, one file that needs no network.
 //!
-//! A page has one script of ours, inline: it makes tables sort and filter. The page's policy names it by its hash, so that a
-//! browser runs it and nothing else, whatever the data says. Without scripts the page is whole.
+//! A page has one inline script, which sorts and filters tables. The page's policy names it by its hash, so that a
+//! browser runs nothing else, whatever the data says. The page is complete without scripts.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context, value::Serde};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::worth::{Worth, worth};
 use crate::analysis::words::count;
 
-/// What pages are made of: their templates, and the parts they share.
+/// The templates of pages and of their shared parts.
 const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
@@ -29,23 +29,21 @@ const STYLE: &str = include_str!("../../templates/report.css");
 
 const SCRIPT: &str = include_str!("../../templates/page.js");
 
-/// The script that a report has in addition while its run goes on.
+/// An additional script of a report while its run continues.
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
 
-/// Why a page could not be made. Every one is a mistake of ours.
+/// Every variant is a bug.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:#}")]
 pub struct PageError(#[from] minijinja::Error);
 
-/// The page of a view by one of the templates.
-///
 /// # Errors
-/// The template asks for something the view does not have.
+/// The template needs something that the view does not have.
 pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, PageError> {
     render(template, view, SCRIPT, "")
 }
 
-/// The report of a run that has not ended, with how far it is: the only page that asks for anything, which is that line.
+/// The report of an unfinished run, with its progress, which is the only thing that a page ever requests.
 ///
 /// # Errors
 /// As [`page`].
@@ -53,7 +51,7 @@ pub(super) fn live_page(view: &impl Serialize, course: &str) -> Result<String, P
     render("report.html", view, &live_script(), course)
 }
 
-/// The policy of [`live_page`], as the page itself states it.
+/// As stated by the page itself.
 pub(super) fn live_policy() -> String {
     let hash = hash(&live_script());
     format!(
@@ -85,10 +83,10 @@ fn render(template: &str, view: &impl Serialize, script: &str, course: &str) -> 
     Ok(template.render(context! { v => Serde(view), css => STYLE, script, script_hash, course })?)
 }
 
-/// What a cell of a column of numbers sorts by, where its text alone does not say it. A number with an unknown unit would stand
-/// where it does not belong: while we develop it makes no page, and a released program leaves it without a worth.
+/// Sort key of a cell in a column of numbers, if its text is not enough. An unknown unit would sort wrongly: debug
+/// builds make no page with it, and release builds leave out the key.
 fn worth_of_number(text: &str) -> Result<String, minijinja::Error> {
-    // What the script reads itself.
+    // The script reads plain numbers itself.
     let plain = text.trim().replace('−', "-").parse::<f64>().is_ok();
     match worth(text) {
         Worth::Number { value, .. } if !plain => Ok(value.to_string()),
@@ -101,7 +99,7 @@ fn worth_of_number(text: &str) -> Result<String, minijinja::Error> {
     }
 }
 
-/// What a cell of a column of texts sorts by, where it is a number with its unit and nothing else: `54.10 Gb/s`.
+/// Sort key of a cell in a column of texts, if it is only a number with a unit: `54.10 Gb/s`.
 fn worth_of_text(text: &str) -> String {
     match worth(text) {
         Worth::Number { value, unit: true, whole: true } => value.to_string(),

@@ -15,12 +15,12 @@ use crate::analysis::{
     words::size,
 };
 
-/// Why the document could not be made: a mistake of ours.
+/// A bug.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct JunitError(#[from] SerializeError);
 
-/// The document. Times come from the journal, so that the same records give the same bytes.
+/// Times are from the journal, so that the same records give the same bytes.
 ///
 /// # Errors
 /// The XML cannot be written.
@@ -34,7 +34,7 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         if let Some(subset) = &verdicts.subset {
             suite.add_property(("subset", subset.words().as_str()));
         }
-        // A pass of a test says nothing of these.
+        // A pass of a test does not cover these.
         for untested in verdicts.untested.iter().filter(|untested| untested.is_in(name)) {
             suite.add_property(("not tested", untested.to_string().as_str()));
         }
@@ -77,7 +77,7 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
     Ok(report.to_string()?)
 }
 
-/// What was left out of the plan: readers of JUnit show what was skipped beside what passed.
+/// What was left out of the plan: JUnit readers show skipped cases next to passed ones.
 fn of_the_rest(verdicts: &Verdicts, subset: &Subset) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     let left_out = subset.left_out().map(|text| format!("{}.", capital(&text)));
@@ -115,12 +115,12 @@ const PLACES: usize = 16;
 
 const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];
 
-/// Names of a suite's test cases, each once.
+/// Makes the names of a suite's test cases unique.
 #[derive(Default)]
 struct Names(HashMap<String, usize>);
 
 impl Names {
-    /// The name itself, or with a number where it was there before.
+    /// The name itself, or with a number if it is a duplicate.
     fn next(&mut self, name: String) -> String {
         let times = self.0.entry(name.clone()).or_default();
         *times += 1;
@@ -128,14 +128,14 @@ impl Names {
     }
 }
 
-/// What a verdict is called: what is demanded of which metric and of what, without the limit, so that the history of a CI goes on when
-/// a limit changes. The demand with its limit is a property of the case, and part of its message.
+/// The name of a verdict: demand, metric and scope without the limit, so that a CI's history continues when a limit
+/// changes. The demand with its limit is a property of the case, and part of its message.
 fn name(journal: &Journal, verdict: &Verdict) -> String {
     if let Some(key) = &verdict.key {
         return key.clone();
     }
     let Some(wanted) = view::wanted(journal, verdict) else {
-        // Of the verdicts that every test has only the demand: how many cases they are about changes with the hosts.
+        // For implicit verdicts only the demand: the number of their cases changes with the hosts.
         return verdict.demanded();
     };
     let kind = match wanted.limit {
@@ -160,7 +160,7 @@ fn status(status: Status) -> TestCaseStatus {
     match status {
         Status::Pass => TestCaseStatus::success(),
         Status::Fail => kind(NonSuccessKind::Failure, "fail"),
-        // Neither may look green: JUnit's readers show an error as loudly as a failure.
+        // Neither may look green: JUnit readers show an error as loudly as a failure.
         Status::Inconclusive => kind(NonSuccessKind::Error, "inconclusive"),
         Status::NotRun => kind(NonSuccessKind::Error, "not-run"),
     }
@@ -196,15 +196,15 @@ fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
     case
 }
 
-/// From the first start of a case of a test to the last end of one: what its verdicts took together. Of one verdict there is no time,
-/// because all are about the same cases.
+/// From the first start of a case of a test to the last end: the time of all its verdicts together. A single verdict
+/// has no time, because all are about the same cases.
 fn lasted(journal: &Journal, test: &str) -> Option<Duration> {
-    // Case n stands at place n.
+    // Case n is at index n.
     let case = |attempt: &&Try| usize::try_from(attempt.case).ok().and_then(|at| journal.cases.get(at));
     let of_test = |attempt: &&Try| case(attempt).is_some_and(|case| *case.test == *test);
     let times = journal.tries.iter().filter(of_test).filter_map(|attempt| {
         let start = attempt.started_at.time()?;
-        // A try that failed has a start alone.
+        // A failed try only has a start.
         let lasted = attempt.result.as_ref().map_or(0, |sample| sample.initiator.elapsed.0);
         Some((start, start.checked_add(Duration::from_nanos(lasted)).ok()?))
     });

@@ -1,37 +1,37 @@
-//! What a cell of a table sorts by. Cells are texts as people read them: `64 KiB`, `4 min 05 s`, `−4.0 ms ± 4.4 ms`, `60/min`. The page
-//! sorts by what they are worth: bytes, seconds, events per second, bits per second.
+//! Sort keys of table cells. Cells are texts for people, such as `64 KiB`, `4 min 05 s`, `−4.0 ms ± 4.4 ms` and
+//! `60/min`; the page sorts by their value in bytes, seconds, events per second or bits per second.
 //!
-//! The grammar is that of the functions that print cells (`analysis::words`, `analysis::soak::span`). A number with a unit that is not
-//! listed here has no worth, and it never sorts as if it had none: [`Worth::Unknown`] says so, and while we develop no page is
-//! made of it.
+//! The grammar is that of the functions that print cells (`analysis::words`, `analysis::soak::span`). A number with a
+//! unit that is not listed here is [`Worth::Unknown`] and never sorts as if it had no unit; debug builds make no page
+//! with it.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Worth<'t> {
-    /// It begins with a word: it has no number.
+    /// Starts with a word, without a number.
     Words,
-    /// The number in the unit of its kind, whether it has a unit, and whether the text says anything besides.
+    /// The number in the unit of its kind, whether it has a unit, and whether the text has more.
     Number {
-        /// The value in bytes, seconds, bits per second, events per second, percent, or as it stands where it has no unit.
+        /// In bytes, seconds, bits per second, events per second, percent, or as written without a unit.
         value: f64,
-        /// Whether a unit stands behind the number.
+        /// Whether the number has a unit.
         unit: bool,
         /// Whether number and unit are the whole text.
         whole: bool,
     },
-    /// A number with a unit that is not known here.
+    /// A number with an unknown unit.
     Unknown(&'t str),
 }
 
-/// Words that may stand before a number without changing its order: `at least 20.5 s`, `a factor of 2.4`.
+/// Words before a number that do not affect its order: `at least 20.5 s`, `a factor of 2.4`.
 const BEFORE: [&str; 13] =
     ["at", "least", "most", "more", "than", "over", "under", "about", "up", "to", "a", "factor", "of"];
 
-/// What one of a unit is: bytes, seconds, bits per second, operations or events per second, percent.
+/// Factor to bytes, seconds, bits per second, operations or events per second, percent.
 fn factor(unit: &str) -> Option<f64> {
     const KI: f64 = 1024.0;
     Some(match unit {
         "B" | "s" | "%" | "/s" | "b/s" | "msg/s" | "s/GiB" => 1.0,
-        // Twice as much is 200 %: shares and differences are told in percent up to there, and as factors beyond.
+        // Twice as much is 200 %: shares and differences are percentages up to there, and factors beyond.
         "times" => 100.0,
         "KiB" => KI,
         "MiB" => KI * KI,
@@ -62,7 +62,7 @@ fn factor(unit: &str) -> Option<f64> {
     })
 }
 
-/// Units of time of which a smaller one may follow: `3 h 50 min`, `4 min 05 s`.
+/// Units of time that a smaller one may follow: `3 h 50 min`, `4 min 05 s`.
 const TIMES: [&str; 3] = ["d", "h", "min"];
 
 pub(super) fn worth(text: &str) -> Worth<'_> {
@@ -99,7 +99,7 @@ pub(super) fn worth(text: &str) -> Worth<'_> {
     Worth::Number { value, unit: true, whole: alone && words.next().is_none() }
 }
 
-/// A number with the unit that is written to it (`60/min`, `99%`), and whether a comma ends it; `None` for a word.
+/// A number with an attached unit (`60/min`, `99%`), and whether a comma follows; `None` for a word.
 fn quantity(word: &str) -> Option<(f64, &str, bool)> {
     let bare = word.trim_end_matches([',', ';']);
     let (negative, digits) = match bare.strip_prefix(['−', '-']) {

@@ -1,12 +1,4 @@
-//! Values of earlier runs: learned from them, and held against later ones.
-//!
-//! | file | does |
-//! | --- | --- |
-//! | `class` | what links have in common of which one value is expected |
-//! | `ends` | what the ends of a link are: hardware, and how it is set up |
-//! | `held` | holds a value against a baseline, or says why that cannot be done |
-//! | `parts` | parts that were replaced since |
-//! | `refusal` | why that cannot be done, and what is set up differently |
+//! Values of earlier runs: learned from them, and compared with later ones.
 
 mod class;
 mod ends;
@@ -32,18 +24,17 @@ pub use refusal::{OnHosts, Refusal, SetUp};
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
 type Values = Vec<(String, usize, f64)>;
 
-/// Two runs that are no runs of the same test.
+/// Two runs of different tests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{run} measured test {test} with other settings than the runs before it: {different}")]
 pub struct OtherSettings {
     pub run: String,
     pub test: String,
-    /// The first setting that is not the same.
     pub different: Difference,
 }
 
-/// Learns a baseline from runs: for every metric and class of links the robust centre of all trusted values, with its
-/// spread. A link that was bad in some runs, or some bad links among many, do not move it.
+/// For every metric and class of links the robust centre and spread of all trusted values. A link that was bad in some
+/// runs, or some bad links among many, do not affect it.
 ///
 /// # Errors
 /// The runs measured a test with different settings.
@@ -111,7 +102,7 @@ fn entry(class: Class, ends: Vec<String>, values: &Values) -> Option<Entry> {
     })
 }
 
-/// The value of each fact that most have, of those facts that more than half have.
+/// The most frequent value of each fact that more than half of them have.
 fn usual(all: &[BTreeMap<String, String>]) -> BTreeMap<String, String> {
     let mut votes: BTreeMap<&String, BTreeMap<&String, usize>> = BTreeMap::new();
     for (fact, value) in all.iter().flatten() {

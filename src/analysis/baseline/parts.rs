@@ -1,4 +1,4 @@
-//! Parts that were replaced since a baseline was made: what it demands belongs to another part.
+//! Parts replaced since a baseline was made: its demands belong to another part.
 
 use std::{
     cell::OnceCell,
@@ -19,39 +19,37 @@ use crate::analysis::{
     words::count,
 };
 
-/// Parts that are named one by one in words.
+/// Parts named one by one in words.
 const NAMED: usize = 3;
 
-/// A part that took the place of the one that the baseline was measured with.
+/// A part that replaced the one measured for the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SinceReplaced {
     pub host: String,
-    /// The slot in words: `NIC mlx5_0`.
+    /// In words: `NIC mlx5_0`.
     pub part: String,
-    /// By what parts are told from each other here.
+    /// The kind of id that distinguishes the parts.
     pub by: By,
     pub old: String,
     pub new: String,
-    /// Links that the value of the baseline was measured on, the most of all that this part is held against: with more than one it is no
-    /// value of the old part alone. 0 where nothing is held against it.
+    /// Largest number of links behind a value of the baseline that this part is compared with: with more than one the
+    /// value is not of the old part alone. 0 without a comparison.
     pub links: usize,
 }
 
-/// What is to be said of parts beside a verdict that rests on a baseline.
+/// Notes on parts for a verdict that rests on a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct OtherParts {
-    /// Parts that were replaced since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<SinceReplaced>,
-    /// Ids that were in several slots at once, then or now: nothing is followed by them.
+    /// Ids in several slots at once, then or now: they identify nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
-    /// Hosts without a serial number in the baseline or now: of their parts only those with a GUID or a UUID are followed.
+    /// Hosts without a serial number in the baseline or now: only their parts with a GUID or UUID can be followed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfollowed: Vec<String>,
 }
 
-/// `replaced since the baseline, whose values are of 15 links of this kind: NIC mlx5_0 of gpu003 (serial number MT3 → MT9)`.
 impl fmt::Display for OtherParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all = Vec::new();
@@ -94,7 +92,7 @@ impl fmt::Display for OtherParts {
     }
 }
 
-/// The slots of a host with what is known of the parts in them, for a baseline. Main boards are left out: no value is of one alone.
+/// Known parts by slot, for a baseline. Excludes main boards: no value is of one alone.
 pub(super) fn of_host(host: &str, slots: Vec<Fitted>) -> Vec<HostPart> {
     let part = |Fitted { slot, carries, mut ids }: Fitted| HostPart {
         host: host.to_owned(),
@@ -109,7 +107,7 @@ pub(super) fn of_host(host: &str, slots: Vec<Fitted>) -> Vec<HostPart> {
     slots.into_iter().filter(|fitted| fitted.slot.kind != PartKind::Board).map(part).collect()
 }
 
-/// Parts that were replaced while the runs of a baseline were made, in the order of time: its values are of both.
+/// Parts replaced during the runs of a baseline, whose values are of both, in order of time.
 pub fn replaced_within(runs: &[Run]) -> Vec<SinceReplaced> {
     let one = |swap: Swap| SinceReplaced {
         host: swap.new.host.clone(),
@@ -123,7 +121,7 @@ pub fn replaced_within(runs: &[Run]) -> Vec<SinceReplaced> {
     swaps.filter(|swap| swap.new.slot.kind != PartKind::Board).map(one).collect()
 }
 
-/// Follows the parts of the hosts through runs, in the order of time.
+/// In order of time.
 pub(super) fn follow(runs: &[Run]) -> Stays {
     let mut runs: Vec<&Run> = runs.iter().collect();
     runs.sort_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
@@ -148,11 +146,10 @@ fn slot_of(part: &HostPart) -> Fitted {
     }
 }
 
-/// One end of a row that was held against a baseline: host, device (empty for a rank of a collective), and whether GPU memory
-/// was used.
+/// An end of a row compared with a baseline: host, device (empty for a rank of a collective), and whether GPU memory was used.
 pub(super) type End = (String, String, bool);
 
-/// The parts of a baseline beside those of a run.
+/// The parts of a baseline and of a run.
 pub(super) struct Parts<'a> {
     baseline: &'a Baseline,
     journal: &'a Journal,
@@ -200,7 +197,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// What is to be said of the parts of these ends; `None` if all of them are those of the baseline.
+    /// `None` if all of them are those of the baseline.
     pub(super) fn of(&self, ends: &BTreeMap<End, usize>) -> Option<OtherParts> {
         if ends.is_empty() {
             return None;
@@ -212,10 +209,10 @@ impl<'a> Parts<'a> {
             let machine = swaps.iter().any(|swap| swap.new.slot.kind == PartKind::Machine);
             let passes = |swap: &&Swap| match swap.new.slot.kind {
                 PartKind::Machine | PartKind::Board => true,
-                // With another machine all of its parts are others.
+                // Another machine implies other parts.
                 _ if machine => false,
                 PartKind::Gpu => *cuda,
-                // Which NICs a collective uses is the library's choice: its ends have no device, and no part carries that.
+                // A collective's library chooses the NICs: its ends have no device, so no part matches.
                 PartKind::Card | PartKind::Module => {
                     [swap.old.left(), swap.new.came()].iter().any(|part| part.has_device(device))
                 }

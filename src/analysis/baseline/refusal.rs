@@ -1,4 +1,4 @@
-//! Why a value cannot be held against a baseline, and what is set up differently from it.
+//! Why a value cannot be compared with a baseline, and differences of the setup.
 
 use std::fmt;
 
@@ -11,42 +11,37 @@ use crate::analysis::{
 };
 
 const NAMED: usize = 3;
-/// Stands for a fact that is not known.
+/// For unknown facts.
 const UNKNOWN: &str = "unknown";
 
-/// Why a value cannot be held against a baseline.
+/// Why a value cannot be compared with a baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "refusal", rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The baseline does not have the test.
     NoTest {
         test: String,
     },
     OtherSettings {
-        /// The first setting that differs.
         difference: Difference,
     },
-    /// The value breaks the limit, and lies where those of the baseline scatter.
+    /// The value breaks the limit, but lies within the scatter of the baseline.
     Ordinary {
-        /// What was observed, in the metric's unit.
+        /// Observed, in the metric's unit.
         value: f64,
-        /// What was wanted, in the metric's unit.
+        /// In the metric's unit.
         limit: f64,
-        /// Within how many standard deviations it lies.
+        /// Standard deviations from the baseline.
         deviations: f64,
-        /// Standard deviation of the baseline, in percent of its centre.
+        /// Of the baseline, in percent of its centre.
         spread_percent: f64,
     },
-    /// Nothing carried the bytes.
     NothingCarried,
-    /// The baseline does not have such a link.
     NoSuchLink {
         metric: Metric,
     },
-    /// What the hosts are is not known.
     HostsUnknown,
     OtherHardware {
-        /// In what they differ from those of the baseline.
+        /// From the hosts of the baseline.
         differences: Vec<Difference>,
     },
     FewValues {
@@ -85,7 +80,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A fact that is not as in the baseline, and where.
+/// A fact that differs from the baseline, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OnHosts {
     #[serde(flatten)]
@@ -93,10 +88,9 @@ pub struct OnHosts {
     pub hosts: Vec<String>,
 }
 
-/// What is set up differently from what a baseline was measured with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SetUp {
-    /// Facts that differ, those of most hosts first.
+    /// Those of most hosts first.
     pub differences: Vec<OnHosts>,
 }
 

@@ -1,8 +1,8 @@
 //! Header bytes per packet and message, by link layer. All sizes in bytes.
 //!
-//! Sources: InfiniBand Architecture Specification, volume 1 (headers, annexes A16 and A17 for RoCE v1 and v2);
-//! IEEE 802.3 (frame, preamble, gap); RFC 791, 8200, 768, 9293, 7323 (IP, UDP, TCP, its time stamps); RFC 5040, 5041,
-//! 5044 (RDMAP, DDP, MPA: iWARP). Worked numbers in `docs/reading-the-report.md`.
+//! Sources: InfiniBand Architecture Specification, volume 1 (headers, annexes A16 and A17 for RoCE v1 and v2); IEEE
+//! 802.3 (frame, preamble, gap); RFC 791, 8200, 768, 9293, 7323 (IP, UDP, TCP, its time stamps); RFC 5040, 5041, 5044
+//! (RDMAP, DDP, MPA: iWARP). Worked numbers in `docs/reading-the-report.md`.
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 
@@ -15,7 +15,7 @@ const IPV4: u64 = 20;
 const IPV6: u64 = 40;
 const UDP: u64 = 8;
 const TCP: u64 = 20;
-/// The time stamp option, padded to a multiple of four; Linux uses it unless told otherwise.
+/// Padded to a multiple of four; on by default in Linux.
 const TCP_TIMESTAMPS: u64 = 12;
 
 const LRH: u64 = 8;
@@ -23,7 +23,7 @@ const GRH: u64 = 40;
 const BTH: u64 = 12;
 const ICRC: u64 = 4;
 const VCRC: u64 = 2;
-/// Extended headers: datagram, RDMA (address, key, length), acknowledgement, immediate data, atomic and its answer.
+/// In bytes: datagram, RDMA (address, key, length), acknowledgement, immediate data, atomic and its answer.
 const DETH: u64 = 8;
 const RETH: u64 = 16;
 const AETH: u64 = 4;
@@ -32,15 +32,15 @@ const ATOMIC_ETH: u64 = 28;
 const ATOMIC_ACK_ETH: u64 = 8;
 const ATOMIC: u64 = 8;
 
-/// MPA: length before and checksum after every unit, which is a multiple of four bytes long.
+/// MPA: a length before and a checksum after every unit, whose length is a multiple of four bytes.
 const MPA_LENGTH: u64 = 2;
 const MPA_CRC: u64 = 4;
-/// DDP and RDMAP headers of tagged (write, read answer) and untagged (send) units.
+/// Tagged units are writes and read answers; untagged ones are sends.
 const TAGGED: u64 = 14;
 const UNTAGGED: u64 = 18;
 
-/// The rate at which packet bytes pass, from the rate a port reports: the same but for old InfiniBand, whose ports
-/// report the signalling rate. `None` where the report means two things.
+/// Data rate from the rate that a port reports: equal except for old InfiniBand, whose ports report the signalling
+/// rate. `None` if the report is ambiguous.
 pub(super) fn data_rate(layer: LinkLayer, reported: f64) -> Option<f64> {
     if !reported.is_finite() || reported <= 0.0 {
         return None;
@@ -48,15 +48,15 @@ pub(super) fn data_rate(layer: LinkLayer, reported: f64) -> Option<f64> {
     match (layer, reported) {
         // SDR, DDR and narrow QDR: 8b/10b.
         (LinkLayer::Infiniband, ..40.0) => Some(reported * 0.8),
-        // QDR carries 32 and FDR10 carries 40, and both say 40.
+        // QDR carries 32 and FDR10 carries 40, and both report 40.
         (LinkLayer::Infiniband, 40.0) => None,
-        // FDR says 56: four lanes of 14.0625 with 64b/66b.
+        // FDR reports 56: four lanes of 14.0625 with 64b/66b.
         (LinkLayer::Infiniband, 56.0) => Some(56.25 * 64.0 / 66.0),
         _ => Some(reported),
     }
 }
 
-/// Payload bytes over bytes on the wire, in the direction that is busier. `None` without a wire or for a collective.
+/// Payload over bytes on the wire, in the busier direction. `None` without a wire or for a collective.
 pub(super) fn efficiency(link: &Link, traffic: &Traffic) -> Option<f64> {
     if traffic.op.is_collective() {
         return None;
@@ -91,7 +91,7 @@ fn packets(overhead: u64, link: &Link, Traffic { op, service, size, bidirectiona
     let overhead = overhead + if *service == Service::Ud { DETH } else { 0 };
     let count = size.div_ceil(mtu);
     let data = count * overhead + size.next_multiple_of(4);
-    // Bytes of one operation with the payload, and against it where the operation needs an answer of its own.
+    // Bytes of one operation in the payload's direction, and in the other if the operation needs an answer.
     let (with, against) = match op {
         Op::Write => (data + RETH, 0),
         Op::WriteImm => (data + RETH + IMMEDIATE, 0),
@@ -111,7 +111,7 @@ fn stream(frame: u64, headers: u64, link: &Link) -> Option<f64> {
     Some(payload as f64 / (packet + frame) as f64)
 }
 
-/// iWARP: payload over bytes of the TCP stream, `segment` bytes in a segment and no unit across two segments.
+/// iWARP: payload over bytes of the TCP stream, with `segment` bytes in a segment and no unit across two segments.
 fn units(Traffic { op, size, .. }: &Traffic, segment: u64) -> Option<f64> {
     let (header, size) = match op {
         Op::Send => (UNTAGGED, *size),

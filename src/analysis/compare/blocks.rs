@@ -1,4 +1,4 @@
-//! Two tests of one run that were measured in turn: the first is before, the second after.
+//! Two tests of one run measured in turn: the first is before, the second after.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,22 +24,18 @@ use crate::analysis::{
     settings, value,
 };
 
-/// Two tests of one run that were measured in turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interleaved {
-    /// Name of the first test.
     pub a: String,
-    /// Name of the second test.
     pub b: String,
     pub blocks: u32,
-    /// From the first to the second.
     pub comparison: Comparison,
 }
 
-/// Compares the tests that a run measured in turn, in the order of the plan.
+/// In the order of the plan.
 ///
 /// # Errors
-/// A statistic refuses what was collected, which is a mistake of ours.
+/// A statistic refuses the input, which is a bug.
 pub fn interleaved(journal: &Journal, results: &[CaseResult<'_>]) -> Result<Vec<Interleaved>, Refusal> {
     let of = |pair: &Interleave| {
         let comparison = tell(collect(journal, results, pair), &Options::default())?;
@@ -63,7 +59,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             write_latency: a.test.knobs.write_latency,
             cell: a.case.cell.clone(),
         };
-        // Measured in turn, and still two things: neither is the other with something changed.
+        // Measured in turn, but different measurements: neither is a changed version of the other.
         let apart = a.test.knobs.write_latency != b.test.knobs.write_latency;
         let metrics = metrics_of(a.case.cell.metric, a.case.cell.op, None, None);
         for metric in metrics.into_iter().filter(|metric| METRICS.contains(metric)) {
@@ -137,7 +133,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
     }
 }
 
-/// The results of a test by flow and place among the cells of that flow: both tests have the same.
+/// By flow and position among the cells of that flow, which is equal in both tests.
 fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, usize), &'r CaseResult<'r>> {
     let mut seen: HashMap<&Flow, usize> = HashMap::new();
     let mut found = BTreeMap::new();
@@ -155,7 +151,7 @@ fn refusal(result: &CaseResult<'_>) -> Option<String> {
     (!trusted).then(|| result.error().unwrap_or_else(|| result.state.word().to_owned()))
 }
 
-/// Means of the logarithms of each block's two samples; a block with fewer is left out.
+/// Means of the logarithms of each block's two samples; blocks with fewer are left out.
 fn halves(result: &CaseResult<'_>, metric: Metric) -> BTreeMap<usize, f64> {
     let mut logs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (repeat, sample) in &result.samples {
@@ -172,7 +168,7 @@ fn halves(result: &CaseResult<'_>, metric: Metric) -> BTreeMap<usize, f64> {
     whole.map(|(block, logs)| (block, f64::midpoint(logs[0], logs[1]))).collect()
 }
 
-/// What carried the bytes, where that is not the same for both.
+/// What carried the bytes, where that differs.
 fn carriers<K>(
     test: &str,
     before: &BTreeMap<K, &CaseResult<'_>>,

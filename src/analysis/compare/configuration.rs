@@ -1,4 +1,4 @@
-//! What else is not the same on both sides: the hosts' configuration, and what the plans say of the tests.
+//! Other differences between the sides: the hosts' configuration, and the plans' settings of the tests.
 
 use std::collections::BTreeMap;
 
@@ -19,29 +19,27 @@ use crate::{
 pub struct Configuration {
     /// Facts of hosts that changed from the last run before to the last run after.
     pub hosts: Vec<Change>,
-    /// Settings of tests that changed: test, setting, before, after.
+    /// Test, setting, before, after.
     pub tests: Vec<Setting>,
-    /// Parts that were replaced within one side, and facts that changed between its first and its last run, which then are no repeats of each other: of
-    /// the runs before, and of those after.
+    /// Changes of parts and facts within one side, whose runs then are not repeats of each other: of the runs before, and of those after.
     pub within: [Vec<Change>; 2],
-    /// Ids that several slots had at once: no part is followed by them, whatever they say of the other side.
+    /// Ids in several slots at once: they identify nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
-    /// Hosts of both sides of which one side has no serial number: whether their parts are the same is not known, but for those
-    /// with a GUID or a UUID.
+    /// Hosts of both sides, one of which has no serial number: except for parts with a GUID or UUID, it is unknown
+    /// whether they are the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfollowed: Vec<String>,
 }
 
-/// A setting of a test that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
     pub test: String,
-    /// Key in the resolved plan: `knobs.depth`.
+    /// In the resolved plan: `knobs.depth`.
     pub key: String,
-    /// Value before; empty if not set.
+    /// Empty if not set.
     pub before: String,
-    /// Value after; empty if not set.
+    /// Empty if not set.
     pub after: String,
 }
 
@@ -50,7 +48,7 @@ pub(super) struct Seen {
     pub started: Timestamp,
     hosts: BTreeMap<String, HostFacts>,
     tests: BTreeMap<String, BTreeMap<String, String>>,
-    /// Whether another tool measured it: then a setting that is missing is one that nobody told.
+    /// Whether another tool measured it: then a missing setting is unknown.
     imported: bool,
 }
 
@@ -61,7 +59,7 @@ impl Seen {
         Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests, imported: run.imported }
     }
 
-    /// Settings of tests that are not the same in a later run.
+    /// Settings of tests that differ in a later run.
     fn settings_until(&self, after: &Self) -> Vec<Setting> {
         let both = self.tests.iter().filter_map(|(test, before)| Some((test, before, after.tests.get(test)?)));
         let mut found: Vec<Setting> = both.flat_map(|(test, before, after)| different(test, before, after)).collect();
@@ -76,7 +74,7 @@ impl Seen {
     }
 }
 
-/// Differences between two sides, from the first and the last run of each, and the parts that are others, as they were known last.
+/// From the first and the last run of each side, and the replaced parts as last known.
 pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2], slots: [SideSlots; 2]) -> (Configuration, Vec<Swap>) {
     let [Some((before_first, before_last)), Some((after_first, after_last))] = sides else {
         return (Configuration::default(), Vec::new());
@@ -96,7 +94,7 @@ pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2], slots: [SideSlots
     (found, looks.swaps)
 }
 
-/// What changed between two looks at a cluster: parts that were replaced first, then facts.
+/// Between two looks at a cluster: replaced parts first, then facts.
 fn changes(swaps: &[Swap], before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
     let replaced = swaps.iter().map(|swap| {
         let Swap { old, new, from, to, .. } = swap;
@@ -175,7 +173,7 @@ mod tests {
         let keys = |found: Vec<Setting>| found.into_iter().map(|one| one.key).collect::<Vec<_>>();
         assert_eq!(keys(ours.settings_until(&theirs)), ["sizes"]);
         assert_eq!(keys(theirs.settings_until(&ours)), ["sizes"]);
-        // Of two runs of ours a setting that only one has is a difference.
+        // For two runs of railgauge, a setting that only one has is a difference.
         let bare = seen(false, &[("sizes", "[2]")]);
         assert_eq!(keys(ours.settings_until(&bare)), ["knobs.depth", "sizes", "window.Duration"]);
     }

@@ -18,7 +18,6 @@ use super::{
     table::{Collected, Lack, Pair},
 };
 
-/// How the cells of runs are judged.
 const OF_RUNS: &str = "difference of Huber's estimates of the logarithms of runs with Welch's interval and test, each side \
                        with a noise of its own, for the correlation of neighbouring runs up to 0.6 that does most harm in \
                        their order; for the absence of a change two one-sided tests of this and of means, and no run that \
@@ -35,14 +34,14 @@ pub(super) struct Verdicts {
     /// Edges of its margin in percent.
     pub headline_margin: Option<(f64, f64)>,
     pub order: Option<Order>,
-    /// The run, by its side and number in the order of time, of each stray value.
+    /// By side and number in order of time: the run of each stray value.
     pub strays: Vec<(When, usize)>,
 }
 
-/// A run or block far off; of a run its side and number.
+/// For a run, its side and number.
 type Strayed = (Stray, Option<(When, usize)>);
 
-/// A cell, the number of what it measures, its metric, and by how much it became better (as a difference of logarithms).
+/// A cell, the number of what it measures, its metric, and its improvement as a difference of logarithms.
 pub(super) struct Judged {
     pub cell: Cell,
     pub subject: usize,
@@ -50,11 +49,11 @@ pub(super) struct Judged {
     pub better: f64,
 }
 
-/// What the values of cells are taken from: runs in an order, or blocks.
+/// The origin of the values: runs in an order, or blocks.
 struct Source<'c> {
     collected: &'c Collected,
     runs: RunSet,
-    /// The values of each cell in the order of the runs; empty for blocks.
+    /// Values of each cell in the order of the runs; empty for blocks.
     cells: Vec<Vec<Option<f64>>>,
 }
 
@@ -76,7 +75,7 @@ impl<'c> Source<'c> {
         Ok(Comparison { missing: pair.lack.each_ref().map(Lack::values), ..found })
     }
 
-    /// The strays of a cell, with the run of each.
+    /// With the run of each.
     fn strays(&self, member: usize, margin: f64) -> Result<Vec<Strayed>, Refusal> {
         if self.collected.design == Design::Runs {
             let of_run = |(place, distance): (usize, f64)| {
@@ -99,7 +98,7 @@ impl<'c> Source<'c> {
         Ok(found.into_iter().map(of_block).collect())
     }
 
-    /// The noise floor of a group. `None` below two runs a side, or blocks.
+    /// `None` below two runs a side, or blocks.
     fn floor(&self, members: &[usize]) -> Option<f64> {
         if self.collected.design == Design::Runs {
             return self.runs.floor(&members.iter().map(|&at| &self.cells[at][..]).collect::<Vec<_>>());
@@ -160,8 +159,8 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     Ok(Verdicts { headline, headline_margin, groups, cells, order, strays: stray_runs })
 }
 
-/// What the cells of a group come to. If all are equivalent, their common interval lies inside the margin too, except where
-/// they were measured by different runs; so it is looked at.
+/// The verdict of a group. If all cells are equivalent, their common interval also lies inside the margin, except for
+/// cells measured by different runs; so it is checked.
 fn comes_to(group: &Group) -> Word {
     let counts = group.counts;
     let improved = counts.improved > 0;
@@ -180,7 +179,7 @@ fn comes_to(group: &Group) -> Word {
 
 type Judging = (Group, Margin);
 
-/// Groups in the order of the plan, with the positions of their cells.
+/// In the order of the plan, with the positions of their cells.
 fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, Vec<Vec<usize>>), Refusal> {
     let collected = source.collected;
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -219,8 +218,8 @@ fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, V
     Ok((groups, members))
 }
 
-/// Geometric mean over cells, from each run's mean distance to the cells' centres: a run that lacks a cell is not
-/// pulled towards the cells it has.
+/// Geometric mean over cells, from each run's mean distance to the cells' centres, so that a run without some cells is
+/// not pulled towards the others.
 fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<Option<Change>, Refusal> {
     let collected = source.collected;
     let mut sums = collected.runs.map(|runs| vec![(0.0, 0_usize); runs]);
@@ -310,7 +309,7 @@ fn cell(
     })
 }
 
-/// How many runs would tell, if more of the same would: not where runs lie far off or have no value.
+/// How many runs would be enough; `None` if more would not help, because runs are far off or have no value.
 pub(super) fn need(found: &Comparison) -> Option<usize> {
     found.need.filter(|_| found.strays == [0, 0] && found.missing[1] == 0)
 }
@@ -319,7 +318,7 @@ fn logs(pair: &Pair) -> [Vec<f64>; 2] {
     pair.sides.each_ref().map(|side| side.iter().map(|(_, value)| *value).collect())
 }
 
-/// After less before, block by block; both sides of a cell of blocks have the same blocks.
+/// After minus before, block by block; both sides of a cell of blocks have the same blocks.
 fn differences(pair: &Pair) -> Vec<f64> {
     let [before, after] = &pair.sides;
     before.iter().zip(after).map(|((_, before), (_, after))| after - before).collect()
@@ -333,7 +332,7 @@ fn change(effect: f64, interval: Option<Interval>) -> Change {
     Change { percent: percent(effect), interval: interval.map(|i| (percent(i.low), percent(i.high))) }
 }
 
-/// A difference of logarithms in percent.
+/// From a difference of logarithms.
 pub(super) fn percent(difference: f64) -> f64 {
     100.0 * difference.exp_m1()
 }

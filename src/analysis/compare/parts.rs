@@ -13,20 +13,20 @@ use serde::Serialize;
 
 use crate::analysis::history::{By, Fitted, PartKind, Shared, Stay, Stays, Swap, fitted, has_serials};
 
-/// Parts that are named of one cell; a collective may have thousands.
+/// Parts named per cell; a collective may have thousands.
 const NAMED: usize = 4;
 
-/// A part that is another one after than before.
+/// A part that was replaced between the sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherPart {
     pub host: String,
-    /// The slot in words: `NIC mlx5_0`.
+    /// In words: `NIC mlx5_0`.
     pub part: String,
-    /// By what parts are told from each other here.
+    /// The kind of id that distinguishes the parts.
     pub by: By,
     pub before: String,
     pub after: String,
-    /// Where the part after was before, if it was in another slot: host and slot in words.
+    /// Former host and slot of the new part, in words, if it had another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<(String, String)>,
 }
@@ -43,19 +43,18 @@ impl fmt::Display for OtherPart {
     }
 }
 
-/// What is known of the parts of two looks at a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     pub swaps: Vec<Swap>,
-    /// Ids that several slots had at once: nothing is followed by them.
+    /// Ids in several slots at once: they identify nothing.
     pub shared: Vec<Shared>,
-    /// Hosts of both sides of which one side has no serial number in any run.
+    /// Hosts of both sides, one of which has no serial number in any run.
     pub unfollowed: Vec<String>,
 }
 
 type Slots = BTreeMap<String, Arc<Vec<Fitted>>>;
 
-/// What was in the slots of the hosts in the runs of one side.
+/// Slots of the hosts in the runs of one side.
 #[derive(Debug, Default)]
 pub(super) struct SideSlots(Vec<(Timestamp, Slots)>);
 
@@ -64,7 +63,7 @@ impl SideSlots {
         self.0.push((started, hosts.iter().map(|(host, facts)| (host.clone(), Arc::new(fitted(facts)))).collect()));
     }
 
-    /// Follows the parts through the runs, in the order of time.
+    /// In order of time.
     pub(super) fn follow(mut self) -> Stays {
         self.0.sort_by_key(|(started, _)| *started);
         let mut stays = Stays::default();
@@ -76,7 +75,7 @@ impl SideSlots {
 }
 
 impl Looks {
-    /// What was known last on each side. A run in which nothing could be read says nothing.
+    /// Compares what was last known on each side; a run in which nothing could be read has no effect.
     pub(super) fn new(before: &Stays, after: &Stays) -> Self {
         let sides = [before, after].map(Stays::known);
         let unread = |host: &&str| sides.iter().any(|known| !known.get(*host).is_some_and(|slots| has_serials(slots)));
@@ -89,7 +88,7 @@ impl Looks {
         let mut stays = Stays::default();
         for (place, known) in sides.into_iter().enumerate() {
             for (host, mut slots) in known {
-                // By what is on several parts nothing is followed; other ids of the part tell.
+                // An id on several parts identifies nothing; other ids of the part do.
                 for Fitted { slot, ids, .. } in &mut slots {
                     ids.retain(|by, id| !shared.contains_key(&(slot.kind, *by, id.clone())));
                 }
@@ -114,7 +113,7 @@ impl<'s> Others<'s> {
         let machines: HashSet<&str> =
             swaps.iter().filter(|swap| swap.new.slot.kind == PartKind::Machine).map(|swap| &*swap.new.host).collect();
         for swap in swaps {
-            // With another machine all of its parts are others.
+            // Another machine implies other parts.
             if swap.new.slot.kind == PartKind::Machine || !machines.contains(&*swap.new.host) {
                 of.entry(&swap.new.host).or_default().push(swap);
             }
@@ -122,8 +121,8 @@ impl<'s> Others<'s> {
         Self { of }
     }
 
-    /// Other parts that a link passes: the first of them, and how many more there are. Of a collective it is not known which NICs it
-    /// passes, and of no link which GPU.
+    /// Replaced parts on a link's path: the first of them, and the number of others. The NICs of a collective, and the
+    /// GPU of any link, are unknown.
     pub(super) fn of(&self, flow: &Flow, devices: Option<&[Arc<str>; 2]>) -> (Vec<OtherPart>, usize) {
         let (mut found, mut more) = (Vec::new(), 0);
         if self.of.is_empty() {
@@ -149,7 +148,7 @@ impl<'s> Others<'s> {
     }
 }
 
-/// The hosts of a flow, with the number of the end where it is a pair.
+/// With the number of the end for a pair.
 fn ends(flow: &Flow) -> Vec<(Option<usize>, &str)> {
     if flow.members.is_empty() {
         vec![(Some(0), &*flow.from.host), (Some(1), &*flow.to.host)]
@@ -177,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Hosts with the serial numbers of their first and second card.
+    /// With the serial numbers of their first and second card.
     fn look(hosts: &[(&str, [&str; 2])]) -> BTreeMap<String, HostFacts> {
         let of = |(host, serials): &(&str, [&str; 2])| {
             let card = |(number, serial): (usize, &&str)| Card {
@@ -196,7 +195,7 @@ mod tests {
     fn looks(runs: [&[BTreeMap<String, HostFacts>]; 2]) -> Looks {
         let [before, after] = runs.map(|runs| {
             let mut side = SideSlots::default();
-            // The last one is given first.
+            // Runs are added in reverse order.
             for (at, hosts) in runs.iter().enumerate().rev() {
                 side.add(Timestamp::from_second(i64::try_from(at).unwrap()).unwrap(), hosts);
             }

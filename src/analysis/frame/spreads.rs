@@ -1,4 +1,4 @@
-//! The values of all links of a test, summed up.
+//! Summaries of the values of all links of a test.
 
 use std::collections::HashMap;
 
@@ -9,52 +9,47 @@ use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::{FrameError, polars};
 
-/// The values of all links at one size of one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     pub test: String,
     pub metric: Metric,
-    /// Message size in bytes.
     pub size_bytes: Bytes,
-    /// The cases' [`Mark::variant`].
     pub variant: u32,
     pub links: u32,
     pub measured: u32,
-    /// Smallest, 5th percentile, median, 95th percentile and largest value; `None` without any.
+    /// Smallest, 5th percentile, median, 95th percentile and largest value.
     pub quantiles: Option<[f64; 5]>,
-    /// Smallest and largest ceiling; `None` where none is known.
+    /// Smallest and largest; `None` if unknown.
     pub ceiling: Option<(f64, f64)>,
-    /// Median over the links of the value in parts of the link's own ceiling.
+    /// Median over the links of value over the link's own ceiling.
     pub share: Option<f64>,
-    /// Its first case.
     pub first: u64,
 }
 
-/// What a case is to [`spreads`].
+/// The input of [`spreads`] for a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// Cases of one test, metric, size and variant are summed up together.
+    /// Cases of one test, metric, size and variant are summarised together.
     pub variant: u32,
-    /// Whether its value counts: one that is wrong or was disturbed must not be averaged with others.
+    /// Whether its value counts: wrong or disturbed ones are excluded.
     pub trusted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Valued {
     pub case: u64,
-    /// Message size in bytes.
     pub size_bytes: Bytes,
     pub mark: Mark,
-    /// Its value in the metric's unit.
+    /// In the metric's unit.
     pub value: Option<f64>,
-    /// Its ceiling in the same unit.
+    /// In the metric's unit.
     pub ceiling: Option<f64>,
 }
 
 struct Group {
     first: u64,
     links: u32,
-    /// Those that count; null where there is none. A run may have millions of them.
+    /// Those that count; a null if there are none. A run may have millions of them.
     values: Values,
     ceilings: Values,
 }
@@ -98,14 +93,14 @@ impl Group {
 /// Quantiles over the links of a test in one metric, one per size and variant, in the order of their first cases.
 ///
 /// # Errors
-/// polars refuses, which it does only for want of memory.
+/// polars fails, only for lack of memory.
 pub fn spreads(test: &str, metric: Metric, cases: impl Iterator<Item = Valued>) -> Result<Vec<Spread>, FrameError> {
     let mut groups: HashMap<(Bytes, u32), Group> = HashMap::new();
     for case in cases {
         let group = groups.entry((case.size_bytes, case.mark.variant));
         group.or_insert_with(|| Group::begin(case.case)).take(&case);
     }
-    // One after another: each has copies of its values while they are sorted.
+    // Sequential, because each copies its values to sort them.
     let spreads = groups.into_iter().map(|(key, group)| group.spread(test, metric, key));
     let mut spreads = spreads.collect::<PolarsResult<Vec<_>>>().map_err(polars("summing up the frame"))?;
     spreads.sort_by_key(|spread| spread.first);

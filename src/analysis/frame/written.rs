@@ -8,11 +8,11 @@ use railgauge_model::border::text::path_text;
 use super::{FrameError, VERSION, VERSION_KEY, frame, polars};
 use crate::analysis::row::Row;
 
-/// Rows of one row group, and of the frame that is in memory meanwhile. A quarter of polars' own size of a group: of a larger one the
-/// memory goes back to the system each time, and is cleared again for the next.
+/// Rows of a row group, and of the part of the frame in memory. A quarter of polars' own group size: for larger ones
+/// the memory returns to the system each time, and is cleared again for the next.
 const GROUP: usize = 1 << 16;
 
-/// Writes the frame as Parquet, compressed by zstd, to a file; `path` is what errors name.
+/// Compresses with zstd; `path` is for errors.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -20,8 +20,7 @@ pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<
     writer(file).finish(frame).map(drop).map_err(polars(path_text(path)))
 }
 
-/// Writes the frame of these rows as [`write_parquet`] does, with one row group of it in memory at a time: a run may have
-/// millions of rows.
+/// As [`write_parquet`], with one row group in memory at a time: a run may have millions of rows.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -29,7 +28,7 @@ pub fn write_rows(rows: &[Row], file: &File, path: &Path) -> Result<(), FrameErr
     write_groups(rows.chunks(GROUP).map(<[Row]>::to_vec), GROUP, file, path)
 }
 
-/// The same of rows that are made on the way, some at a time, so that they are not all in memory either.
+/// Takes rows in batches, so that they are not all in memory either.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -37,7 +36,7 @@ pub fn write_made(made: impl Iterator<Item = Vec<Row>>, file: &File, path: &Path
     write_groups(made, GROUP, file, path)
 }
 
-/// Groups of so many rows, and one of the rest.
+/// Groups of a fixed number of rows, and one of the rest.
 fn write_groups(
     made: impl Iterator<Item = Vec<Row>>,
     group: usize,
@@ -102,7 +101,6 @@ mod tests {
         Row { of: of.into(), value: row.value.filter(|_| !is_lost), error, ..row }
     }
 
-    /// Columns that are null in one group and not in another, a group that is not full, and none at all.
     #[test]
     fn rows_in_groups_are_the_rows_of_one_frame() {
         let place = tempfile::tempdir().unwrap();

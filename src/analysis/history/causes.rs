@@ -1,4 +1,4 @@
-//! Changes at the same time become one line: what they have in common.
+//! Finds what changes at the same time have in common.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use super::Subject;
 use crate::analysis::words::{end_word, part_words};
 
 pub const EVERY: &str = "every link";
-/// Days without a change that no cause reaches over.
+/// Days without a change that separate causes.
 const QUIET: i64 = 4;
 
 /// What subjects have in common, in words: hosts, NICs, rails, links, tests, named groups, or everything.
@@ -25,9 +25,9 @@ pub struct Labels {
 /// A change of one subject's metric, on a scale on which higher is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moved {
-    /// Position of the series among those [`Labels`] was given.
+    /// Position among the series of [`Labels`].
     pub series: usize,
-    /// Night of the change; 0 where there is no time.
+    /// Night of the change; 0 without time.
     pub day: i64,
     /// Natural logarithm of after over before; of before over after where lower is better.
     pub better: f64,
@@ -35,14 +35,14 @@ pub struct Moved {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cause {
-    /// What they have in common: `host gpu07`.
+    /// For example `host gpu07`.
     pub name: String,
-    /// How many series of it changed, and how many it has.
+    /// Changed series, and all.
     pub series: (usize, usize),
-    /// Median night of the changes; 0 where there is no time.
+    /// Median night of the changes; 0 without time.
     #[serde(skip)]
     pub day: i64,
-    /// Positions of the changes among those given.
+    /// Positions in the input.
     #[serde(skip)]
     pub members: Vec<usize>,
 }
@@ -64,12 +64,12 @@ pub fn common(flow: &Flow, by: Transport, groups: &BTreeMap<String, Vec<String>>
 }
 
 impl Labels {
-    /// Adds a series, in order; `groups` are the plan's.
+    /// In order; `groups` are the plan's.
     pub fn add(&mut self, subject: &Subject, groups: &BTreeMap<String, Vec<String>>) {
         self.add_words(Self::words(subject, groups));
     }
 
-    /// What a subject has in common with others, in words.
+    /// Properties that other subjects may share.
     pub fn words(subject: &Subject, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
         let flow = &subject.flow;
         let mut words = common(flow, subject.cell.transport, groups);
@@ -82,13 +82,13 @@ impl Labels {
         words
     }
 
-    /// Positions of the series of which something is said.
+    /// Positions of the series with this property.
     pub fn carrying(&self, name: &str) -> impl Iterator<Item = usize> + '_ {
         let number = self.numbers.get(name).copied();
         self.of.iter().enumerate().filter(move |(_, of)| number.is_some_and(|n| of.contains(&n))).map(|(at, _)| at)
     }
 
-    /// Adds a series of something else than one subject, in order: what it has in common with others, in words.
+    /// Adds a series of several subjects, in order, by its properties.
     pub fn add_words(&mut self, words: BTreeSet<String>) {
         let numbers = words.into_iter().map(|word| self.number(word)).collect();
         self.of.push(numbers);
@@ -101,12 +101,11 @@ impl Labels {
         })
     }
 
-    /// The common causes of these changes, the latest first; a change has one cause at most. Three series at least make
-    /// one.
+    /// Latest first; a change has at most one cause, and a cause at least three series.
     pub fn causes(&self, changes: &[Moved]) -> Vec<Cause> {
         let mut order: Vec<usize> = (0..changes.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(changes[at].day));
-        // Changes of one cause lie at most four days apart, so quiet days divide the work.
+        // Changes of one cause are at most four days apart, so quiet days divide the work.
         let days = order.chunk_by(|&later, &earlier| changes[later].day - changes[earlier].day <= QUIET);
         days.flat_map(|cluster| self.causes_at_once(changes, cluster)).collect()
     }

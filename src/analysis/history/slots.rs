@@ -1,5 +1,4 @@
-//! Which part is in which slot of a host. A part is known by its serial number, and where that is not known by an id that stays
-//! with it.
+//! Parts in the slots of a host. A part is identified by its serial number or, if unknown, by another id that stays with it.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +6,15 @@ pub use railgauge_model::plan::baseline::PartKind;
 use railgauge_wire::facts::{HostFacts, Sriov, serial_number};
 use serde::Serialize;
 
-/// By what a part is known, the most telling first.
+/// Kinds of ids, the most specific first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     Serial,
     Uuid,
-    /// The GUID of the RDMA device of a card's first function: it stays with the card unless somebody gives it another one.
+    /// The GUID of the RDMA device of a card's first function: it stays with the card unless an administrator changes it.
     NodeGuid,
-    /// The same of its second function. Each is compared with its like only: one may be known on a night on which the other is not.
+    /// The same for its second function. Only compared with each other: on some nights only one of them is known.
     SecondGuid,
 }
 
@@ -30,24 +29,23 @@ impl By {
     }
 }
 
-/// A place of a host that a part is in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
     pub kind: PartKind,
-    /// Where: a PCI address without the function, or a network interface; empty where a host has one only.
+    /// A PCI address without the function, or a network interface; empty if the host has only one.
     pub at: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fitted {
     pub slot: Slot,
-    /// Devices and interfaces that it carries, by which records name the ends of links.
+    /// Its devices and interfaces, by the names that records use for ends of links.
     pub carries: Vec<String>,
     pub ids: BTreeMap<By, String>,
 }
 
 impl Fitted {
-    /// The slot in words: `NIC mlx5_0`, `main board`.
+    /// In words: `NIC mlx5_0`, `main board`.
     pub fn name(&self) -> String {
         let of = match self.slot.kind {
             PartKind::Machine | PartKind::Board => return self.slot.kind.word().to_owned(),
@@ -61,14 +59,14 @@ impl Fitted {
         Self { slot: Slot { kind, at: at.to_owned() }, carries, ids: BTreeMap::new() }
     }
 
-    /// Notes what it is known by, unless that is a placeholder.
+    /// Adds an id, unless it is a placeholder.
     fn known(mut self, by: By, text: Option<&str>) -> Self {
         self.ids.extend(text.and_then(serial_number).map(|text| (by, text.to_owned())));
         self
     }
 }
 
-/// The slots of a host in which something is known, in their order.
+/// Slots of a host with a known part, in order.
 pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     let parts = &facts.parts;
     let mut all = vec![
@@ -77,7 +75,7 @@ pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     ];
     all.extend(cards(facts).into_values());
     all.extend(facts.gpus.iter().filter_map(|gpu| {
-        // Without an address it is not known which one it is: numbers move when a GPU is lost.
+        // Without an address it is unknown which one it is: numbers move when a GPU is lost.
         let slot = Fitted::new(PartKind::Gpu, gpu.pci.as_deref()?, Vec::new());
         Some(slot.known(By::Serial, gpu.serial.as_deref()).known(By::Uuid, gpu.uuid.as_deref()))
     }));
@@ -92,23 +90,22 @@ pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     }));
     all.retain(|fitted| !fitted.ids.is_empty());
     all.sort();
-    // An address that is there twice, as in forged facts, is one slot.
+    // A duplicate address, as in forged facts, is one slot.
     all.dedup_by(|one, before| one.slot == before.slot);
     all
 }
 
-/// Whether a serial number is known of anything in these slots. Without one, parts of the host cannot be followed, but for those that
-/// have a GUID or a UUID.
+/// Whether any of these slots has a serial number. Otherwise only parts with a GUID or UUID can be followed.
 pub fn has_serials(slots: &[Fitted]) -> bool {
     slots.iter().any(|fitted| fitted.ids.contains_key(&By::Serial))
 }
 
-/// Network cards by their place. The functions of one card are one part.
+/// By their place. The functions of one card are one part.
 fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
     let place = |address: &str| address.rsplit_once('.').map_or(address, |(place, _)| place).to_owned();
     let mut cards: BTreeMap<String, Fitted> = BTreeMap::new();
     for device in facts.rdma.iter().filter(|device| !device.software) {
-        // A virtual function has the GUID that somebody gave it.
+        // The GUID of a virtual function was assigned by an administrator.
         if device.function.sriov == Some(Sriov::Virtual) {
             continue;
         }
@@ -128,7 +125,7 @@ fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
     }
     for known in &facts.parts.cards {
         let at = place(&known.pci);
-        // Facts that were recorded without addresses name the devices all the same.
+        // Facts recorded without addresses still name the devices.
         let named = || known.devices.iter().find(|device| cards.contains_key(device.as_str())).cloned();
         let at = if cards.contains_key(&at) { at } else { named().unwrap_or(at) };
         let card = cards.remove(&at).unwrap_or_else(|| Fitted::new(PartKind::Card, &at, Vec::new()));
@@ -174,7 +171,7 @@ mod tests {
         assert_eq!((found.name().as_str(), found.slot.at.as_str()), ("NIC mlx5_0", "0000:18:00"));
         let (first, second) = ("0002:c903:00fe:8a11".to_owned(), "0002:c903:00fe:8a12".to_owned());
         assert_eq!(found.ids, [(By::NodeGuid, first), (By::SecondGuid, second.clone())].into());
-        // A night on which only the second one can be read says nothing of the first.
+        // A night on which only the second one can be read says nothing about the first.
         let mut half = facts.clone();
         half.rdma[0].guid = None;
         assert_eq!(card(&half).ids, [(By::SecondGuid, second)].into());

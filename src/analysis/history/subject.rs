@@ -1,4 +1,4 @@
-//! What a case measures, apart from the run it was measured in.
+//! What a case measures, apart from its run.
 
 use std::sync::Arc;
 
@@ -15,28 +15,25 @@ use railgauge_wire::{
 use super::Run;
 use crate::analysis::words::{count, lane, link_name, neighbour_words, size, step, value_words};
 
-/// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
+/// Distinguishes writes that complete a receive from polled ones, and both from runs that do not say.
 const IMMEDIATE: &str = "with immediate data";
 const POLLED: &str = "polled";
 
-/// What is measured: the same subject in two runs is comparable.
+/// Equal subjects of two runs are comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
     pub test: Arc<str>,
-    /// Whether both directions ran at once.
     pub bidirectional: bool,
-    /// Whether all flows of a round ran at once.
     pub at_once: bool,
     pub flow: Flow,
-    /// How the latency of writes was taken: times taken in different ways are not comparable. `None` for everything else,
-    /// and in runs of versions that did not say.
+    /// Method of the write latency, without which times are not comparable. `None` for everything else, and in runs of older versions.
     pub write_latency: Option<WriteLatency>,
     /// Operation, size and the rest of the test's matrix.
     pub cell: Arc<Cell>,
 }
 
 impl Subject {
-    /// The subjects of a run's cases, by their numbers. Takes the cases out of the run.
+    /// By case number. Takes the cases out of the run.
     pub fn take(run: &mut Run) -> Vec<Self> {
         let of_test = |name: &str| {
             let test = run.plan.tests.iter().find(|test| test.name == name);
@@ -46,37 +43,37 @@ impl Subject {
         };
         let subject = |Case { test, flow, cell, round, .. }: Case| {
             let (bidirectional, at_once, has_victim, write_latency) = of_test(&test);
-            // The same flow by itself is another thing than beside an incast.
+            // A flow alone is another subject than the same flow alongside an incast.
             let at_once = at_once && !(has_victim && Victim::is_alone_in(round));
             Self { test, bidirectional, at_once, flow, write_latency, cell }
         };
         std::mem::take(&mut run.cases).into_iter().map(subject).collect()
     }
 
-    /// The same, however the latency of writes was taken.
+    /// For any method of the write latency.
     #[must_use]
     pub fn in_any_way(&self) -> Self {
         Self { write_latency: None, ..self.clone() }
     }
 
-    /// The same, whatever the operation: bytes that one run writes and another sends.
+    /// For any operation: bytes that one run writes and another sends.
     #[must_use]
     pub fn in_any_op(&self) -> Self {
         let cell = Cell { op: Op::Write, ..Cell::clone(&self.cell) };
         Self { cell: cell.into(), ..self.in_any_way() }
     }
 
-    /// Whether it is the latency of writes, which is taken in two ways.
+    /// Whether it is the latency of writes, which has two methods.
     pub fn times_writes(&self) -> bool {
         (self.cell.op, self.cell.metric) == (Op::Write, TestMetric::Latency)
     }
 
-    /// The metric that speaks for the subject in a headline.
+    /// The metric that represents the subject in a headline.
     pub fn headline(&self) -> Metric {
         railgauge_model::plan::headline(self.cell.metric, self.cell.op)
     }
 
-    /// What sets it apart beside test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; empty for most.
+    /// Distinguishes it from others of the same test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; mostly empty.
     pub fn variant(&self) -> String {
         let way = match self.write_latency {
             Some(WriteLatency::Immediate) => IMMEDIATE,
@@ -94,13 +91,13 @@ impl Subject {
         format!("{} {}, {}{variant}", self.test, metric.word().replace('_', " "), size(self.cell.size))
     }
 
-    /// The same with the link: `write-bw bandwidth, 64 KiB, gpu01:0 → gpu02:0`; within hosts `copy memory bandwidth, 512 MiB, gpu01 GPU 0`.
+    /// With the link: `write-bw bandwidth, 64 KiB, gpu01:0 → gpu02:0`; within hosts `copy memory bandwidth, 512 MiB, gpu01 GPU 0`.
     pub fn name(&self, metric: Metric) -> String {
         format!("{}, {}", self.kind(metric), link_name(&self.flow, self.cell.transport))
     }
 }
 
-/// What sets a cell apart beside its size, in words that are the same in every run.
+/// Properties of a cell other than its size, in words that are equal in every run.
 pub fn cell_words(cell: &Cell) -> String {
     let mut words = Vec::new();
     if cell.qps > 1 {

@@ -1,5 +1,5 @@
-//! The cases of a journal against those that its plan makes: the schedule follows from the plan and the hosts that had answered,
-//! so it is made again and compared.
+//! Checks the cases of a journal against its plan: the schedule follows from the plan and the hosts that had answered,
+//! so it is computed again and compared.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -22,22 +22,21 @@ use crate::analysis::{
     words::{are, count, size},
 };
 
-/// Flows of a test that leaves some out by the distance of their GPUs, so that its cases do not say how many there were.
+/// Limit on flows of a test that leaves some out by the distance of their GPUs, so that its cases do not show how many there were.
 const MOST_LEFT_OUT: u128 = 1 << 22;
 
-/// What a host that answered offers to a schedule.
+/// Properties of a host that affect the schedule.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Offer {
     ports: u32,
     nodes: u32,
     gpus: u32,
-    /// Distances of the GPUs from the RDMA device of each rail.
+    /// From the RDMA device of each rail.
     distances: Vec<BTreeSet<Distance>>,
 }
 
 impl Offer {
-    /// What follows from the facts: as `run::rails::devices` (which a test holds it against) and `run::gpus::distances`
-    /// have it.
+    /// From the facts, equal to `run::rails::devices` (which a test checks) and `run::gpus::distances`.
     pub(super) fn of(host: &Host, facts: &HostFacts) -> Self {
         let ports = || facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
         let active = || ports().filter(|(_, port)| is_active(port));
@@ -53,7 +52,7 @@ impl Offer {
     }
 }
 
-/// Whether a port can carry bytes, by the state that the kernel tells of it: `4: ACTIVE` in sysfs.
+/// By the kernel's state of the port: `4: ACTIVE` in sysfs.
 pub(in crate::analysis) fn is_active(port: &RdmaPort) -> bool {
     port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"))
 }
@@ -66,7 +65,7 @@ fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
             Transport::Verbs | Transport::Nic => offer.ports,
             Transport::Cpu => offer.nodes,
             Transport::Gpu => offer.gpus,
-            // Addresses for TCP are the plan's alone.
+            // Addresses for TCP are only in the plan.
             Transport::Tcp | Transport::Nccl => 0,
         })
     });
@@ -78,7 +77,7 @@ fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
     inventory
 }
 
-/// Where the planned cases are not those that the plan makes of these hosts; `None` where they are.
+/// `None` if the cases are those that the plan makes for these hosts.
 pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases: &[Case]) -> Option<String> {
     if let Some(words) = too_many(plan, cases) {
         return Some(words);
@@ -86,7 +85,7 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
     if let Some(words) = unfit(plan, cases) {
         return Some(words);
     }
-    // Which pairs such a test has follows from the switches, of which a journal keeps no forwarding tables: it is not made again.
+    // The pairs of such a test follow from the switches, whose forwarding tables are not in the journal: it is not recomputed.
     let on_fabric = |name: &str| plan.tests.iter().any(|test| test.name == name && test.on_fabric());
     let cases: Vec<&Case> = cases.iter().filter(|case| !on_fabric(&case.test)).collect();
     let plan = &Plan { tests: plan.tests.iter().filter(|test| !test.on_fabric()).cloned().collect(), ..plan.clone() };
@@ -112,8 +111,7 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
     Some(format!("{} of the plan not among them, first {first}", are(absent, "case")))
 }
 
-/// A case of a test whose pairs follow from the switches that such a test cannot have: a host or a measurement that is not its own, or a
-/// port that its round has already.
+/// A case of such a test that it cannot have: a host or measurement that is not its own, or a port that its round already has.
 fn unfit(plan: &Plan, cases: &[Case]) -> Option<String> {
     let tests: BTreeMap<&str, &Test> =
         plan.tests.iter().filter(|test| test.on_fabric()).map(|test| (test.name.as_str(), test)).collect();
@@ -134,7 +132,7 @@ fn words(case: &Case) -> String {
     format!("`{}`, {}, {}, round {}", case.test, case.flow.name(), size(case.cell.size), case.round)
 }
 
-/// Whether the plan makes many more cases than there are: who wrote the journal must not choose how much memory a report takes.
+/// Whether the plan makes far more cases than there are: a forged journal must not decide how much memory a report takes.
 fn too_many(plan: &Plan, cases: &[Case]) -> Option<String> {
     let most = cases.len() as u128;
     let ranks = cases.iter().map(|case| case.flow.members.len()).max().unwrap_or_default() as u128;
@@ -157,8 +155,8 @@ fn too_many(plan: &Plan, cases: &[Case]) -> Option<String> {
     (all > most).then(|| format!("there are {cases}, and the plan makes {all} at least"))
 }
 
-/// A further case that measures what its test does not, or a port that none of the planned cases of its test has, and its place
-/// among the further cases: probes take other partners, other groups and single queue pairs, and nothing else.
+/// A further case, with its position, that measures something else than its test, or a port that is in none of its
+/// planned cases: probes may only take other partners, other groups and single queue pairs.
 pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<(usize, String)> {
     let mut ports: BTreeMap<&str, HashSet<&Port>> = BTreeMap::new();
     fn ends(case: &Case) -> impl Iterator<Item = &Port> {
@@ -179,7 +177,7 @@ pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<(
     Some((at, format!("further case {} ({}) measures what no case of its test does", case.id, words(case))))
 }
 
-/// Whether a run may measure this once more: what the test does, or its queue pairs one by one.
+/// Whether a run may repeat this: as in the test, or its queue pairs one by one.
 fn probes(plan: &Plan, test: &Test, case: &Case) -> bool {
     let Some(only) = case.cell.only else { return measures(case, test) };
     let qps = case.cell.qps;
@@ -197,7 +195,7 @@ mod tests {
     use crate::run::rails;
     use railgauge_model::plan::parse;
 
-    /// A port is in one flow of a round in every cell: alone, beside other traffic, at every value.
+    /// A port is in one flow of a round in every cell: alone, with other traffic, at every value.
     #[test]
     fn cells_of_one_size_share_their_ports() {
         let cables = "[topology]\ncables = [[\"a mlx5_0\", \"leaf1\"], [\"b mlx5_0\", \"leaf1\"]]\n";
@@ -220,7 +218,7 @@ mod tests {
         assert!(unfit(&plan, &cases).is_some());
     }
 
-    /// A run counts rails in its own module, which analysis must not name: both have to say the same.
+    /// A run counts rails in its own module, which analysis must not use: both must agree.
     #[test]
     fn an_offer_is_what_a_run_takes_it_for() {
         let text = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n\

@@ -1,4 +1,4 @@
-//! Lines become a journal, one by one.
+//! Decodes lines to a journal, one by one.
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
@@ -18,18 +18,18 @@ use railgauge_wire::unit::Bytes;
 pub(super) struct Reader<'p> {
     path: &'p Path,
     number: usize,
-    /// Number of the last event that was read.
+    /// Number of the last event read.
     last: u64,
-    /// What the first event that was read calls the run.
+    /// Name of the run in the first event read.
     run: Option<String>,
     tail: Tail,
-    /// The first line since the last event that could not be read, and why.
+    /// The first unreadable line since the last event, and why.
     unread: Option<(usize, &'static str)>,
     /// Why the first line could not be read.
     headless: Option<&'static str>,
     journal: Option<Journal>,
     links: HashMap<String, Arc<LinkRecord>>,
-    /// Links by the line of the run that tells them.
+    /// Links by the number of the line that defines them.
     told: HashMap<u64, Arc<LinkRecord>>,
     damage: Vec<Damage>,
     structure: Structure,
@@ -61,9 +61,9 @@ impl<'p> Reader<'p> {
         JournalError::Foreign { path: self.path.to_owned(), line: self.number, cause: cause.into() }
     }
 
-    /// Takes the next lines of the file, each with its newline if it has one.
+    /// Each with its newline if it has one.
     pub(super) fn lines(&mut self, mut lines: &[&[u8]]) -> Result<(), JournalError> {
-        // Which run it is says the first line that can be read.
+        // The first readable line names the run.
         while self.run.is_none()
             && let Some((first, rest)) = lines.split_first()
         {
@@ -82,7 +82,7 @@ impl<'p> Reader<'p> {
             self.tail.length += if is_ended { Bytes::of(bytes.len()) } else { Bytes::ZERO };
             return Ok(());
         }
-        // What a crash cut off was never whole: whoever goes on takes it away.
+        // A line cut off by a crash was never whole: the next process removes it.
         if is_ended || read.is_ok() {
             self.tail.length += Bytes::of(bytes.len());
             self.tail.unended = !is_ended;
@@ -107,7 +107,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// An event, unless it stands where it cannot have been written.
+    /// An event, unless it is in an impossible position.
     fn numbered(&mut self, read: Numbered) -> Result<(), JournalError> {
         self.run.get_or_insert(read.run);
         self.missing(read.n);
@@ -128,7 +128,7 @@ impl<'p> Reader<'p> {
         self.event(read.line)
     }
 
-    /// Notes what lies between the last event and the one with number `next`.
+    /// Notes what is between the last event and the one with number `next`.
     fn missing(&mut self, next: u64) {
         let unread = self.unread.take();
         let numbers = (next > self.last + 1).then(|| (self.last + 1, next - 1));
@@ -143,9 +143,9 @@ impl<'p> Reader<'p> {
         self.damage.push(Damage { line, what, numbers, healed: false });
     }
 
-    /// Leaves out the event just read: what it belongs to is damaged.
+    /// Drops the event just read: what it belongs to is damaged.
     fn lost(&mut self, what: &str) {
-        // One damaged line may take many others with it: those that follow one another are one damage.
+        // One damaged line may invalidate many others: consecutive ones are one damage.
         if let Some(Damage { what: before, numbers: Some((_, last)), .. }) = self.damage.last_mut()
             && before == what
             && *last + 1 == self.last
@@ -157,7 +157,7 @@ impl<'p> Reader<'p> {
         self.damage.push(Damage { line: self.number, what: what.to_owned(), numbers, healed: false });
     }
 
-    /// A process that went on with the run knew that these numbers cannot be read.
+    /// The process that resumed the run knew these numbers to be unreadable.
     fn heal(&mut self, unread: &[(u64, u64)]) {
         let unread: HashSet<&(u64, u64)> = unread.iter().collect();
         for damage in &mut self.damage {
@@ -201,13 +201,13 @@ impl<'p> Reader<'p> {
                     journal.notes.push((host.clone(), format!("was lost ({}) and came back", failure.unnamed())));
                 }
                 let mut facts = *facts;
-                // Reading a list leaves room for three more of what is there once.
+                // Decoding a list allocates room for three more than there are.
                 facts.rdma.iter_mut().for_each(|device| device.ports.shrink_to_fit());
                 journal.hosts.insert(host, HostUp { facts, clock, wall });
             }
             Event::HostLost { host, failure } => {
                 let failure = failure.at(&host);
-                // One that a later process does not reach either is lost since the first.
+                // A host that a later process does not reach either has been lost since the first.
                 if !journal.lost.contains_key(&host) {
                     self.losses.lost(&host, &failure, times::since_1970(&journal.time.1));
                 }
@@ -220,7 +220,7 @@ impl<'p> Reader<'p> {
                 if !cases.is_empty() && !journal.further.is_empty() {
                     return Err(self.foreign("cases are planned whose numbers further cases have"));
                 }
-                // Most runs try each case once; without the room the list grows as it goes.
+                // Most runs try each case once; without the memory the list grows on demand.
                 let _ = journal.tries.try_reserve_exact(cases.len());
                 journal.cases = cases;
             }
@@ -291,7 +291,7 @@ impl<'p> Reader<'p> {
             }
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {
-                // Its process tells links anew.
+                // Its process defines links again.
                 self.told.clear();
                 journal.resumed += 1;
                 journal.end = JournalEnd::Broken;
@@ -305,7 +305,7 @@ impl<'p> Reader<'p> {
     }
 
     pub(super) fn finish(mut self) -> Result<Journal, JournalError> {
-        // Damaged lines at the end: how many events they were is not known, so numbers go on behind one.
+        // Damaged lines at the end: the number of their events is unknown, so the next process leaves out one number.
         if self.unread.is_some() {
             self.missing(self.last + 2);
             self.last += 1;
@@ -345,7 +345,7 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Whether further cases are numbered as if there were more cases before them than are known.
+/// Whether the numbers of further cases imply more planned cases than are known.
 fn planned_behind(journal: &Journal, cases: &[Case]) -> bool {
     let known = (journal.cases.len() + journal.further.len()) as u64;
     cases.first().is_some_and(|case| case.id > known)

@@ -1,4 +1,4 @@
-//! What is counted more than once: by the parts and the whole, by both ends, by every rank. One rule judges each row of the table.
+//! Counts that exist more than once: of the parts and the whole, of both ends, of every rank. One rule judges each row of the table.
 
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
@@ -10,26 +10,26 @@ use railgauge_wire::{
 use super::{Contradiction, Impossible, group, responder_counts};
 use crate::analysis::results::CaseResult;
 
-/// Share by which both ends of a verbs stream may differ: they do not begin and end to count at the same moment.
+/// Tolerance between both ends of a verbs stream: they do not start and stop to count at the same moment.
 const COUNT_TOLERANCE: f64 = 0.01;
-/// Messages of a queue pair that an unreliable service may count at one end only: the receiver reports what it takes some receives at a
-/// time, of the 512 that it has posted (`docs/tests.md`).
+/// Messages of a queue pair that an unreliable service may count at one end only: the receiver reports some receives at
+/// a time, of the 512 that it has posted (`docs/tests.md`).
 const RECEIVES: u64 = 512;
 
 type Count<'h> = (&'h str, u128);
 
-/// The rows whose counts do not agree.
+/// Rows whose counts disagree.
 #[derive(Default)]
 struct Table(Vec<Impossible>);
 
 impl Table {
-    /// Two counts of `what`, which came about in these ways, and may differ by `off`.
+    /// Two counts of `what`, with their origins and the tolerance `off`.
     fn equal(&mut self, what: &'static str, by: [&'static str; 2], counts: [Count<'_>; 2], off: u128) {
         let [(_, one), (_, two)] = counts;
         self.row(what, by, counts, one.abs_diff(two) <= off);
     }
 
-    /// A count, and the most that it may be.
+    /// A count, and its upper bound.
     fn at_most(&mut self, what: &'static str, by: [&'static str; 2], counts: [Count<'_>; 2], off: u128) {
         let [(_, one), (_, most)] = counts;
         self.row(what, by, counts, one <= most.saturating_add(off));
@@ -44,7 +44,6 @@ impl Table {
     }
 }
 
-/// The counts of a sample that do not agree.
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<Impossible> {
     let flow = &result.case.flow;
     let here = (&*flow.from.host, &sample.initiator);
@@ -70,16 +69,16 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<Im
     table.0
 }
 
-/// The parts of one end's account. Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
+/// Of one end's account. Each queue pair or stream may be inside a message at the start and at the end of the window.
 fn of_parts(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &mut Table) {
     let cell = &result.case.cell;
     let at = |count: u128| (host, count);
     let bytes = at(end.bytes.0.into());
-    // A latency within hosts is of single reads, which bring a line each.
+    // A latency within hosts is of single reads of a line each.
     let of_lines = cell.transport.is_within_host() && cell.metric == TestMetric::Latency;
     let each = if of_lines { LINE } else { cell.size };
     let off = 2 * u128::from(each.0) * u128::from(cell.qps.max(1));
-    // Who answers reads one by one counts their requests.
+    // The responder of single reads counts their requests.
     let answers_reads = *host != *result.case.flow.from.host && cell.metric == TestMetric::Latency && cell.op.pulls();
     if !answers_reads {
         let wanted = at(u128::from(end.operations) * u128::from(each.0));
@@ -92,7 +91,7 @@ fn of_parts(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &
     }
     let slices = at(end.slices.iter().map(|bytes| u128::from(bytes.0)).sum());
     table.at_most("bytes", ["in its slices", "counted"], [slices, bytes], off);
-    // One more than there is room for: ends of threads are not the same moment.
+    // One more slice, because threads do not end at the same moment.
     let slices = [at(end.slices.len() as u128), at((end.elapsed / SLICE).into())];
     table.at_most("slices of 100 ms", ["counted", "in its window"], slices, 1);
     if let Some(moved) = end.moved {
@@ -103,7 +102,7 @@ fn of_parts(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &
 fn of_initiator(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &mut Table) {
     let cell = &result.case.cell;
     let operations = (host, end.operations.into());
-    // The reads of a memory latency are not timed one by one.
+    // Reads of a memory latency are not timed one by one.
     if let Some(latency) = end.latency.as_deref().filter(|_| cell.metric == TestMetric::Latency) {
         table.equal("operations", ["counted", "timed"], [operations, (host, latency.samples.into())], 0);
     }
@@ -114,13 +113,11 @@ fn of_initiator(result: &CaseResult<'_>, (host, end): (&str, &Measurement), tabl
     }
 }
 
-/// Whether the responder counts the bytes of a stream.
 fn counts_stream(result: &CaseResult<'_>) -> bool {
     result.case.cell.metric == TestMetric::Bandwidth && responder_counts(result)
 }
 
-/// What both ends counted. Those over TCP compare their counts before a pass is over. What one end does alone (writes and reads over verbs)
-/// is counted once.
+/// Both ends over TCP compare their counts before a pass ends. What one end does alone (writes and reads over verbs) is counted once.
 fn of_ends(
     result: &CaseResult<'_>,
     (from, here): (&str, &Measurement),
@@ -129,7 +126,7 @@ fn of_ends(
 ) {
     let cell = &result.case.cell;
     for ((host, sent), (other, end)) in [((from, here), (to, there)), ((to, there), (from, here))] {
-        // Over verbs the window of either end is its own, and the whole step is both.
+        // Over verbs each end has its own window, and the whole step covers both.
         let whole = if cell.transport == Transport::Verbs { sent.moved.unwrap_or_default() } else { sent.bytes };
         if let Some(received) = end.received {
             table.equal("bytes", ["counted", "received"], [(host, whole.0.into()), (other, received.0.into())], 0);
@@ -145,7 +142,7 @@ fn of_ends(
         let counts = [(from, here.bytes.0.into()), (to, there.bytes.0.into())];
         table.equal("bytes", ["counted", "counted"], counts, off as u128);
     }
-    // Messages there and back. Over TCP the warm-up is a pass of its own, over verbs it is in the peer's count.
+    // Messages in both directions. Over TCP the warm-up is a pass of its own, over verbs it is in the peer's count.
     let sent = match (cell.metric, cell.transport, here.moved) {
         (TestMetric::Latency, Transport::Tcp, _) => here.operations,
         (TestMetric::Latency, Transport::Verbs, Some(moved)) if !cell.op.pulls() && !cell.op.is_atomic() => {
@@ -177,7 +174,7 @@ fn of_ranks(result: &CaseResult<'_>, sample: &Sample, (host, all): (&str, &Measu
     table.equal("bytes", ["wrong", "by all ranks"], checked(|one| one.wrong.0), 0);
 }
 
-/// What two verify passes hold, before and after the window. Buffers are filled in words of eight bytes.
+/// Two verify passes, before and after the window. Buffers consist of words of eight bytes.
 fn of_verified(result: &CaseResult<'_>, sample: &Sample, host: &str, table: &mut Table) {
     let (cell, flow) = (&result.case.cell, &result.case.flow);
     // A test of memory compares in its window, too.

@@ -1,4 +1,4 @@
-//! One end's window: how long it was, and whether its parts come to the whole.
+//! One end's window: its length, and whether its parts add up.
 
 use std::time::Duration;
 
@@ -13,23 +13,21 @@ use railgauge_wire::{
 use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, Contradiction, link::ANY_PORT, outside};
 use crate::analysis::results::CaseResult;
 
-/// Share of the time that the plan wants which a window must have lasted. It ends with its last operation, which may have
-/// been a while before its time was over.
+/// Share of the planned time that a window must last. It ends with its last operation, which may be well before the end of that time.
 const ENOUGH: f64 = 0.5;
-/// The same of a latency, which goes on until the time is over; over verbs without the pauses between operations.
+/// The same for a latency, which continues to the end; over verbs without the pauses between operations.
 const ENOUGH_OF_LATENCY: f64 = 0.8;
-/// Threads of a host that does not say how many it has. None has as many.
+/// Upper bound for hosts that do not report their threads.
 const MOST_THREADS: u32 = 1 << 16;
-/// By how much the account of a responder may be longer than the pass that is waited for: it is armed before the counters
-/// are read, and stopped after the answer.
+/// Excess of a responder's window over the timed pass: it starts before the counters are read, and stops after the answer.
 const ARMED: NanosecondsF64 = NanosecondsF64(60e9);
 
-/// What the controller waits for an answer beside the time of a step.
+/// How much longer than a step the controller waits for an answer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// What of a latency's window is in none of its times: between the start of the window and that of its first operation.
+/// The part of a latency's window in none of its times: from its start to the first operation.
 const BESIDE: NanosecondsF64 = NanosecondsF64(1e6);
 
-/// Everything that is wrong with the windows of a pair; `threads` are those of both hosts.
+/// `threads` are those of both hosts.
 pub(super) fn contradictions(
     result: &CaseResult<'_>,
     sample: &Sample,
@@ -54,8 +52,8 @@ pub(super) fn contradictions(
     found
 }
 
-/// A window that ended long before the time of the plan was over; one far longer than that, where the controller did not look how long it
-/// waited, and one that it would not have waited for.
+/// A window that ended long before the planned time; one far longer, where the controller did not limit its wait, and
+/// one longer than that limit.
 fn length(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let share = match (result.case.cell.metric, result.case.cell.transport) {
         (TestMetric::Latency, Transport::Tcp) => 1.0,
@@ -71,7 +69,7 @@ fn length(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     outside("window", (sample.initiator.elapsed.as_f64(), "ns"), "the plan has", (least, most.0))
 }
 
-/// The longest window that the plan wants; tests that end by iterations have none.
+/// `None` for tests that end by iterations.
 fn longest(result: &CaseResult<'_>) -> Option<NanosecondsF64> {
     match result.test.window {
         Window::Duration(time) | Window::Adaptive { at_most: time, .. } => Some(time.into()),
@@ -79,25 +77,25 @@ fn longest(result: &CaseResult<'_>) -> Option<NanosecondsF64> {
     }
 }
 
-/// How long the controller waits for a timed pass, whatever it comes to.
+/// How long the controller waits for a timed pass.
 fn limit(result: &CaseResult<'_>) -> NanosecondsF64 {
     let test = result.test;
     NanosecondsF64::from(Nanoseconds::from(test.deadline + test.warm_up + ANSWER)) + longest(result).unwrap_or_default()
 }
 
-/// More moved in the whole step than any link carries while the controller waits.
+/// More bytes in the whole step than any link carries while the controller waits.
 fn moved(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let moved = sample.initiator.moved?;
     let time = sample.waited.map_or_else(|| limit(result), NanosecondsF64::from) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
     outside("bytes with the warm-up", (moved.as_f64(), "B"), "links carry meanwhile", (0.0, ANY_PORT / 8.0 * time.0))
 }
 
-/// Operations of a latency whose times are not the window: one begins when the one before it ends.
+/// Latency operations whose times do not add up to the window: each starts when the previous one ends.
 fn operations(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradiction> {
     let op = result.case.cell.op;
-    // The reads of a memory latency are not timed one by one.
+    // Reads of a memory latency are not timed one by one.
     let latency = measured.latency.as_ref().filter(|_| result.case.cell.metric == TestMetric::Latency)?;
-    // Of messages that are answered half of each round trip is told.
+    // For answered messages half of each round trip is reported.
     let trips = if op.pulls() || op.is_atomic() { 1.0 } else { 2.0 };
     let sum = (latency.mean * latency.samples as f64 * trips).0;
     let range = ((sum - BESIDE.0) / CLOCK_TOLERANCE, sum * CLOCK_TOLERANCE + BESIDE.0);
@@ -107,8 +105,8 @@ fn operations(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contrad
     })
 }
 
-/// CPU time in which nothing could have been done: over verbs every operation takes a nanosecond at least, over TCP every
-/// mebibyte does, and who polls is busy all the time.
+/// Impossibly little CPU time: over verbs every operation takes at least a nanosecond, over TCP every mebibyte does,
+/// and a poller is always busy.
 fn cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let measured = &sample.initiator;
     let completion = result.attempt(sample)?.link.as_ref()?.settings.get("completion");
@@ -116,7 +114,7 @@ fn cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let least = match result.case.cell.transport {
         _ if measured.cpu.is_zero() => u64::from(polls),
         Transport::Tcp => measured.bytes / Bytes::from_mib(1),
-        // Reads of the first cache are faster: how fast they may be is looked at by itself.
+        // Reads of the first cache are faster; their speed has its own check.
         Transport::Cpu => measured.operations / 4,
         _ => measured.operations,
     };

@@ -1,4 +1,4 @@
-//! Outages of ports as events: both ends of a cable, all ports of a host or below a switch are one, each with the flows that it hit.
+//! Outages of ports as events: both ends of a cable, or all ports of a host or below a switch, are one, each with the flows that it hit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::analysis::switches::ways::Ways;
 
-/// Ports that go down within this time of each other went down together, beside the errors of their times.
+/// Ports that go down within this time and the errors of their times went down together.
 const TOGETHER: Nanoseconds = Nanoseconds::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub enum Scope {
     /// One port: it, its cable, or the port at the other end.
     Port,
     Cable,
-    /// All watched ports of a host: the host or the switch, and no single cable.
+    /// All watched ports of a host: the host or the switch, and not a single cable.
     Host,
     /// All watched ports below a switch, of several hosts.
     Switch,
@@ -30,21 +30,21 @@ pub enum Scope {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outage {
-    /// Where to look: `leaf12 port 7, cable to gpu031 mlx5_3`.
+    /// For example `leaf12 port 7, cable to gpu031 mlx5_3`.
     pub name: String,
     pub scope: Scope,
     pub ports: Vec<PortName>,
-    /// When the port went down that was down longest.
+    /// When the port with the longest outage went down.
     pub begin: Edge,
     pub end: Edge,
-    /// How long that was, in nanoseconds; at least so long where an end was not seen.
+    /// Its length in nanoseconds; a minimum if an end was not seen.
     pub length: Nanoseconds,
-    /// How far off that may be, in nanoseconds.
+    /// In nanoseconds.
     pub length_error: Nanoseconds,
     pub words: String,
     #[serde(flatten)]
     pub hit: Hit,
-    /// Places of its ports and of the outages of each.
+    /// Positions of its ports and of the outages of each.
     #[serde(skip)]
     members: Vec<(usize, usize)>,
 }
@@ -59,7 +59,7 @@ impl Outage {
     }
 }
 
-/// Breaks that only a counter tells of.
+/// Breaks seen only in a counter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Break {
     pub name: String,
@@ -70,10 +70,10 @@ pub struct Break {
     pub hit: Hit,
 }
 
-/// Where each port's cable is, as a technician finds it.
+/// Location of each port's cable in the cabling.
 pub(super) struct Cables {
     names: Vec<String>,
-    /// For each port the link and the switch there.
+    /// For each port its link and the switch there.
     links: Vec<(Option<u32>, Option<u32>)>,
     switches: Vec<String>,
 }
@@ -105,7 +105,7 @@ impl Cables {
     }
 }
 
-/// Joins the outages of ports into events, by begin.
+/// Joins the outages of ports into events, by start.
 pub(super) fn outages(ports: &[Port], cables: &Cables) -> Vec<Outage> {
     let mut joining = Joining { ports, taken: BTreeSet::new(), found: Vec::new() };
     let mut hosts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -147,7 +147,7 @@ pub(super) fn outages(ports: &[Port], cables: &Cables) -> Vec<Outage> {
 
 struct Joining<'p> {
     ports: &'p [Port],
-    /// Outages that belong to an event, by port and place.
+    /// Outages that belong to an event, by position of port and outage.
     taken: BTreeSet<(usize, usize)>,
     found: Vec<Outage>,
 }
@@ -157,7 +157,7 @@ impl Joining<'_> {
         &self.ports[port].outages[down]
     }
 
-    /// Events in which all of several ports went down together.
+    /// Adds events in which all of several ports went down together.
     fn group(&mut self, of: &[usize], scope: Scope, name: &str) {
         if of.len() < 2 {
             return;
@@ -172,7 +172,7 @@ impl Joining<'_> {
                 let last = cluster.last().map(|last| self.down(*last).begin).unwrap_or_default();
                 let apart = begin.at.saturating_sub(last.at);
                 let is_new = cluster.iter().all(|(port, _)| *port != one.0);
-                // What was down when it was looked at first may have gone down at any time before.
+                // What was down at the first look may have gone down at any time before.
                 is_new
                     && begin.seen == last.seen
                     && apart <= TOGETHER.saturating_add(begin.error).saturating_add(last.error)
@@ -222,10 +222,10 @@ pub(super) fn breaks(ports: &[Port], cables: &Cables) -> Vec<Break> {
     found.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Which event each outage and each break of a port belongs to.
+/// The event of each outage and break of a port.
 pub(super) struct Index(Vec<OfPort>);
 
-/// The events of a port by begin, and the longest of them.
+/// Events of a port by start, and the longest of them.
 #[derive(Default, Clone)]
 struct OfPort {
     events: Vec<(Span, Event)>,
@@ -262,7 +262,7 @@ impl Index {
         Self(of)
     }
 
-    /// The events of a port that have a moment in common with a time.
+    /// Events of a port that overlap a time.
     pub(super) fn meeting(&self, port: usize, time: Span) -> impl Iterator<Item = Event> + '_ {
         let of = self.0.get(port);
         let events = of.map_or(&[][..], |of| &of.events);

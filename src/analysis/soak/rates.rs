@@ -1,5 +1,3 @@
-//! What the flows of a soak carried.
-
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::SoakedFlow;
@@ -22,42 +20,40 @@ pub struct FlowRate {
     pub measured: Nanoseconds,
     pub windows: u64,
     pub bytes: Bytes,
-    /// Rate of the slowest window in Gb/s.
+    /// Of windows, in Gb/s.
     pub slowest_gbps: Option<GigabitsPerSecond>,
-    /// Median of the medians of the parts, in Gb/s.
+    /// Of the medians of the parts, in Gb/s.
     pub median_gbps: Option<GigabitsPerSecond>,
-    /// Rate of the fastest window in Gb/s.
+    /// Of windows, in Gb/s.
     pub fastest_gbps: Option<GigabitsPerSecond>,
     pub stalls: usize,
-    /// The longest of these times, in nanoseconds.
+    /// In nanoseconds.
     pub longest_stall: Nanoseconds,
     pub failed: u64,
-    /// Those of them that no outage of its ports explains.
+    /// Without an outage of its ports as explanation.
     pub failed_unexplained: u64,
-    /// The first failure that no outage explains, else the first.
+    /// The first failure that no outage explains, otherwise the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The host of it that was lost, where windows failed for that.
+    /// The lost host behind failed windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostHost>,
-    /// Bytes that were verified.
     pub verified: Bytes,
-    /// Bytes that were wrong.
     pub wrong: Bytes,
 }
 
-/// What all flows carried in a part of the soak, or in several that follow each other.
+/// Of all flows in a part of the soak, or in several consecutive ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartRate {
     #[serde(flatten)]
     pub span: Span,
-    /// Rate of the slowest window of all flows, in Gb/s.
+    /// Of all windows of all flows.
     pub slowest_gbps: GigabitsPerSecond,
-    /// Median of the flows' medians, in Gb/s.
+    /// Of the flows' medians.
     pub median_gbps: GigabitsPerSecond,
 }
 
-/// What each flow came to, the slowest first; those without a rate before all others.
+/// Slowest first; those without a rate before all others.
 pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) -> Vec<FlowRate> {
     let mut found: BTreeMap<u64, FlowRate> =
         traffic.ends.keys().map(|case| (*case, FlowRate { case: *case, ..FlowRate::default() })).collect();
@@ -107,8 +103,8 @@ pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) ->
     found
 }
 
-/// How many failed windows of a flow's part no outage of its ports explains. An outage explains the windows that failed in a silence which
-/// it meets, if they failed as broken links fail; it never explains wrong bytes.
+/// Failed windows of a flow's part that no outage of its ports explains. An outage explains windows that failed in a
+/// silence overlapping it, if they failed as with a broken link; never wrong bytes.
 fn unexplained(traffic: &Traffic<'_>, flow: &SoakedFlow, time: Span, stalls: &[Stalled], index: &Index) -> u64 {
     let breaks = [Kind::Fabric, Kind::Deadline, Kind::Aborted, Kind::Lost];
     let is_break = flow.failure.as_ref().is_none_or(|failure| breaks.contains(&failure.kind));
@@ -138,7 +134,7 @@ fn extreme(
     }
 }
 
-/// Parts of a soak that are drawn: more are put together.
+/// Parts of a soak in the chart: more are joined.
 const DRAWN: usize = 240;
 
 pub(super) fn parts(traffic: &Traffic<'_>) -> Vec<PartRate> {

@@ -1,7 +1,6 @@
-//! Times in which nothing of a flow arrived: over the borders of parts, and to the end of the traffic where a host of the flow was lost.
+//! Times in which nothing of a flow arrived: across parts, and to the end of the traffic if a host of the flow was lost.
 //!
-//! A flow that waits for its turn does not stall. One whose host was lost has no further turn: whatever is recorded of its turns, it is
-//! silent from then on.
+//! A flow that waits for its turn does not stall. After the loss of its host it has no more turns and is silent, whatever is recorded.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,10 @@ use railgauge_wire::{measure::SLICE, unit::Nanoseconds};
 
 use super::{span::Span, traffic::Traffic};
 
-/// A host is given up so long after a window with it failed at most: an agent that does not answer is asked once more.
+/// Longest time from a failed window to giving up its host: an agent that does not answer is asked once more.
 const GIVEN_UP: Nanoseconds = Nanoseconds::from_secs(6);
 
-/// The time of a line of the journal is written so exactly.
+/// Resolution of times in the journal.
 const WRITTEN: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// A time in which nothing of a flow arrived.
@@ -22,12 +21,12 @@ pub(super) struct Stalled {
     pub span: Span,
     pub error: Nanoseconds,
     pub end_error: Nanoseconds,
-    /// How far the whole of it may lie from there beside that.
+    /// Additional error of its position as a whole.
     pub loose: Nanoseconds,
-    /// Whether a window failed in it, or could not begin.
+    /// Whether a window failed in it, or could not start.
     pub failed: bool,
     pub open: bool,
-    /// The loss of a host of the flow that is behind it, by its place in the journal, and when that was.
+    /// The host's loss that caused it, by its position in the journal, and its time.
     pub lost: Option<(usize, Nanoseconds)>,
 }
 
@@ -36,19 +35,19 @@ impl Stalled {
         self.error.saturating_add(self.end_error)
     }
 
-    /// When what explains it may have been. What came after the loss of a host explains nothing of its silence.
+    /// When its cause may have been. What follows the loss of a host does not explain its silence.
     pub(super) fn around(&self) -> Span {
         let until = self.span.until.saturating_add(self.end_error).saturating_add(self.loose);
         let from = self.span.from.saturating_sub(self.error).saturating_sub(self.loose);
         Span::new(from, self.lost.map_or(until, |(_, at)| at.max(self.span.from)))
     }
 
-    /// Takes in the next one, which begins in it.
+    /// Adds the next one, which starts in it.
     fn join(&mut self, next: &Self) {
         if next.span.until > self.span.until {
             (self.span.until, self.end_error, self.open) = (next.span.until, next.end_error, next.open);
         } else if next.span.until == self.span.until && next.span.length().is_zero() {
-            // The flow went on in a window whose result was not known when the part was told.
+            // The flow continued in a window without a result when the part was reported.
             (self.end_error, self.open) = (next.end_error, false);
         } else if next.span.until == self.span.until {
             self.end_error = self.end_error.min(next.end_error);
@@ -60,13 +59,13 @@ impl Stalled {
     }
 }
 
-/// All stalls, by begin. One that goes on in the next part is one.
+/// By start. One that continues in the next part is one.
 pub(super) fn stalls(traffic: &Traffic<'_>) -> Vec<Stalled> {
     let mut of_flow: BTreeMap<u64, Vec<Stalled>> = BTreeMap::new();
     for part in &traffic.parts {
         for flow in &part.flows {
             of_flow.entry(flow.case).or_default().extend(flow.stalls.iter().map(|stall| {
-                // A flow that is silent still is told up to the end of its part: that end is sure.
+                // A flow that is still silent is reported up to the end of its part: that end is certain.
                 let open = stall.failed && stall.until == part.until;
                 Stalled {
                     case: flow.case,
@@ -88,7 +87,7 @@ pub(super) fn stalls(traffic: &Traffic<'_>) -> Vec<Stalled> {
         }
         let known = of_flow.entry(*case).or_default();
         for stall in known.iter_mut().filter(|stall| stall.failed) {
-            // Also of a turn that was cut off with the traffic.
+            // Includes a turn that was cut off with the traffic.
             let behind = losses.iter().find(|(_, gone)| (gone.from..gone.until).contains(&stall.span.from));
             stall.lost = behind.map(|(place, gone)| (*place, gone.from));
         }
@@ -99,7 +98,7 @@ pub(super) fn stalls(traffic: &Traffic<'_>) -> Vec<Stalled> {
     all
 }
 
-/// The losses of the hosts of a flow, by their places in the journal, each with the time until the host was back.
+/// By position in the journal, each with the time until the host was back.
 fn losses(traffic: &Traffic<'_>, case: u64) -> Vec<(usize, Span)> {
     let of_flow = |host: &str| traffic.hosts(case).any(|own| own == host);
     let losses = traffic.journal.losses.iter().enumerate().filter(|(_, loss)| of_flow(&loss.host));
@@ -108,7 +107,7 @@ fn losses(traffic: &Traffic<'_>, case: u64) -> Vec<(usize, Span)> {
         .collect()
 }
 
-/// Times in which a flow cannot have had traffic, because a host of it was lost.
+/// Times in which a flow had no traffic because a host of it was lost.
 fn silences(traffic: &Traffic<'_>, case: u64, (place, gone): &(usize, Span)) -> Vec<Stalled> {
     let of_time = |time: &Span| {
         let span = time.common(gone);
@@ -126,7 +125,7 @@ fn silences(traffic: &Traffic<'_>, case: u64, (place, gone): &(usize, Span)) -> 
     traffic.times.iter().filter_map(of_time).collect()
 }
 
-/// The stalls of one flow, those that go on in each other as one.
+/// Joins stalls of one flow that continue in each other.
 fn joined(mut stalls: Vec<Stalled>) -> Vec<Stalled> {
     stalls.sort_by_key(|stall| (stall.span.from, stall.span.until));
     let mut all: Vec<Stalled> = Vec::new();
@@ -165,7 +164,7 @@ mod tests {
         Stalled { error: WRITTEN, open: true, lost: Some((0, S * from)), ..stall(from, until, true) }
     }
 
-    /// When the last bytes came nobody knows but to the window: that the flow was silent since the loss is sure.
+    /// The last bytes are only known to within the window; the silence since the loss is certain.
     #[test]
     fn a_window_that_failed_by_the_loss_makes_the_length_no_less_sure() {
         let failed = Stalled { error: S * 10, end_error: S * 10, ..stall(100, 110, true) };

@@ -1,4 +1,4 @@
-//! Stalls of flows: those that an outage at one of their ports explains, and those that none does.
+//! Stalls of flows: those explained by an outage at one of their ports, and the others.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use super::{
 };
 use crate::analysis::switches::ways::Ways;
 
-/// A host that was lost, which is why its flows were silent.
+/// A lost host, and therefore silent flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LostHost {
     pub host: String,
-    /// When that was noticed, in nanoseconds since 1970.
+    /// When it was noticed, in nanoseconds since 1970.
     pub at: Nanoseconds,
     pub failure: Failure,
 }
@@ -33,13 +33,13 @@ impl LostHost {
     }
 }
 
-/// Whether somebody looked at the ports of flows while they stalled.
+/// Whether the ports of flows were watched while they stalled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortsWatched {
     All,
     Some,
-    /// At none of them.
+    /// None of them.
     #[default]
     None,
 }
@@ -47,26 +47,26 @@ pub enum PortsWatched {
 /// Flows that stalled together while no watched port of theirs was down.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unexplained {
-    /// From the first begin to the last end.
+    /// From the first start to the last end.
     #[serde(flatten)]
     pub span: Span,
-    /// How far off these times may be, in nanoseconds.
+    /// Error of these times, in nanoseconds.
     pub error: Nanoseconds,
-    /// How far off the length of the whole may be, in nanoseconds.
+    /// Error of the whole length, in nanoseconds.
     pub length_error: Nanoseconds,
-    /// Whether a window failed, or could not begin.
+    /// Whether a window failed, or could not start.
     pub failed: bool,
     #[serde(flatten)]
     pub hit: Hit,
-    /// The host that was lost, where the flows were silent for that.
+    /// The lost host that silenced the flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostHost>,
-    /// Whether somebody looked at the ports of these flows then.
+    /// Whether the ports of these flows were watched then.
     pub ports_watched: PortsWatched,
-    /// Ports of these flows at which nobody looked then.
+    /// Ports of these flows that were not watched then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_watched: Vec<String>,
-    /// Which links all of them pass and no flow that went on at the time.
+    /// Links that all of them pass, and no flow that continued.
     #[serde(flatten)]
     pub links: CommonLinks,
 }
@@ -78,10 +78,10 @@ impl Unexplained {
     }
 }
 
-/// Ports without a watch named of one event.
+/// Unwatched ports named per event.
 const NAMED: usize = 8;
 
-/// Adds each stall to the events that explain it; what is left is put together by time.
+/// Adds each stall to the events that explain it and groups the others by time.
 pub(super) fn assign(
     traffic: &Traffic<'_>,
     stalls: &[Stalled],
@@ -108,8 +108,7 @@ pub(super) fn assign(
     left
 }
 
-/// Stalls that overlap in time as one event, and those behind the loss of one host as another, the longest first. `stalls` are in the
-/// order of time.
+/// Stalls that overlap in time as one event, and those after the loss of one host as another, longest first. `stalls` are in order of time.
 pub(super) fn unexplained(
     traffic: &Traffic<'_>,
     stalls: &[Stalled],
@@ -146,7 +145,7 @@ pub(super) fn unexplained(
     found
 }
 
-/// The event that these stalls are; `None` without any.
+/// `None` without any.
 fn event(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled], lost: Option<LostHost>) -> Option<Unexplained> {
     let first = stalls.iter().min_by_key(|stall| stall.span.from)?;
     let last = stalls.iter().max_by_key(|stall| stall.span.until)?;
@@ -167,7 +166,7 @@ fn event(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled], lost: Option
     })
 }
 
-/// Whether somebody looked at the ports of the flows while they stalled, and the first at which nobody did.
+/// Whether the ports of the flows were watched while they stalled, and the first unwatched ones.
 fn watched(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled]) -> (PortsWatched, Vec<String>) {
     let mut missed: Vec<String> = Vec::new();
     let (mut any, mut all) = (false, true);

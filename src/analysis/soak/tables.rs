@@ -1,4 +1,4 @@
-//! What ports counted, as tables: by family, by port, against the limits of the plan; and what their optics said.
+//! Tables of what ports counted: by family, by port, against the limits of the plan; and their optics.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,10 @@ pub struct FamilySum {
     pub family: Family,
     pub words: &'static str,
     pub ports: usize,
-    /// All rises, of the counter of each port that has most: counters at several places count the same.
+    /// Sum of rises, for each port of its highest counter: counters at several places count the same.
     pub total: u64,
-    /// Most in a second.
     pub most_per_second: f64,
-    /// When that was, in nanoseconds since 1970.
+    /// In nanoseconds since 1970.
     pub most_at: Nanoseconds,
     pub port: PortName,
     pub counter: String,
@@ -29,14 +28,14 @@ pub struct FamilySum {
 pub struct PortCounter {
     pub port: PortName,
     pub counter: String,
-    /// What it counts; `None` where nobody knows.
+    /// `None` if unknown.
     pub family: Option<Family>,
     pub total: u64,
-    /// Most in a second, of any one reading.
+    /// Of any single reading.
     pub most_per_second: f64,
     /// End of that reading, in nanoseconds since 1970.
     pub most_at: Nanoseconds,
-    /// The limit that the plan has for it, in rises per second.
+    /// The plan's limit, in rises per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_per_second: Option<f64>,
 }
@@ -47,22 +46,20 @@ impl PortCounter {
     }
 }
 
-/// A limit of the plan and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limit {
     pub counter: String,
-    /// Most rises in a second.
     pub limit_per_second: f64,
     pub counted_by: usize,
     pub ports: usize,
     pub over: usize,
-    /// Where it rose fastest; `None` where it never rose.
+    /// Where it rose fastest; `None` without a rise.
     pub worst: Option<PortCounter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gauge {
-    /// Its name, with its unit.
+    /// With its unit.
     pub name: String,
     pub ports: usize,
     pub low: f64,
@@ -74,18 +71,18 @@ pub struct Gauge {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PortGauge {
     pub port: PortName,
-    /// Its name, with its unit.
+    /// With its unit.
     pub name: String,
     pub low: f64,
     pub high: f64,
 }
 
-/// Whether a limit is about a counter: by its name, or by the part of it after the last `/`.
+/// By name, or by the part of it after the last `/`.
 pub fn is_about(limit: &str, counter: &str) -> bool {
     limit == counter || of_member(counter).is_some_and(|(_, plain)| plain == limit) || limit == last_part(counter)
 }
 
-/// Rows of a family that stand before those of the next one.
+/// Rows of a family before those of the next one.
 const OF_FAMILY: usize = 8;
 
 /// Every counter that rose at a port: those over their limit first, then a few of each family, the gravest family first.
@@ -125,9 +122,9 @@ pub fn counters(ports: &[Port], limits: &BTreeMap<String, f64>) -> Vec<PortCount
     ranked.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Sums over ports, the gravest family first.
+/// Over ports, the gravest family first.
 pub fn families(counters: &[PortCounter]) -> Vec<FamilySum> {
-    // The counter of each port that has most.
+    // The highest counter of each port.
     let mut most: BTreeMap<(Family, &PortName), &PortCounter> = BTreeMap::new();
     for one in counters {
         let Some(family) = one.family else { continue };
@@ -162,7 +159,7 @@ pub(super) fn limits(ports: &[Port], counters: &[PortCounter], limits: &BTreeMap
     let of = |(name, limit): (&String, &f64)| {
         let about: Vec<&PortCounter> = counters.iter().filter(|one| is_about(name, &one.counter)).collect();
         let over = about.iter().filter(|one| one.most_per_second > *limit).map(|one| &one.port);
-        // One that stood at its largest value counts no more.
+        // A counter at its largest value does not count any more.
         let full = |port: &Port, counter: &str| port.gauges.contains_key(&format!("saturated/{counter}"));
         let counts = |port: &&Port| port.counters.keys().any(|counter| is_about(name, counter) && !full(port, counter));
         let worst = about.iter().max_by(|a, b| a.most_per_second.total_cmp(&b.most_per_second));
@@ -179,7 +176,7 @@ pub(super) fn limits(ports: &[Port], counters: &[PortCounter], limits: &BTreeMap
     limits.iter().map(of).collect()
 }
 
-/// Readings of optics: over all ports, and by port.
+/// Over all ports, and by port.
 pub fn gauges(ports: &[Port]) -> (Vec<Gauge>, Vec<PortGauge>) {
     let mut found: BTreeMap<&str, Gauge> = BTreeMap::new();
     let mut by_port = Vec::new();

@@ -1,4 +1,4 @@
-//! The flows of a soak: who sends to whom, through which ports, in which parts.
+//! The flows of a soak: senders, receivers, ports and parts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,22 +24,22 @@ use crate::analysis::{
 
 #[derive(Debug, Clone)]
 pub(super) struct End {
-    /// The device that was used, as the records of links have it; empty where that is not known.
+    /// From the records of links; empty if unknown.
     pub device: String,
-    /// The port; `None` where the device is not known.
+    /// `None` if the device is unknown.
     pub port: Option<PortName>,
-    /// Its place among the watched ports; `None` where nobody watched it.
+    /// Position among the watched ports.
     pub watched: Option<usize>,
 }
 
 pub(super) struct Traffic<'j> {
     pub journal: &'j Journal,
-    /// The parts, in the order of time.
+    /// In order of time.
     pub parts: Vec<&'j Soaked>,
-    /// Their times, without overlaps.
+    /// Without overlaps.
     pub times: Vec<Span>,
     pub planned: BTreeSet<u64>,
-    /// The ends of every flow that had traffic or was to have it.
+    /// Of every flow with traffic, planned or actual.
     pub ends: BTreeMap<u64, [End; 2]>,
 }
 
@@ -49,7 +49,7 @@ impl<'j> Traffic<'j> {
         union(spans.filter(|span| span.from < span.until).collect())
     }
 
-    /// When agents looked at ports in the soak: in its parts, and from its begin on wherever they told what they saw.
+    /// When agents watched ports in the soak: in its parts, and from its start on wherever they reported.
     pub(super) fn looked(journal: &Journal, times: &[Span]) -> Vec<Span> {
         let Some(begin) = journal.soaked.iter().map(|part| part.from).min() else { return Vec::new() };
         let told = journal
@@ -61,10 +61,10 @@ impl<'j> Traffic<'j> {
         union(times.iter().copied().chain(told).collect())
     }
 
-    /// Until when agents have told what they saw, in a run that goes on: what they see since then comes with their next records, and
-    /// nobody knows yet whether they look. `None` for a run that does not go on.
+    /// In an unfinished run, the time up to which agents have reported: later observations come with their next
+    /// records. `None` for a finished run.
     ///
-    /// A record of an agent is as long as a part of the soak, and comes with the next answer. One that is later than that is missing.
+    /// A record of an agent covers a part of the soak at most, and comes with the next answer. A later one is missing.
     pub(super) fn told(&self) -> Option<Nanoseconds> {
         let Self { journal, times, parts, .. } = self;
         let last = hull(times).filter(|_| journal.end == JournalEnd::Running)?.until;
@@ -72,7 +72,7 @@ impl<'j> Traffic<'j> {
         let late = last.saturating_sub(part).saturating_sub(ASK_EVERY.into()).saturating_sub(ANSWER_WITHIN.into());
         let mut told: BTreeMap<&str, Nanoseconds> = BTreeMap::new();
         for host in self.ends.keys().filter_map(|case| case_of(journal, *case)).flat_map(|case| case.flow.hosts()) {
-            // One that was lost tells nothing more.
+            // A lost host does not report any more.
             if !journal.lost.contains_key(&**host) {
                 told.insert(host, Nanoseconds::ZERO);
             }
@@ -86,7 +86,7 @@ impl<'j> Traffic<'j> {
     }
 
     pub(super) fn of(journal: &'j Journal, soak: &Soak, ports: &[Port]) -> Self {
-        // The begin of a soak is a part without length.
+        // The start of a soak is a part without length.
         let mut parts: Vec<&Soaked> = journal.soaked.iter().filter(|part| part.from < part.until).collect();
         parts.sort_by_key(|part| (part.from, part.until));
         let planned = planned(journal, soak);
@@ -111,15 +111,15 @@ impl<'j> Traffic<'j> {
         case_of(self.journal, case).into_iter().flat_map(|case| case.flow.hosts()).map(|host| &**host)
     }
 
-    /// Places of the watched ports at the ends of a flow.
+    /// At the ends of a flow, by position.
     pub(super) fn watched(&self, case: u64) -> impl Iterator<Item = usize> + '_ {
         self.ends.get(&case).into_iter().flatten().filter_map(|end| end.watched)
     }
 
-    /// The parts that have a moment in common with a time.
+    /// Parts that overlap a time.
     pub(super) fn parts_in(&self, time: Span) -> impl Iterator<Item = &'j Soaked> + '_ {
         let end = self.parts.partition_point(|part| part.from <= time.until);
-        // Parts that overlap are those of a forged journal: they are in the order of their begins alone.
+        // Overlapping parts only occur in a forged journal: they are ordered by start.
         self.parts[..end].iter().rev().copied().take_while(move |part| part.until >= time.from)
     }
 }
@@ -132,18 +132,18 @@ pub(super) fn test<'j>(journal: &'j Journal, soak: &Soak) -> Option<&'j Test> {
     journal.plan.tests.iter().find(|test| test.name == soak.test)
 }
 
-/// Whether the flows move so much at a time that the PCIe links of their ends are busy.
+/// Whether flows move enough at a time to keep the PCIe links of their ends busy.
 pub(super) fn is_busy(journal: &Journal, soak: &Soak) -> bool {
     let busy = |case: &&Case| case.cell.metric == TestMetric::Bandwidth && case.cell.size >= gpus::BUSY;
     Case::of_soak(&journal.cases, &soak.test).iter().any(busy)
 }
 
-/// Numbers of the cases that were to carry the traffic.
+/// Cases that should carry the traffic.
 fn planned(journal: &Journal, soak: &Soak) -> BTreeSet<u64> {
     Case::of_soak(&journal.cases, &soak.test).into_iter().map(|case| case.id).collect()
 }
 
-/// The devices of flows: as last opened in the soak, else as they were in the test.
+/// As last opened in the soak, otherwise as in the test.
 fn devices(journal: &Journal, parts: &[&Soaked]) -> HashMap<u64, [String; 2]> {
     let mut found: HashMap<u64, [String; 2]> = HashMap::new();
     for (case, link) in journal.tries.iter().filter_map(|one| Some((one.case, one.link.as_ref()?))) {
@@ -174,8 +174,8 @@ fn end(journal: &Journal, places: &HashMap<&PortName, usize>, host: &str, device
     End { device, port, watched }
 }
 
-/// The names that a watched port may have which a link calls `device`: its own, and where this is an interface, or an address of one,
-/// the interface and the RDMA device before it.
+/// Possible names of a watched port that a link calls `device`: its own and, if this is an interface or the address of
+/// one, the interface and the RDMA device before it.
 fn names(host: &str, device: &str, facts: Option<&HostFacts>) -> Vec<PortName> {
     let name = |device: &str, port: u8| PortName { host: host.to_owned(), device: device.to_owned(), port };
     let (before, number) = port_name(device);

@@ -1,12 +1,4 @@
-//! What a run says of the switches and cables between its hosts, where the plan knows them.
-//!
-//! | file | does |
-//! | --- | --- |
-//! | `ways` | which links the measured flows passed |
-//! | `flows` | flows by which links are judged, without what they did to each other |
-//! | `loaded` | which links the flows of a test loaded |
-//! | `suspects` | which cable or switch explains low values |
-//! | [`further`] | what is measured again to settle that |
+//! What a run shows about the switches and cables between its hosts, if the plan knows them.
 
 mod flows;
 mod further;
@@ -25,32 +17,31 @@ use super::{journal::Journal, results::CaseResult, row::Row, rows};
 use flows::Measured;
 use ways::Ways;
 
-/// A link counts as loaded from this share of its rate on, where a test does not say another.
+/// Share of its rate from which on a link counts as loaded, by default.
 pub const LOADED_PERCENT: f64 = 80.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Switches {
-    /// The sources of what is known.
+    /// The origins of the topology.
     pub sources: Vec<String>,
-    /// What of them could not be used.
+    /// Problems with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     pub switches: usize,
     pub leaves: usize,
-    /// Links between switches; a link whose ports nobody knows may stand for several.
+    /// Links between switches; a link with unknown ports may represent several.
     pub switch_links: usize,
     pub nic_links: usize,
-    /// Whether forwarding tables told which of several equal paths flows take.
+    /// Whether forwarding tables show which of several equal paths flows take.
     pub routes_known: bool,
-    /// Host and device of ends that were measured and that the topology does not know.
+    /// Host and device of measured ends that the topology does not have.
     pub unplaced: Vec<String>,
     pub loaded: Vec<Loaded>,
-    /// What the pairs of each test say of links.
+    /// By test: findings of its pairs about links.
     pub links: Vec<OnLinks>,
 }
 
-/// What is known of the switches of a run; `None` where the plan names no source.
-/// `more` are the results of cases that settled suspects.
+/// `None` where the plan names no source. `more` are the results of further cases.
 pub fn switches(
     journal: &Journal,
     (of_tests, of_rows): (&[CaseResult<'_>], &[Row]),

@@ -1,4 +1,4 @@
-//! Rounds of three flows, worked by hand.
+//! Rounds of three flows, computed by hand.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -27,15 +27,14 @@ mod neighbours;
 mod victims;
 
 const MS: u64 = 1_000_000;
-/// What a flow moves in a slice: 32 Gb/s.
 const BYTES: u64 = 400_000_000;
 
-/// A flow of the made-up pass: how late its window began, in ms, and how far off its clock may be, in ns.
+/// A flow of the synthetic pass: delay of its window in ms, and error of its clock in ns.
 #[derive(Clone, Copy)]
 struct Made {
     late: u64,
     error: u64,
-    /// Bytes that its source's NIC counted for all that left.
+    /// Bytes counted by its source's NIC for everything that left.
     seen: u64,
 }
 
@@ -48,7 +47,6 @@ fn plan_text(pattern: &str) -> String {
     )
 }
 
-/// A run of one round of `pattern` among four hosts, two seconds, with these flows.
 fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
     let text = plan_text(pattern);
     let plan = plan::parse("t.toml", &text, Path::new("")).unwrap().0;
@@ -129,7 +127,7 @@ fn close(found: Option<f64>, wanted: f64) {
 fn only_the_time_in_which_all_ran_counts() {
     judged(INCAST, &[Some(GOOD), Some(Made { late: 30, error: 2 * MS, ..GOOD }), Some(GOOD)], |results, rows| {
         let pass = &results[0].part.as_ref().unwrap().passes[&0];
-        // From the latest start to the first end, each cut by what its clock may be off.
+        // From the latest start to the first end, each reduced by the error of its clock.
         assert_eq!(pass.overlap, Some((NanosecondsI64(32_000_000), NanosecondsI64(1_999_000_000))));
         assert!(results.iter().all(|result| result.state == State::Measured), "{:?}", results[0].doubts);
         assert_eq!((pass.slices().len(), pass.fairness()), (19, Some(1.0)));
@@ -280,7 +278,7 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
     assert_eq!(states, [State::Measured, State::Impossible, State::Measured]);
 }
 
-/// What one host says of its own time takes no number from flows that it has no part in.
+/// A host's error about its own time does not invalidate flows without it.
 #[test]
 fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
     let late: fn(Nanoseconds) -> Nanoseconds = |started| started + Nanoseconds::from_secs(1_000);
@@ -308,7 +306,7 @@ fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
             // No sum is made of a round that lacks one of its flows.
             assert!(values[1].is_none() && of(&rows, Metric::TotalBandwidth)[0].0.is_none());
         }
-        // Where its other end counts nothing, nobody shows that the flow ran beside the others.
+        // If its other end counts nothing, there is no proof that the flow ran with the others.
         let (states, doubts, values) = spoilt(|sample| sample.initiator.started = elsewhere(sample.initiator.started));
         assert_eq!(states, [State::Contaminated, State::Impossible, State::Contaminated]);
         assert!(doubts[0].starts_with("h2: ") && values.iter().all(Option::is_none), "{doubts:?}");
@@ -325,7 +323,6 @@ fn samples_of_other_repeats_are_no_flows_of_a_pass() {
     assert!(results[0].doubts[0].to_string().starts_with("only "), "{:?}", results[0].doubts);
 }
 
-/// What an expectation of `metric` over a group or rail judges, by the names of its rows.
 fn in_scope(pattern: &str, flows: usize, scope: &str) -> (Status, usize) {
     let expect = format!("{pattern}\n[[test.expect]]\n{scope}");
     let journal = journal(&expect, &vec![Some(GOOD); flows]);
@@ -338,7 +335,7 @@ fn in_scope(pattern: &str, flows: usize, scope: &str) -> (Status, usize) {
 
 #[test]
 fn a_sum_is_in_a_group_by_the_nic_that_it_is_about() {
-    // All flows into h0 are about h0, whoever sends the first of them.
+    // All flows into h0 are about h0, whatever the source of the first one.
     let limit =
         |metric: &str, group: &str| format!("metric = \"{metric}\"\nat_least = \"200 Gb/s\"\ngroup = \"{group}\"");
     assert_eq!(in_scope(INCAST, 3, &limit("ingress_bandwidth", "G")), (Status::Fail, 1));
@@ -347,7 +344,7 @@ fn a_sum_is_in_a_group_by_the_nic_that_it_is_about() {
     assert_eq!(in_scope(INCAST, 3, &limit("egress_bandwidth", "E")), (Status::Fail, 2));
     // The sum of a round is in a group only with all its ends.
     assert_eq!(in_scope(INCAST, 3, &limit("total_bandwidth", "all")), (Status::Fail, 1));
-    // What nothing of the test is about is a mistake of the plan.
+    // A limit about nothing of the test is a mistake of the plan.
     for (metric, group) in [("ingress_bandwidth", "E"), ("total_bandwidth", "G")] {
         let text = plan_text(&format!("{INCAST}\n[[test.expect]]\n{}", limit(metric, group)));
         assert!(plan::parse("t.toml", &text, Path::new("")).is_err(), "{metric} {group}");
@@ -361,7 +358,6 @@ fn a_sum_is_of_a_rail_by_the_nic_that_it_is_about() {
     assert_eq!(in_scope(crossed, 3, &limit(0)), (Status::Fail, 1));
 }
 
-/// The verdict on the flows of a round in which all hosts send to all, where some flows move a fifth.
 fn told(is_slow: impl Fn(&Case) -> bool) -> Verdict {
     let mut journal = journal("pattern = \"all-to-all\"", &[Some(GOOD); 12]);
     for at in 0..journal.tries.len() {

@@ -1,5 +1,5 @@
-//! What was changed on purpose. Only what was declared makes a new level good; a new driver or firmware is named beside what
-//! changed with it.
+//! Changes that may explain others. Only a declaration makes a new level good; a new driver or firmware is named with
+//! what changed at the same time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,18 +16,17 @@ use crate::{
 pub struct Epoch {
     /// First night with it.
     pub date: String,
-    /// The same, counted in days from 1970.
     #[serde(skip)]
     pub day: i64,
-    /// What changed, from what to what, or what the command line says.
+    /// What changed, from what to what, or the text from the command line.
     pub what: String,
-    /// Where; empty for everywhere.
+    /// Empty for everywhere.
     pub hosts: Vec<String>,
-    /// Whether it was declared: nothing else makes a new level good.
+    /// Only a declared epoch makes a new level good.
     pub declared: bool,
 }
 
-/// Declared epochs that accept nothing, each with why: no night is on the other side of it. `nights` are in order.
+/// Declared epochs without an effect, each with the reason: no night is on the other side of it. `nights` are in order.
 pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
     let (Some(&first), Some(&last)) = (nights.first(), nights.last()) else { return Vec::new() };
     let why = |(day, what): &(i64, String)| {
@@ -41,13 +40,13 @@ pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
     declared.iter().filter_map(why).collect()
 }
 
-/// Software of a host by name. Shared: it is the same for most nights.
+/// Software of a host by name. Shared, because it is equal on most nights.
 pub(super) type Software = std::sync::Arc<Vec<(String, String)>>;
 
-/// The slots of a host with what is in them. Shared, as software.
+/// The slots of a host. Shared, because they are equal on most nights.
 pub(super) type Slots = std::sync::Arc<Vec<Fitted>>;
 
-/// Keeps one copy of equal software and of equal slots.
+/// Interns equal software and slots.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     software: HashMap<Vec<(String, String)>, Software>,
@@ -65,20 +64,19 @@ impl Shelf {
     }
 }
 
-/// Walks the nights and notes what changed on every host.
+/// Goes through the nights and notes changes of every host.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// What is known of a host: the last value of every fact.
+    /// The last value of every fact.
     hosts: HashMap<String, BTreeMap<String, String>>,
     version: String,
-    /// How often a new level was declared to be good.
+    /// Number of declarations so far.
     declared: u64,
     found: BTreeMap<(i64, String), Vec<String>>,
     accepted: BTreeSet<(i64, String)>,
 }
 
 impl Walk {
-    /// A declared epoch begins.
     pub(super) fn declare(&mut self, day: i64, what: &str) {
         self.declared += 1;
         self.accepted.insert((day, what.to_owned()));
@@ -89,7 +87,7 @@ impl Walk {
         self.found.insert((day, what.to_owned()), Vec::new());
     }
 
-    /// A night's run with what its hosts were. A fact that could not be read has not changed.
+    /// A fact that could not be read has not changed.
     pub(super) fn run(&mut self, day: i64, version: &str, hosts: &BTreeMap<String, Software>) {
         if self.version != version {
             if !self.version.is_empty() {
@@ -119,7 +117,7 @@ impl Walk {
         self.declared
     }
 
-    /// Everything that was changed on purpose, the latest first.
+    /// Latest first.
     pub(super) fn finish(self) -> Vec<Epoch> {
         let epoch = |(key, hosts): ((i64, String), Vec<String>)| {
             let declared = self.accepted.contains(&key);

@@ -1,5 +1,4 @@
-//! Nights on which several series of a host, a rail, a group, or of everything are low at once: each of them alone may be
-//! within chance.
+//! Nights on which several series of a host, a rail, a group, or of everything are low at once: each of them alone may be chance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,25 +20,23 @@ use super::{
 };
 use crate::analysis::history::{Subject, common};
 
-/// Marks of the nights of a series, by day.
 type Marks = BTreeMap<i64, Mark>;
 
-/// What is said of the series of one label.
+/// Findings about the series of one label.
 struct JointSeries {
     label: String,
-    /// Their positions.
     series: Vec<usize>,
-    /// Days of the joint nights, and of all nights from the first of them on.
+    /// Days of the joint nights, and the number of nights since the first of them.
     days: (Vec<i64>, usize),
     joint: Joint,
 }
 
-/// Adds an alert, or a suspicion where the evidence is weak, to every series that was low on half of the nights or more on
-/// which others of its label were; `marks` are those of the nights of each series. Links of one test, metric and size are
-/// looked at together: several metrics of one link would say one thing twice.
+/// Adds an alert, or a suspicion if the evidence is weak, to every series that was low on at least half of the nights
+/// on which others of its label were; `marks` are those of the nights of each series. Only compares links of one test,
+/// metric and size, because several metrics of one link repeat each other.
 ///
 /// # Errors
-/// A statistic refuses the nights, which is a mistake of ours.
+/// A statistic refuses the nights, which is a bug.
 pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<(i64, Mark)>]) -> Result<(), Refusal> {
     let mut kinds: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
@@ -57,7 +54,7 @@ pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<
         let known: BTreeMap<usize, Marks> = of.iter().map(|&at| (at, told(&series[at], recent(at)))).collect();
         let mut found: Vec<JointSeries> =
             labels.into_iter().filter_map(|(members, label)| judge(label, members, &days, &known, tried)).collect();
-        // What explains most comes first, and speaks for its series.
+        // The best explanation comes first, and decides for its series.
         found.sort_by(|a, b| a.joint.chance.total_cmp(&b.joint.chance));
         let mut spoken: BTreeSet<usize> = BTreeSet::new();
         for JointSeries { series, days, .. } in &mut found {
@@ -69,8 +66,8 @@ pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<
     all.iter().try_for_each(|found| tell(series, found))
 }
 
-/// What two series or more of a kind have in common, in words, by those series. Of several words for the same series the first
-/// speaks: a host before its one NIC.
+/// What at least two series of a kind have in common, in words, by those series. Of several words for the same series
+/// the first counts: a host before its one NIC.
 fn labels(everything: &Everything, of: &[usize]) -> BTreeMap<Vec<usize>, String> {
     let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for &at in of {
@@ -84,7 +81,7 @@ fn labels(everything: &Everything, of: &[usize]) -> BTreeMap<Vec<usize>, String>
     members.into_iter().rev().filter(|(_, series)| series.len() > 1).map(|(word, series)| (series, word)).collect()
 }
 
-/// Groups that a link leaves, in words: what a leaf switch has in common with the rest of the network.
+/// Groups that a link leaves, in words: what a leaf switch shares with the rest of the network.
 fn outward<'a>(flow: &'a Flow, groups: &'a BTreeMap<String, Vec<String>>) -> impl Iterator<Item = String> + 'a {
     let hosts = flow.hosts();
     let leaves = move |members: &Vec<String>| {
@@ -94,14 +91,14 @@ fn outward<'a>(flow: &'a Flow, groups: &'a BTreeMap<String, Vec<String>>) -> imp
     groups.iter().filter(move |(_, members)| leaves(members)).map(|(name, _)| format!("links out of group {name}"))
 }
 
-/// The last nights on which any of these series has a value: one on which nothing was measured says nothing of a part.
+/// The last nights with a value of any of these series: other nights are not evidence about a part.
 fn days(series: &[Series], of: &[usize]) -> Vec<i64> {
     let days: BTreeSet<i64> = of.iter().flat_map(|&at| series[at].points.iter().map(|(day, _)| *day)).collect();
     let days: Vec<i64> = days.into_iter().collect();
     days[days.len().saturating_sub(WINDOW)..].to_vec()
 }
 
-/// The marks of a series but for nights of a change for the worse that another rule tells.
+/// The marks of a series without nights of a change for the worse that another rule reports.
 fn told(one: &Series, marks: &[(i64, Mark)]) -> Marks {
     let worse = |day: i64| {
         one.alerts.iter().any(|alert| {

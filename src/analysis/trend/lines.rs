@@ -1,4 +1,4 @@
-//! An edited plan goes on where the plan before it ended: which plans are versions of one another.
+//! Finds plans that are versions of one another: an edited plan continues the plan before it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -8,31 +8,30 @@ use super::{
 };
 use crate::analysis::settings;
 
-/// Differences of two versions that are told.
+/// Differences of two versions that are reported.
 const TOLD: usize = 3;
 
-/// The versions of every plan.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The first version of each plan's line.
+    /// By plan: the first version of its line.
     first: HashMap<usize, usize>,
-    /// What was edited between a version and the one before it, in words.
+    /// In words, against the version before.
     edits: HashMap<usize, String>,
 }
 
 /// A plan as its runs show it.
 #[derive(Debug, Default)]
 struct Plan {
-    /// Places in time of its first and of its last run.
+    /// Positions in time of its first and last run.
     ends: (usize, usize),
-    /// What it was to measure, in all of its runs.
+    /// From all of its runs.
     subjects: HashSet<usize>,
 }
 
 impl Lines {
-    /// Finds the versions: the same plan on other hosts is that plan, and so is a part of it. An edited plan goes on
-    /// with the line of a plan of the same name that was not run any more when it began; of several with the one whose subjects it
-    /// measures most.
+    /// Finds the versions: the same plan on other hosts, or a part of it, is that plan. An edited plan continues the
+    /// line of a plan of the same name that had ended when it started; of several the one with the most subjects in
+    /// common.
     pub(super) fn new(order: &Order<'_>, said: &HashMap<usize, PlanVersion>) -> Self {
         let mut plans: HashMap<usize, Plan> = HashMap::new();
         let mut begun: Vec<usize> = Vec::new();
@@ -46,7 +45,7 @@ impl Lines {
             plan.subjects.extend(planned.iter().flatten());
         }
         let files = Files::new(order);
-        // Versions that differ in hosts alone are one plan.
+        // Versions that differ only in hosts are one plan.
         let mut first: HashMap<usize, usize> = HashMap::new();
         let mut versions: Vec<usize> = Vec::new();
         for &plan in &begun {
@@ -95,18 +94,16 @@ impl Lines {
         lines
     }
 
-    /// The first version of a plan.
     pub(super) fn of(&self, plan: usize) -> usize {
         self.first.get(&plan).copied().unwrap_or(plan)
     }
 
-    /// What was edited when this version began; `None` for the first one.
+    /// `None` for the first version.
     pub(super) fn edit(&self, plan: usize) -> Option<&str> {
         self.edits.get(&plan).map(String::as_str)
     }
 }
 
-/// The files of the plans, and their nights.
 struct Files<'a> {
     of: HashMap<usize, &'a str>,
     nights: HashMap<&'a str, BTreeSet<i64>>,
@@ -123,7 +120,7 @@ impl<'a> Files<'a> {
         files
     }
 
-    /// Whether two versions are of one file, or of one that was edited: not of two that are run on the same nights, or on two clusters.
+    /// Whether two versions are of one file, perhaps edited: not if both run on the same nights, or on two clusters.
     fn are_one(&self, one: usize, other: usize, said: &HashMap<usize, PlanVersion>) -> bool {
         let [a, b] = [one, other].map(|plan| self.of[&plan]);
         let nights = [a, b].map(|file| &self.nights[file]);
@@ -133,7 +130,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Whether two versions differ in hosts alone, or one is a part of the other.
+/// Whether two versions differ only in hosts, or one is a part of the other.
 fn is_same(old: &PlanVersion, new: &PlanVersion) -> bool {
     let has = |whole: &PlanVersion, part: &PlanVersion| {
         let in_whole = |(name, test): (&String, &BTreeMap<String, String>)| {
@@ -144,18 +141,17 @@ fn is_same(old: &PlanVersion, new: &PlanVersion) -> bool {
     old.name == new.name && (has(old, new) || has(new, old))
 }
 
-/// Whether a part of a plan has a setting of the whole: how often and between how many pairs it measures depends on what is left.
+/// Whether a part of a plan keeps a setting of the whole: how often and between how many pairs it measures depends on what is left.
 pub(super) fn is_kept_in_parts(key: &str) -> bool {
     !matches!(key.split('.').next(), Some("repeats" | "pattern"))
 }
 
-/// The settings of a test that a part of its plan has, too.
+/// The settings of a test that a part of its plan keeps.
 fn in_a_part(test: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let kept = test.iter().filter(|(key, _)| is_kept_in_parts(key));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// What two versions of a plan differ in.
 fn edit(old: &PlanVersion, new: &PlanVersion) -> String {
     let tests: BTreeSet<&String> = old.tests.keys().chain(new.tests.keys()).collect();
     let difference = |name: &&String| match (old.tests.get(*name), new.tests.get(*name)) {

@@ -1,4 +1,4 @@
-//! Hosts, NICs, rails and groups of plans that rotate: they are measured every night although the pairs change.
+//! Hosts, NICs, rails and groups of rotating plans: they are measured every night although the pairs change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,19 +13,19 @@ use crate::analysis::{
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Part {
     All,
-    /// A rail of all hosts; of tests within hosts the GPUs, or the NUMA nodes, of one number.
+    /// Of all hosts; within hosts the GPUs or NUMA nodes of one number.
     Rail(Ends, u32),
     Host(String),
-    /// A NIC: a rail of a host. Of tests within hosts a GPU or a NUMA node.
+    /// A rail of a host; within hosts a GPU or a NUMA node.
     Nic(String, Ends, u32),
-    /// What stays in a group of hosts: its switch.
+    /// Traffic inside a group of hosts: its switch.
     Within(String),
     Out(String),
-    /// What crosses from one to the other where a plan has two groups.
+    /// Traffic between two groups of a plan.
     Between(String, String),
 }
 
-/// What the ends of a test are numbers of.
+/// What the numbers of a test's ends refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Ends(&'static str);
 
@@ -42,7 +42,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Of a plan's groups by name, and of its hosts. A group of all hosts is none.
+    /// From a plan's groups by name, and its hosts. A group of all hosts does not count.
     pub(super) fn new<'h>(
         groups: &BTreeMap<String, Vec<String>>,
         hosts: impl Iterator<Item = &'h str> + Clone,
@@ -68,7 +68,7 @@ impl Groups {
         self.of.iter().filter(|(_, of)| groups.iter().any(|name| of.contains(*name))).map(|(host, _)| host.as_str())
     }
 
-    /// Whether pairs may pass this part of the groups; of other parts it is not known here.
+    /// Whether pairs may pass this part of the groups; unknown for other parts.
     pub(super) fn has(&self, part: &Part) -> bool {
         let known = |name: &String| self.of.values().any(|groups| groups.contains(name));
         match part {
@@ -94,7 +94,7 @@ impl Groups {
 }
 
 impl Part {
-    /// The parts that a pair passes; none for a group.
+    /// Parts on a pair's path; none for a group.
     pub(super) fn of(subject: &Subject, groups: &Groups) -> BTreeSet<Self> {
         let (flow, ends_of) = (&subject.flow, Ends::of(subject.cell.transport));
         if !flow.members.is_empty() {
@@ -108,7 +108,7 @@ impl Part {
         own.chain([Self::All]).chain(groups.passed(flow)).collect()
     }
 
-    /// The hosts that it is a part of, or that its links are at; none where these are all.
+    /// Hosts that it is a part of, or whose links it has; empty for all hosts.
     pub(super) fn hosts<'a>(&'a self, groups: impl Iterator<Item = &'a Groups>) -> Vec<&'a str> {
         let of = |names: &[&String]| groups.flat_map(|groups| groups.hosts(names).collect::<Vec<_>>()).collect();
         match self {
@@ -119,7 +119,7 @@ impl Part {
         }
     }
 
-    /// The part in words, as [`Labels`](crate::analysis::history::Labels) names it.
+    /// In words, as [`Labels`](crate::analysis::history::Labels) names it.
     pub(super) fn name(&self) -> String {
         match self {
             Self::All => EVERY.to_owned(),
@@ -149,7 +149,7 @@ impl Part {
         words
     }
 
-    /// Parts of one kind are held against each other.
+    /// Parts of one kind are compared with each other.
     pub(super) fn class(&self) -> &'static str {
         match self {
             Self::All => "all",
@@ -163,7 +163,7 @@ impl Part {
     }
 }
 
-/// The values of one run's pairs by what is measured and part.
+/// By quantity and part: the values of one run's pairs.
 #[derive(Debug, Default)]
 pub(super) struct Night {
     groups: Groups,
@@ -175,8 +175,8 @@ impl Night {
         Self { groups, values: BTreeMap::new() }
     }
 
-    /// Adds the value of a pair, on a logarithmic scale on which higher is better; `number` is the subject's. A pair without
-    /// a value is the worst there is.
+    /// Adds the value of a pair, on a logarithmic scale on which higher is better; `number` is the subject's. A pair
+    /// without a value is the worst.
     pub(super) fn add(&mut self, number: usize, subject: &Subject, metric: Metric, value: Option<f64>) {
         let value = value.unwrap_or(f64::NEG_INFINITY);
         let kind = subject.kind(metric);
@@ -186,8 +186,9 @@ impl Night {
         }
     }
 
-    /// What is measured, part, a subject of it, and its value: the better middle of its pairs. A bad part has all of them
-    /// low; a partner of one has some, and half of two must not be taken for it. `None` where it is a pair without a value.
+    /// Quantity, part, a subject of it, and the value: the median of its pairs, of two middle ones the better. All
+    /// pairs of a bad part are low but only some of a partner's, and half of two must not look like all. `None` where
+    /// it is a pair without a value.
     pub(super) fn values(self) -> impl Iterator<Item = ((String, Metric, Part), usize, Option<f64>)> {
         self.values.into_iter().map(|(key, (number, mut values))| {
             let middle = values.len() / 2;
@@ -197,7 +198,7 @@ impl Night {
     }
 }
 
-/// 1 where higher values are better, −1 where lower ones are: logarithms times this rise when things get better.
+/// Logarithms times this rise with improvement.
 pub(super) fn sign(metric: Metric) -> f64 {
     if metric.better() == Better::Higher { 1.0 } else { -1.0 }
 }

@@ -1,4 +1,4 @@
-//! What counted the bytes that passed a NIC, or why nothing that can be read did.
+//! The counter of the bytes that passed a NIC, or why there is none.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,11 +12,9 @@ use serde::Serialize;
 
 use crate::analysis::ceiling::LinkEnd;
 
-/// Bytes that passed a NIC in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counted {
     pub counter: String,
-    /// Bytes.
     pub bytes: u64,
 }
 
@@ -35,7 +33,7 @@ impl Way {
     }
 }
 
-/// One end's device, and why the bytes on its wire were not compared with the payload.
+/// An end's device, and why the bytes on its wire were not compared with the payload.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Uncounted {
     pub host: String,
@@ -45,22 +43,21 @@ pub struct Uncounted {
     pub why: WhyUncounted,
 }
 
-/// Why nothing counted the bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum WhyUncounted {
-    /// The device has no counter that is known to count the bytes of RDMA.
+    /// The device has no counter known to include RDMA.
     NoCounter {
-        /// Whether its interface has byte counters, of which it is not known that RDMA is in them.
+        /// Whether its interface has byte counters that may exclude RDMA.
         interface: bool,
     },
-    /// The counter is there and cannot be read.
+    /// The counter exists but cannot be read.
     Unreadable { counter: String, said: String },
-    /// The counter stood still while payload passed: it does not count.
+    /// The counter did not move while payload passed: it does not work.
     Still { counter: String },
-    /// The MTU of the interface below an iWARP device is not known: nothing says how many headers the payload has.
+    /// The MTU of the interface below an iWARP device is unknown, and with it the number of headers.
     UnknownMtu,
-    /// The same of the interface at the other end of the iWARP link.
+    /// The same for the interface at the other end.
     UnknownMtuOfPeer { peer: String, peer_device: Box<str> },
     /// Members of its bond do not count what passes their physical ports.
     Members { members: Vec<String> },
@@ -96,7 +93,7 @@ impl fmt::Display for Uncounted {
     }
 }
 
-/// An end of a link with what its NIC counted.
+/// An end of a link with its NIC's counts.
 pub(super) struct End<'a> {
     pub host: &'a str,
     pub device: &'a str,
@@ -105,7 +102,7 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
-    /// That the bytes of headers are not known because an MTU is not: that of its own interface, or of the other end's.
+    /// That the header bytes are unknown because an MTU is: that of its own interface, or of the other end's.
     pub(super) fn without_mtu(&self, peer: &Self) -> Option<Uncounted> {
         let why = if !self.has_mtu() {
             WhyUncounted::UnknownMtu
@@ -122,11 +119,10 @@ impl End<'_> {
         LinkEnd::find(self.facts, self.device).interface.is_some_and(|interface| interface.mtu.is_some())
     }
 
-    /// What counted the bytes of one direction. Counters of the interface count only where its packets are those of the flow:
-    /// TCP, and RDMA in software.
+    /// Interface counters only count if their packets are the flow's: TCP, and RDMA in software.
     ///
     /// # Errors
-    /// Nothing did, or what is there is known not to.
+    /// No counter exists, or it is known to be wrong.
     pub(super) fn counted(&self, link: &LinkRecord, way: Way) -> Result<Counted, Uncounted> {
         let end = LinkEnd::find(self.facts, self.device);
         let rdma = link.transport != Carrier::Tcp;
@@ -174,7 +170,7 @@ impl End<'_> {
         })
     }
 
-    /// The sum over the physical ports of a bond; what the device itself counts may be that of one.
+    /// The sum over the physical ports of a bond; the device's own counter may be that of one.
     fn of_members(&self, members: &[String], way: Way) -> Result<Counted, WhyUncounted> {
         let of = |member: &String| {
             let counts = names(&PHYSICAL, way).iter();

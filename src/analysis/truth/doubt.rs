@@ -1,4 +1,4 @@
-//! Why a sample must not be trusted, as fields.
+//! Reasons not to trust a sample, as fields.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use crate::analysis::{gpus::Bad, together::Scattered};
 
-/// A reason not to trust a sample. Amounts are bytes.
+/// Amounts are bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "doubt", rename_all = "kebab-case")]
 pub enum Doubt {
     Noted {
         cause: String,
     },
-    /// A counter of an event of which one is enough moved.
+    /// A counter moved whose single event is enough.
     Event {
         host: String,
         counter: String,
@@ -25,7 +25,7 @@ pub enum Doubt {
         host: String,
         counter: String,
         times: u64,
-        /// Packets that were sent, about, with those that were sent again.
+        /// Estimate, including retransmissions.
         packets: f64,
         meaning: &'static str,
     },
@@ -34,7 +34,6 @@ pub enum Doubt {
         host: String,
         peer: String,
         sent: u64,
-        /// How many of them did not arrive.
         lost: u64,
         counters: [&'static str; 2],
     },
@@ -60,24 +59,21 @@ pub enum Doubt {
     Busy {
         host: String,
         device: String,
-        /// Bits per second that left.
+        /// Bits per second.
         sent: f64,
-        /// Bits per second that arrived.
+        /// Bits per second.
         received: f64,
     },
-    /// The path MTUs of both ends differ, and the plan names none.
+    /// The path MTUs of both ends differ, and the plan does not set one.
     MtuDiffers {
         host: String,
         device: String,
-        /// Its path MTU in bytes.
         mtu: u32,
         peer: String,
         possible: u32,
     },
-    /// A GPU had errors while it was measured.
     Gpu {
         host: String,
-        /// The GPU: `GPU 3`.
         gpu: String,
         #[serde(flatten)]
         bad: Bad,
@@ -87,7 +83,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// The share of packets that were lost or sent again, where it is about that.
+    /// Share of packets lost or sent again, if it is about that.
     pub fn lost(&self) -> Option<f64> {
         match self {
             Self::Loss { times, packets, .. } => Some(*times as f64 / packets),
@@ -96,7 +92,6 @@ impl Doubt {
         }
     }
 
-    /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::Gpu { bad, .. } => Some(bad.remedy().into()),

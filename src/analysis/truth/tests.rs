@@ -106,7 +106,7 @@ fn losses_count_by_their_share_and_breaks_at_once() {
     );
     let broken = judged(Op::Write, &[("counters/link_downed", 1)], &[]);
     assert_eq!(broken, ["gpu01: the link went down (counters/link_downed +1)"]);
-    // The driver's count and the kernel's are of one break.
+    // The driver's and the kernel's counter are of one break.
     let both = [("ethtool/link_down_events_phy", 2), ("netdev/carrier_down_count", 2)];
     assert_eq!(judged(Op::Write, &[], &both), ["gpu02: the link went down (ethtool/link_down_events_phy +2)"]);
 }
@@ -135,9 +135,9 @@ fn packets_that_did_not_arrive_are_seen_without_any_retransmission() {
         matches!(&lost[..], [one] if one.starts_with("gpu02: 164 of the 16384 packets that left it (1.00 %) did not arrive at gpu01")),
         "{lost:?}"
     );
-    // A device that does not count what arrives says nothing.
+    // A device that does not count arrivals proves nothing.
     assert_eq!(judged(Op::Write, &[("hw_counters/sent_pkts", 262_144)], &[]), Vec::<String>::new());
-    // A port's counters have what others do on it.
+    // A port's counters include the traffic of others.
     let port = |received| {
         judged(Op::Write, &[("counters/port_xmit_packets", 10_000)], &[("counters/port_rcv_packets", received)])
     };
@@ -152,7 +152,6 @@ fn host(driver: &str) -> HostFacts {
     HostFacts { rdma: vec![device], ..HostFacts::default() }
 }
 
-/// What is doubted and what is not checked of a write, at two hosts.
 fn looked_at(from: &HostFacts, to: &HostFacts, sample: &Sample) -> (Vec<String>, Vec<String>) {
     let (case, link, ends) = (case(Op::Write), link(), (Some(from), Some(to)));
     let loads = alone(&case, &link, sample);
@@ -174,7 +173,6 @@ fn each_driver_has_its_byte_counters() {
         ("erdma", "hw_counters/hw_tx_bytes_cnt", "hw_counters/hw_rx_bytes_cnt", 1),
     ] {
         let host = host(driver);
-        // The interface leaves RDMA out.
         let counted = sample(&[(sent, WHOLE / unit), ("netdev/tx_bytes", 4096)], &[(received, WHOLE / unit)]);
         assert_eq!(looked_at(&host, &host, &counted), NOTHING, "{driver}");
         let lost = sample(&[(sent, WHOLE / unit / 2)], &[(received, WHOLE / unit)]);
@@ -211,7 +209,7 @@ fn an_iwarp_link_whose_mtu_nobody_knows_is_not_checked_and_said() {
 
 #[test]
 fn what_nobody_counts_is_not_checked_and_said() {
-    // The interface's bytes without RDMA: not that the payload took another way.
+    // The interface's bytes without RDMA: this does not mean that the payload took another way.
     let hosts = (host("qede"), host("mlx5_core"));
     let counted = sample(&[("netdev/tx_bytes", 4096)], &[("counters/port_rcv_data", WHOLE / 4)]);
     let (found, unchecked) = looked_at(&hosts.0, &hosts.1, &counted);
@@ -219,11 +217,11 @@ fn what_nobody_counts_is_not_checked_and_said() {
     let words = "gpu01: bytes on the wire of mlx5_0 (qede) not checked: it has no counter that is known to count RDMA; its \
                  interface's may leave RDMA out";
     assert_eq!(unchecked, [words]);
-    // Those of bnxt_re are up to a second old, which half of a case may be.
+    // Those of bnxt_re are up to a second old, which may be half of a case.
     let late = sample(&[("hw_counters/tx_bytes", WHOLE / 2)], &[("hw_counters/rx_bytes", WHOLE / 2)]);
     let (found, unchecked) = looked_at(&host("bnxt_en"), &host("bnxt_en"), &late);
     assert_eq!((found, unchecked.len()), (Vec::<String>::new(), 2), "{unchecked:?}");
-    // A counter that is frozen.
+    // A frozen counter.
     let counted =
         sample(&[("counters/port_xmit_data", 0), ("netdev/tx_bytes", 4096)], &[("counters/port_rcv_data", WHOLE / 4)]);
     let (found, unchecked) = looked_at(&hosts.1, &hosts.1, &counted);

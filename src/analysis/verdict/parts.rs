@@ -18,37 +18,36 @@ use crate::analysis::{
     words::count,
 };
 
-/// Name of what stands in the place of a part where the values fall into two clusters.
+/// In place of a part, if the values fall into two clusters.
 const TWO_CLUSTERS: &str = "two clusters of values";
-/// Name of what stands in the place of the parts that noise would hide.
+/// In place of parts that noise would hide.
 const NOISE: &str = "parts that noise hides";
 
-/// Name of what stands in the place of the part that makes a collective slow.
+/// In place of the part that slows down a collective.
 const UNEXPLAINED: &str = "what makes the collective slow";
 
-/// Name of what stands in the place of a change of all values over the time of the test.
+/// In place of a part, if all values changed during the test.
 const OVER_TIME: &str = "values that change during the test";
 
-/// Name of what stands in the place of ends that carry less than others by their ports or slots.
+/// In place of ends with a lower ceiling due to their port or slot.
 const LESSER: &str = "ports or slots that carry less";
 
-/// Name of what stands in the place of links that belong to no part.
+/// In place of links that belong to no part.
 pub(super) const LINKS: &str = "links that stand out by themselves";
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
     pub name: String,
     pub status: Status,
-    /// Whether the plan waives it, so that it does not count.
+    /// Waived by the plan, and so not counted.
     pub waived: bool,
-    /// Where its host stands, if it is of one host and the plan says it: rack, or rack and slot with `/` between them.
+    /// Place of its host, for a part of one host, if known: rack, or rack and slot joined by `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
 }
 
-/// The verdict on what was found in one test; `None` where nothing could be compared, which the localisation's remarks say.
-/// `links` are those that stand out and belong to no part, each at its worst size: at sizes that were not searched, or where
-/// hosts are too few for parts.
+/// `None` where nothing could be compared, as the localisation's remarks say. `links` are outliers outside of all
+/// parts, each at its worst size: at sizes that were not searched, or with too few hosts for parts.
 pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untested], plan: &Plan) -> Option<Verdict> {
     let nothing = found.suspects.is_empty() && found.two_clusters.is_none() && found.unexplained.is_none();
     if found.good.is_empty() && nothing && found.lesser.is_empty() && links.is_empty() {
@@ -59,7 +58,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
         Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived, place: None })
     };
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
-    // What is of no part is waived with all of them only.
+    // Only a waiver of everything covers what belongs to no part.
     let waived = waivers.contains(&Waiver::All);
     let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived, place: None };
     if found.two_clusters.is_some() {
@@ -102,9 +101,9 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     }
     in_order(&mut parts);
     let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
-    // Where only waived parts stand out the verdict is theirs, and does not count.
+    // If only waived parts stand out, the verdict is about them and does not count.
     let waived = worst(false).is_none() && worst(true).is_some();
-    // Of what was not measured nobody knows whether it is worse.
+    // What was not measured may be worse.
     let lacking = found.missing > 0 || !found.unmeasured.is_empty();
     let otherwise = if lacking { Status::Inconclusive } else { Status::Pass };
     let status = match worst(false) {
@@ -121,7 +120,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     reason.extend(found.across_rails().map(|across| detail(Id::AcrossRails, Value::data(&across))));
     reason.extend(untested_parts(untested, &found.test));
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
-    // Those that count are the first.
+    // Those that count come first.
     let worst = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
     let worst = worst.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
     Some(Verdict {
@@ -151,7 +150,7 @@ pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
     waives_flow(plan, &link.result.case.flow)
 }
 
-/// The parts that `which` says yes to; `None` without any.
+/// `None` without any.
 fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<Value> {
     let suspects: HashMap<&str, &Named> = found.suspects.iter().map(|part| (&*part.name, part)).collect();
     let chosen = parts.iter().filter(|part| which(part));
@@ -159,7 +158,7 @@ fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) ->
     (!all.is_empty()).then(|| named(&all))
 }
 
-/// What of the parts of the cluster was not tested in a test; `None` where all was.
+/// `None` where all were tested.
 pub(super) fn untested_parts(untested: &[Untested], test: &str) -> Option<Reason> {
     let of_test = || untested.iter().filter(|one| one.is_of_parts() && one.is_in(test));
     let hosts = of_test().filter(|one| one.kind == Lack::Hosts).flat_map(|one| &one.names);
@@ -167,7 +166,7 @@ pub(super) fn untested_parts(untested: &[Untested], test: &str) -> Option<Reason
     Some(Reason::new(Id::NotTested).hosts(hosts).with("detail", detail))
 }
 
-/// Links that are outliers and were not measured again, with the host that they share where that is known; `None` without any.
+/// Outliers that were not measured again, with their shared host if known; `None` without any.
 pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> Option<Reason> {
     let worst = links.first()?;
     let flow = &worst.result.case.flow;
@@ -182,7 +181,7 @@ pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> 
     Some(reason.with("shared_host", shared_host))
 }
 
-/// What a part does to the verdict; `None` for one that was measured again and is good.
+/// The effect of a part on the verdict; `None` for one measured again and good.
 const fn status(standing: Standing) -> Option<Status> {
     match standing {
         Standing::Confirmed | Standing::Intermittent => Some(Status::Fail),

@@ -1,4 +1,4 @@
-//! The frame all plotters charts share: axes, mesh, text, and what hovers.
+//! The frame of all plotters charts: axes, mesh, text, and tooltips.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use super::{
     ticks::Axis,
 };
 
-/// Units of the drawing per pixel of the page at full size. plotters rounds to whole units; four make lines smooth.
+/// SVG units per pixel of the page at full size. plotters rounds to whole units; four make lines smooth.
 pub(super) const SCALE: u32 = 4;
 
 pub(super) fn shortened(name: &str, most: usize) -> String {
@@ -29,16 +29,16 @@ pub(super) fn shortened(name: &str, most: usize) -> String {
     name.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Room left of a drawing for a name of so many characters. A character of 11 pixels is about 6.5 wide.
+/// Space on the left for a name with this many characters. A character of 11 pixels is about 6.5 wide.
 pub(super) const fn margin(longest: usize) -> usize {
     longest * 13 / 2 + 14
 }
 
-/// How much room a chart takes, in pixels of the page at full size.
+/// Size of a chart, in pixels of the page at full size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub size: (u32, u32),
-    /// Width of what stands left of the vertical axis.
+    /// Width to the left of the vertical axis.
     pub left: u32,
 }
 
@@ -48,11 +48,10 @@ impl Room {
 
 pub(super) type Context<'c, 'b> = ChartContext<'c, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 
-/// How far outside of a chart a place may lie, in sizes of the chart: it is not seen there, and no limit of a plan is so far away that its
-/// place is no number of pixels.
+/// Limit for points outside of a chart, in sizes of the chart: they are invisible, and stay within the range of pixel numbers.
 const OUTSIDE: f64 = 2.0;
 
-/// Our marks are plotters' key points: it draws no others.
+/// Our marks are plotters' key points, the only ones that it renders.
 impl Ranged for Axis {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
@@ -72,13 +71,13 @@ impl Ranged for Axis {
     }
 }
 
-/// A place of a chart and the words that appear over it.
+/// A point of a chart and its tooltip.
 pub(in crate::report) type Tip = (f64, f64, String);
 
-/// Draws axes, lets `body` draw what they are for, and puts `tips` on top. `label` is what a screen reader says.
+/// Renders axes, then `body`, then `tips`. `label` is for screen readers.
 ///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 pub(super) fn plot(
     label: &str,
     x: &Axis,
@@ -89,10 +88,10 @@ pub(super) fn plot(
     plot_in(Room::USUAL, label, [x, y], tips, body)
 }
 
-/// [`plot`] in another room than the usual.
+/// [`plot`] with another size.
 ///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 pub(super) fn plot_in(
     room: Room,
     label: &str,
@@ -151,7 +150,7 @@ fn mark(axis: &Axis, place: f64) -> String {
 }
 
 fn text() -> TextStyle<'static> {
-    // plotters divides sizes by 1.24 on their way into SVG.
+    // plotters divides sizes by 1.24 for SVG.
     ("sans-serif", f64::from(13 * SCALE) * 1.24).into_font().color(&INK)
 }
 

@@ -1,4 +1,4 @@
-//! What the page of a preflight shows.
+//! The content of a preflight's page.
 
 use std::collections::BTreeMap;
 
@@ -27,31 +27,27 @@ pub struct Looked<'a> {
     pub cluster: &'a Cluster,
     pub demands: &'a [Demand],
     pub findings: &'a [Finding],
-    /// Facts that are not the same everywhere.
     pub drift: &'a [Drift],
-    /// Hosts that did not answer, with the reason.
     pub lost: &'a BTreeMap<String, Failure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreflightView {
     pub plan: String,
-    /// When the hosts were looked at, UTC, to the second.
+    /// Time of the look at the hosts, UTC, to the second.
     pub time: String,
     pub version: &'static str,
     pub status: Status,
     pub sentence: String,
-    /// The first thing to do, with what it is for; empty where nothing is to be done.
+    /// The first step, with its purpose; may be empty.
     pub first: String,
-    /// What the plan demands, the worst first.
+    /// Demands of the plan, worst first.
     pub demands: Table,
-    /// Findings by cause, the gravest first.
+    /// Gravest first.
     pub cards: Vec<Card>,
-    /// Hosts that did not answer.
     pub lost: Vec<Lost>,
-    /// What could not be read, once for all hosts that say the same.
+    /// Once for all hosts with the same problem.
     pub unread: Vec<Unread>,
-    /// Facts that are not the same everywhere.
     pub drift: Table,
     pub inventory: Table,
 }
@@ -62,30 +58,27 @@ pub struct Card {
     pub severity: &'static str,
     pub class: &'static str,
     pub waived: bool,
-    /// The hosts, folded; empty where it is about switches.
+    /// Folded; empty for switches.
     pub hosts: String,
     pub of_hosts: usize,
-    /// What was found, word for word, of the first of them.
+    /// The first finding, verbatim.
     pub what: String,
-    /// Every one of them, with its hosts; empty where all say the same.
+    /// All findings with their hosts; empty where they are equal.
     pub each: Vec<(String, String)>,
-    /// What it means for the numbers.
     pub meaning: String,
     pub help: String,
     pub help_example: bool,
 }
 
-/// Hosts that did not answer for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lost {
     pub hosts: String,
-    /// Why, of the first of them.
+    /// The first reason.
     pub why: String,
-    /// What to do; empty where nothing is known.
+    /// May be empty.
     pub help: String,
 }
 
-/// Something that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unread {
     pub hosts: String,
@@ -93,7 +86,7 @@ pub struct Unread {
     pub why: String,
 }
 
-/// What a preflight comes to: fail for a failure or an unmet demand, inconclusive where something that counts is not known.
+/// Fail for a failure or an unmet demand, inconclusive if something relevant is unknown.
 pub fn status(looked: &Looked<'_>) -> Status {
     let held = looked.demands.iter().filter(|demand| !demand.waived).map(Demand::held).max().unwrap_or(Held::Met);
     let gravest = looked.findings.iter().map(|finding| finding.severity).max();
@@ -262,7 +255,7 @@ fn demanded(demands: &[Demand]) -> Table {
     Table { rows: order.iter().map(row).collect(), columns }
 }
 
-/// What could not be read, by what and by the shape of why, with the hosts: a message may tell a time or its host.
+/// By what was unreadable and by the shape of the reason, with the hosts: a message may contain a time or its host.
 fn unread(looked: &Looked<'_>, names: &Names<'_>) -> Vec<Unread> {
     let mut found: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for (host, facts) in &looked.cluster.facts {
@@ -304,7 +297,7 @@ fn inventory(plan: &Plan, cluster: &Cluster) -> Table {
     let hosts = plan.hosts.iter().filter_map(|host| Some((host.name.as_str(), cluster.facts.get(&host.name)?)));
     let mut rows: Vec<Vec<String>> = hosts.map(row).collect();
     let mut heads = vec!["host", "place", "serial number", "system", "machine", "devices"];
-    // A column that nobody fills says nothing.
+    // Empty columns are removed.
     for column in [2, 1] {
         if rows.iter().all(|row| row[column].is_empty()) {
             rows.iter_mut().for_each(|row| drop(row.remove(column)));

@@ -1,7 +1,7 @@
-//! Whether the files of a run directory are those that its records make, and whether the records are those that somebody noted.
+//! Whether the files of a run directory follow from its records, and whether the records have a noted hash.
 //!
-//! Every line of the journal has a check sum, and its lines are numbered: that finds damage, and no forgery. A forgery is found by the
-//! SHA-256 of the records, if it was noted where the forger could not change it: on the sign-off.
+//! Every line of the journal has a checksum and a number: that finds damage, but not forgery. A forgery is found by the
+//! SHA-256 of the records, noted where the forger cannot change it: on the sign-off.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -22,12 +22,11 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sameness {
-    /// Byte for byte what it has to be.
+    /// Byte for byte.
     Same,
     Differs,
-    /// It is not what this version of railgauge draws, and another version measured: nobody can tell.
+    /// It differs from this version's output, but another version measured: undecidable.
     OtherVersion,
-    /// It is not there.
     Missing,
 }
 
@@ -42,15 +41,15 @@ pub struct Checked {
 pub struct Proof {
     pub version: u32,
     pub run_id: String,
-    /// SHA-256 of the records, hexadecimal.
+    /// Hexadecimal.
     pub records_sha256: String,
-    /// Whether that is the hash that was noted; absent where none was given.
+    /// Whether that is the noted hash; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_noted: Option<bool>,
-    /// Lines of the records that are damaged or missing and were not made good for, or that contradict each other.
+    /// Damaged or missing lines that were not made up for, and contradictions.
     pub troubles: Vec<String>,
     pub files: Vec<Checked>,
-    /// The version of railgauge that measured, and the one that checked.
+    /// Of the measurement, and of this check.
     pub versions: [String; 2],
 }
 
@@ -60,15 +59,14 @@ impl Proof {
         self.as_noted != Some(false) && self.troubles.is_empty() && same
     }
 
-    /// Whether something was changed, as far as can be told: the records are not those that were noted, or a plan is not that of the
-    /// records.
+    /// Whether a change was found: the records differ from the noted hash, or a plan from the records.
     pub fn is_refuted(&self) -> bool {
         let differs = |file: &Checked| file.state == Sameness::Differs;
         self.as_noted == Some(false) || !self.troubles.is_empty() || self.files.iter().any(differs)
     }
 }
 
-/// SHA-256 of some bytes, hexadecimal.
+/// Hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
@@ -82,10 +80,10 @@ pub(super) fn hashes(run: &Path) -> Result<Vec<Hash>, ReportError> {
     Ok(hashes)
 }
 
-/// Draws the files of a run directory again, elsewhere, and compares them. `noted` is the SHA-256 that the records have to have.
+/// Regenerates the files of a run directory elsewhere and compares them. `noted` is the expected SHA-256 of the records.
 ///
 /// # Errors
-/// A file cannot be read, or there is no space to draw in. Records from which nothing can be drawn are no error: that is told.
+/// A file cannot be read, or there is no disk space. Unusable records are not an error but a result.
 pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
     let path = run.join(JOURNAL);
     let unread = || ReportError::Unread { path: path.clone(), cause: io::ErrorKind::NotFound.into() };
@@ -99,7 +97,7 @@ pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
     let own = env!("CARGO_PKG_VERSION");
     let journal = match drawn {
         Ok(journal) => journal,
-        // Nothing can be drawn from them: that is an answer, and the hash is one, too.
+        // Unusable records are a result, and so is their hash.
         Err(error) => {
             let inner = path_text(elsewhere.path()).to_string();
             let trouble = error.to_string().replace(&format!("{inner}/"), "");
@@ -153,7 +151,7 @@ pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
     })
 }
 
-/// Whether a file has the facts of the hosts that the records have. A run that was taken up again writes those that answered it last.
+/// Whether a file has the hosts' facts of the records. A resumed run writes those of its last hosts.
 fn are_facts_of(found: &[u8], journal: &Journal) -> bool {
     let Ok(facts) = serde_json::from_slice::<BTreeMap<String, HostFacts>>(found) else { return false };
     let known = |(host, facts): (&String, &HostFacts)| journal.hosts.get(host).is_some_and(|up| up.facts == *facts);

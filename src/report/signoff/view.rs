@@ -1,5 +1,5 @@
-//! The sign-off as plain data that is ready to print: every demand with its answer, what was covered, what was not tested, which parts
-//! were there, and the hashes of the records.
+//! The sign-off as plain data, ready to print: every demand with its answer, coverage, what was not tested, the parts,
+//! and the hashes of the records.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -24,22 +24,22 @@ pub struct SignOff {
     pub version: u32,
     pub plan: String,
     pub run_id: String,
-    /// When it began and ended, UTC.
+    /// Start and end, UTC.
     pub time: [String; 2],
-    /// Versions of railgauge: the one that measured, and the one that drew this.
+    /// Of the measurement, and of this document.
     pub versions: [String; 2],
-    /// The answer to everything that counts; inconclusive where all passed of a part of the plan.
+    /// Of everything that counts; inconclusive if only a part of the plan ran, and all of that passed.
     pub status: Status,
     pub sentence: String,
-    /// What must be known beside the answer: what the numbers do not say, and values of which nothing is demanded.
+    /// Caveats of the answer: what the numbers do not show, and values without a demand.
     pub cautions: Vec<String>,
-    /// Every demand and its answer, in the order of the plan.
+    /// In the order of the plan.
     pub limits: Vec<Limit>,
     pub coverage: Table,
-    /// What was not tested, or counts only with what is said here.
+    /// What was not tested, or only counts with this caveat.
     pub untested: Vec<String>,
     pub inventory: Table,
-    /// Hosts of which no serial number at all was told.
+    /// Hosts without any serial number.
     pub unlabelled: Vec<String>,
     pub hashes: Vec<Hash>,
 }
@@ -50,7 +50,7 @@ pub struct Limit {
     pub demand: String,
     pub scope: String,
     pub status: Status,
-    /// Whether the plan waives it: the answer does not count.
+    /// Waived by the plan: the answer does not count.
     pub waived: bool,
     pub reason: String,
 }
@@ -58,7 +58,7 @@ pub struct Limit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hash {
     pub file: String,
-    /// SHA-256, hexadecimal; `None` where there is no such file.
+    /// Hexadecimal; `None` without such a file.
     pub sha256: Option<String>,
 }
 
@@ -140,7 +140,7 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
     Table { columns: vec![text_column("what"), text_column("covered")], rows }
 }
 
-/// How many hosts answered, of those that were to be tested and of those of the plan.
+/// Hosts that answered, out of those to be tested and those of the plan.
 fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
     let (answered, chosen) = (journal.hosts.len(), journal.plan.hosts.len());
     let lost = journal.hosts.keys().filter(|host| journal.lost.contains_key(*host)).count();
@@ -156,10 +156,10 @@ fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
 struct Covered<'j> {
     cases: usize,
     hosts: BTreeSet<&'j str>,
-    /// Those of them that simply count as measured, and theirs.
+    /// Those that simply count as measured.
     measured: usize,
     measured_hosts: BTreeSet<&'j str>,
-    /// What carried bytes, and whether a device in software did.
+    /// What carried bytes, and whether that was a device in software.
     carriers: BTreeSet<(&'static str, bool)>,
 }
 
@@ -187,7 +187,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     for failure in &verdicts.lost {
         said.push(format!("{failure}."));
     }
-    // Those that came back too, and those of which nothing is known.
+    // Includes those that came back, and those about which nothing is known.
     let of_hosts = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Hosts);
     let others = of_hosts.flat_map(|verdict| verdict.reason.iter());
     let others = others.filter(|reason| reason.id != Id::Lost);
@@ -259,7 +259,7 @@ fn carried(names: &[String], at: &str) -> String {
     if at.is_empty() { format!("{}{more}", shown.join(", ")) } else { format!("{at} ({}{more})", shown.join(", ")) }
 }
 
-/// Vendor, product and firmware of a part, as far as they are told.
+/// Vendor, product and firmware of a part, as far as known.
 fn label(facts: &HostFacts, kind: PartKind, at: &str) -> String {
     let parts = &facts.parts;
     let of = |label: &railgauge_wire::facts::Label| {

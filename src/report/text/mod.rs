@@ -1,6 +1,6 @@
-//! The summary on the terminal at the end of a run: what carried the bytes, the tests in numbers, what is bad, the verdicts,
-//! the page. It fits [`WIDTH`] columns: long text goes on in lines of its own, and a wide table in further columns below. Where
-//! rows are left out, it says how many.
+//! The summary on the terminal at the end of a run: what carried the bytes, the tests in numbers, what is bad, the
+//! verdicts, the page. It fits [`WIDTH`] columns: long text wraps, and a wide table continues below. It says how many
+//! rows are left out.
 
 mod fit;
 
@@ -16,7 +16,7 @@ use railgauge_model::{border::text::path_text, plan::hostlist};
 use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View};
 use crate::analysis::{verdict::Status, words::count};
 
-/// The summary. `colour` puts ANSI colours on the verdicts.
+/// `colour` puts ANSI colours on the verdicts.
 pub fn summary(view: &View, page: &Path, colour: bool) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -24,14 +24,14 @@ pub fn summary(view: &View, page: &Path, colour: bool) -> String {
     out
 }
 
-/// Only what is wrong, for `-q`: verdicts that are no pass, what did not get measured, parts that are bad or may be.
+/// Only problems, for `-q`: verdicts that do not pass, what was not measured, bad and suspect parts.
 pub fn wrong(view: &View, page: &Path, colour: bool) -> String {
     let mut out = String::new();
     let _ = only_wrong(&mut out, view, page, colour);
     out
 }
 
-/// Blocks of a test whose sentences stand on the terminal too.
+/// Blocks of a test whose sentences are also on the terminal.
 const TOLD: [&str; 4] = ["costs", "beside", "collisions", "nics"];
 
 fn whole(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
@@ -76,7 +76,6 @@ fn only_wrong(out: &mut String, view: &View, page: &Path, colour: bool) -> Resul
     end(out, view, page, colour)
 }
 
-/// What ran, and what carried the bytes.
 fn head(out: &mut String, view: &View) -> Result {
     let run = &view.run;
     wrap(out, "", "  ", &format!("{}: {} of {}, {}", run.id, run.hosts.0, count(run.hosts.1, "host"), run.duration))?;
@@ -98,7 +97,7 @@ fn head(out: &mut String, view: &View) -> Result {
     writeln!(out)
 }
 
-/// Verdicts of these statuses, and what all of them come to.
+/// Verdicts of these statuses, and the overall one.
 fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) -> bool) -> Result {
     for verdict in view.expectations.iter().filter(|verdict| shown(verdict.status)) {
         let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
@@ -116,7 +115,7 @@ fn end(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
     if let Some(step) = &view.banner.remedy {
         wrap(out, "", "  ", &format!("first step: {}: {}", step.about, step.text))?;
     }
-    // A path is copied from here, so it is never broken.
+    // Never broken, so that the path can be copied.
     writeln!(out, "report: {}", path_text(page))
 }
 
@@ -128,7 +127,6 @@ fn marked(out: &mut String, status: Status, colour: bool, text: &str) -> Result 
     writeln!(out, "{} {}", mark(status, colour), lines.trim())
 }
 
-/// What did not get measured, by cause.
 fn troubles(out: &mut String, groups: &[TroubleGroup]) -> Result {
     for group in groups.iter().take(TROUBLES) {
         let place = if group.named { "at" } else { "between" };
@@ -151,7 +149,7 @@ fn troubles(out: &mut String, groups: &[TroubleGroup]) -> Result {
     if groups.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
-/// Findings of the preflight with results that they fit; all of them stand in the report.
+/// Findings of the preflight with the results that they fit; the report has all findings.
 fn explained(out: &mut String, view: &View) -> Result {
     let told = || view.hosts.findings.iter().filter(|finding| !finding.explains.is_empty());
     for one in told().take(TROUBLES) {
@@ -176,7 +174,7 @@ fn explained(out: &mut String, view: &View) -> Result {
     if n > 0 || !view.hosts.unexplained.is_empty() { writeln!(out) } else { Ok(()) }
 }
 
-/// Which part is bad; what was looked at stands in the report.
+/// Which part is bad; the report has what was searched.
 fn parts(out: &mut String, found: &Parts) -> Result {
     wrap(out, "", "  ", &format!("parts: {}", found.sentence))?;
     for part in found.named.iter().take(TROUBLES) {
@@ -201,7 +199,6 @@ fn parts(out: &mut String, found: &Parts) -> Result {
     writeln!(out)
 }
 
-/// What the soak came to, its longest events, and what ports counted.
 fn soak(out: &mut String, found: &SoakView) -> Result {
     wrap(out, "", "  ", &format!("soak: {}", found.sentence))?;
     for remark in &found.remarks {
@@ -227,7 +224,6 @@ fn soak(out: &mut String, found: &SoakView) -> Result {
 
 const EVENTS: usize = 4;
 
-/// Groups of tests in turn, without what the sentence says.
 fn groups(out: &mut String, table: &Table) -> Result {
     let chosen: Vec<usize> = (0..table.columns.len()).filter(|at| *at != 3).collect();
     let head: Vec<(String, bool)> =
@@ -246,7 +242,7 @@ const TROUBLES: usize = 10;
 /// Links listed per group of troubles, and tests per part.
 const TROUBLE_LINKS: usize = 4;
 
-/// Smallest, middle and largest size of a test; how many there are besides is said.
+/// Smallest, middle and largest size of a test, with the number of others.
 fn table(out: &mut String, test: &TestView) -> Result {
     let all = &test.table.rows;
     let shown: Vec<&Vec<String>> = match all.len() {
@@ -255,7 +251,7 @@ fn table(out: &mut String, test: &TestView) -> Result {
     };
     let rows: Vec<Vec<&str>> = shown.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
     let head: Vec<(String, bool)> = test.table.columns.iter().map(|column| (column.head(), true)).collect();
-    // The size, and what else tells rows apart, stands in front of every piece.
+    // The size and the other keys of a row are in front of every piece.
     let keys =
         test.table.columns.iter().position(|column| !column.unit.is_empty()).map_or(1, |at| at.saturating_sub(1));
     columns(out, &head, &rows, keys.max(1))?;
@@ -275,7 +271,7 @@ pub(super) fn mark(status: Status, colour: bool) -> String {
     if colour { format!("\x1b[{code};1m{word}\x1b[0m") } else { word }
 }
 
-/// These columns of a table, aligned; `most` of its rows, since the page has them all.
+/// Aligned; at most `most` rows, since the page has all.
 pub(super) fn aligned(out: &mut String, title: &str, table: &Table, columns: &[usize], most: usize) -> Result {
     if table.rows.is_empty() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What failed verdicts name beside parts: hosts that are not as the plan wants, links between switches, ports of the soak. Each with
-//! what to do about it, where that is known.
+//! What failed verdicts name other than parts: hosts that differ from the plan, links between switches, ports of the
+//! soak. Each with its remedy, if known.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use crate::{
 };
 
 pub(super) struct Culprit {
-    /// The parts, each with what is wrong with it: `gpu002 (kernel is 5.0.1, the plan wants 6.1.0)`.
+    /// With the problem of each: `gpu002 (kernel is 5.0.1, the plan wants 6.1.0)`.
     pub names: Vec<String>,
-    /// Flows that failed, where no part of the cluster is shown to be why: `a → b (stalled)`.
+    /// Failed flows without a known bad part: `a → b (stalled)`.
     pub flows: Vec<String>,
-    /// Hosts that are not as the plan wants where that blames none of them, each with what it has.
+    /// Hosts that differ from the plan without being to blame, each with its value.
     pub unlike: Vec<String>,
-    /// Hosts whose agent was lost. What ended it may be no part of the host.
+    /// Hosts whose agent was lost, perhaps for a reason outside the host.
     pub lost: Vec<String>,
-    /// What to do about the first of them; `None` where nothing is known.
+    /// For the first of them.
     pub step: Option<Pointer>,
-    /// Whether that first one is a host that was lost.
+    /// Whether that first one is a lost host.
     pub is_loss: bool,
     pub anchor: &'static str,
 }
 
-/// What a verdict names; `None` for one that did not fail, is waived, or is of a kind whose parts are told by themselves.
+/// `None` for a verdict that did not fail, is waived, or is of a kind whose parts are reported by themselves.
 pub(super) fn culprit(verdict: &Verdict, hosts: &Hosts) -> Option<Culprit> {
     let findings = &hosts.findings;
     if verdict.status != Status::Fail || verdict.waived {
@@ -66,7 +66,6 @@ pub(super) fn culprit(verdict: &Verdict, hosts: &Hosts) -> Option<Culprit> {
     })
 }
 
-/// Parts by name, or flows, and what to do.
 #[derive(Default)]
 struct Named {
     names: Vec<String>,
@@ -86,11 +85,11 @@ impl Named {
     }
 }
 
-/// A departure in words, and the hosts that have it.
+/// A departure in words, with its hosts.
 type Alike<'v> = (String, Vec<&'v str>);
 
-/// Hosts and devices that are not as wanted, those with one value together, and the remedy of the finding of the same fact.
-/// Where so many differ that the plan is the likelier fault, and where a check was escalated, none of them is a bad part.
+/// Hosts and devices that differ from the plan, grouped by value, and the remedy of the finding about the same fact.
+/// None of them is a bad part if so many differ that the plan is the likelier fault, or if a check was escalated.
 fn of_preflight(verdict: &Verdict, hosts: &Hosts) -> Named {
     let mut alike: BTreeMap<(&str, Option<&str>), Alike<'_>> = BTreeMap::new();
     for held in verdict.holdings.iter().filter(|held| held.state == Held::Unmet) {
@@ -111,7 +110,7 @@ fn of_preflight(verdict: &Verdict, hosts: &Hosts) -> Named {
     }
 }
 
-/// The gravest finding of the fact that a verdict is about, at one of the hosts that break it.
+/// The gravest finding about the verdict's fact, at one of the hosts that break it.
 fn behind<'f>(verdict: &Verdict, findings: &'f [FindingView]) -> Option<&'f Finding> {
     let key = verdict.key.as_deref()?;
     let unmet = |host: &String| verdict.holdings.iter().any(|held| held.state == Held::Unmet && held.host == *host);
@@ -124,7 +123,7 @@ fn behind<'f>(verdict: &Verdict, findings: &'f [FindingView]) -> Option<&'f Find
                 || finding.observed.as_ref().is_some_and(|observed| fact(&observed.fact))
         }
     };
-    // The gravest are the first.
+    // The gravest come first.
     findings.iter().map(|view| &view.finding).find(|finding| {
         finding.severity > Severity::Notice && !finding.unread && is_about(finding) && finding.hosts.iter().any(unmet)
     })
@@ -134,11 +133,11 @@ fn of_reasons(verdict: &Verdict) -> Vec<Named> {
     verdict.reason.iter().filter_map(of_reason).collect()
 }
 
-/// What a reason names; `None` for one that names nothing bad.
+/// `None` for a reason that names nothing bad.
 fn of_reason(reason: &Reason) -> Option<Named> {
     let named = |what: &str| vec![format!("{} ({what})", reason.subject())];
     let parts = |what: &str| Named { names: named(what), ..Named::default() };
-    // A flow is not a part: what is wrong may be anywhere on its way.
+    // A flow is not a part: the fault may be anywhere on its way.
     let flows = |what: &str| Named { flows: named(what), ..Named::default() };
     let found = match reason.id {
         Id::SoakStalled | Id::SoakWindowFailed | Id::SoakFailed if reason.values.contains_key("lost_at") => {
@@ -157,7 +156,7 @@ fn of_reason(reason: &Reason) -> Option<Named> {
         Id::SoakLower => parts("lower rate"),
         Id::SoakOverLimit => parts(&format!("{} over its limit", reason.text("counter"))),
         Id::SoakGpuError => parts(&reason.text("error")),
-        // All ports that are known were up: what is to be looked at is unknown.
+        // All known ports were up: there is nothing specific to check.
         Id::SoakStalled | Id::SoakWindowFailed => flows("stalled"),
         Id::SoakGpuFailed => flows("ill GPU"),
         Id::SoakWrongBytes => flows("wrong bytes"),

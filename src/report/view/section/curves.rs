@@ -1,4 +1,4 @@
-//! Values by size, drawn: one figure per metric and variant.
+//! Charts of values by size: one figure per metric and variant.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +27,13 @@ use crate::{
     },
 };
 
-/// How many times the lowest ceiling the highest must be for the line to be called the lowest.
+/// Ratio of the highest to the lowest ceiling from which on the line is called the lowest.
 const UNLIKE: f64 = 1.01;
 
-/// One size of a metric over message sizes: the median of all links, how far they spread, the worst link, and the ceiling.
+/// One size of a metric: the median of all links, their spread, the worst link, and the ceiling.
 struct Point {
     size: Bytes,
-    /// Smallest, 5th percentile, median, 95th percentile and largest value over the links.
+    /// Smallest, 5th percentile, median, 95th percentile and largest value.
     quantiles: [f64; 5],
     /// Whether the links are enough for the percentiles among these.
     inner: bool,
@@ -46,14 +46,14 @@ struct Point {
 /// A limit of the plan on the metric of a figure.
 struct Demanded {
     words: String,
-    /// Its value at each size that it is about.
+    /// Its value at each size in its scope.
     places: Vec<(Bytes, f64)>,
 }
 
-/// Links up to which every repeat is a point of its own: of more the areas say as much.
+/// Links up to which every repeat is a point of its own: for more the areas are enough.
 const FEW: u32 = 6;
 
-/// The figures of a test; `None` where it has only one size.
+/// `None` with only one size.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let shown: &[Metric] = match (data.test.metric, data.test.op.is_collective()) {
         (TestMetric::Compute, _) => &[Metric::Compute],
@@ -76,12 +76,12 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 
 fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure>, ChartError> {
     let of = data.spreads.iter().filter(|spread| spread.metric == metric && spread.variant == variant);
-    // Of one size there is no curve, and a large run has millions of cases to look through.
+    // A single size has no curve, and a large run has millions of cases to search.
     if of.clone().count() < 2 {
         return Ok(None);
     }
     let most = of.clone().map(|spread| spread.measured).max().unwrap_or(0);
-    // One link among two is not the worst of anything.
+    // One link of two is not the worst of anything.
     let outlier = worst(data, variant).filter(|_| metric == headline(data.test) && most > 2);
     let value = |size: Bytes| {
         let flow = &outlier?.result.case.flow;
@@ -144,8 +144,7 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
     Ok(Some(Figure { title, svg: curve(metric, &points, &demanded)?, legend }))
 }
 
-/// The limits of the plan on a metric of all links, at the sizes that are shown. Those on some rails or a group are not drawn: the
-/// curve has all links.
+/// Limits of the plan on a metric of all links, at the sizes shown. Limits on some rails or a group are left out: the curve has all links.
 fn demanded(test: &Test, metric: Metric, points: &[Point]) -> Vec<Demanded> {
     let of_all = |wanted: &&Expectation| wanted.metric == metric && wanted.rails.is_empty() && wanted.group.is_none();
     let one = |wanted: &Expectation| {
@@ -169,10 +168,10 @@ fn demanded(test: &Test, metric: Metric, points: &[Point]) -> Vec<Demanded> {
     test.expect.iter().filter(of_all).filter_map(one).collect()
 }
 
-/// Draws the curve. Where the values span more than a factor of thirty on an axis of times, it is logarithmic.
+/// Logarithmic if the values span more than a factor of thirty on an axis of times.
 ///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<String, ChartError> {
     let unit = metric.unit();
     let ends = |pick: fn(&Point) -> f64| points.iter().map(pick);
@@ -225,7 +224,7 @@ fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<Stri
     layers(&format!("{metric} by message size"), [&x, &y], &tips, drawn)
 }
 
-/// The link with the worst median deviation among those of one variant, if it is worse than the centre.
+/// By median deviation among those of one variant, if it is worse than the centre.
 fn worst<'d>(data: &'d Data<'_>, variant: u32) -> Option<&'d Link<'d>> {
     let mut flows: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for link in data.out.links.iter().filter(|link| data.variant(link.result) == variant) {

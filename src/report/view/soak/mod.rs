@@ -1,4 +1,4 @@
-//! The soak: how long it lasted, what was down and what stalled, what ports counted, what flows carried.
+//! The soak: duration, outages, stalls, counters of ports, rates of flows.
 
 mod drawn;
 mod events;
@@ -23,25 +23,25 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoakView {
     pub sentence: String,
-    /// When there was no traffic, when nobody looked, a sentence each.
+    /// Times without traffic or without a watch, a sentence each.
     pub remarks: Vec<String>,
     pub timeline: Option<Figure>,
-    /// Places with events that are not drawn.
+    /// Places with events outside of the timeline.
     pub timeline_more: usize,
-    /// Outages, breaks, stalls and times of lower rate, the longest first.
+    /// Outages, breaks, stalls and times of lower rate, longest first.
     pub events: Listed,
     pub rates: Option<Figure>,
-    /// Flows, the slowest first.
+    /// Slowest first.
     pub flows: Listed,
     pub families: Listed,
     pub counters: Listed,
     pub gauges: Listed,
     pub port_gauges: Listed,
-    /// GPUs whose memory the flows used: those with errors first.
+    /// GPUs whose memory the flows used, those with errors first.
     pub gpus: Listed,
-    /// Ports that were not watched all the time, the worst first.
+    /// Ports with unwatched times, worst first.
     pub coverage: Listed,
-    /// Families that were counted, in short: for the terminal.
+    /// Families of counters that rose, in short, for the terminal.
     pub counted: Vec<String>,
 }
 
@@ -49,16 +49,13 @@ pub struct SoakView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Listed {
     pub table: Table,
-    /// Rows that are not shown.
     pub more: usize,
 }
 
 const REMARKS: usize = 4;
 
-/// Makes the view.
-///
 /// # Errors
-/// Something cannot be drawn.
+/// A chart cannot be rendered.
 pub(super) fn soak(found: &Soaking) -> Result<SoakView, ChartError> {
     let (timeline, timeline_more) = drawn::timeline(found);
     let events = events::events(found);
@@ -117,14 +114,14 @@ fn sentence(found: &Soaking) -> String {
     let told: Vec<String> = events.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| told(*n, noun)).collect();
     words += &match (told.is_empty(), found.holes.is_empty()) {
         (true, true) => " No outage and no stall.".to_owned(),
-        // Of a time in which nobody looked it is not known.
+        // Unwatched time is unknown.
         (true, false) => " No outage and no stall was seen.".to_owned(),
         (false, _) => format!(" {}.", told.join(", ")),
     };
     words + " Rates of a soak are not judged."
 }
 
-/// What is known of a stall that no outage explains.
+/// Evidence about a stall that no outage explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OfStall {
     LostHost,
@@ -150,7 +147,7 @@ impl OfStall {
         }
     }
 
-    /// All of them, as a line of the drawing.
+    /// As a line of the timeline.
     const fn line(self) -> &'static str {
         match self {
             Self::LostHost => "stalls behind lost hosts",
@@ -160,7 +157,7 @@ impl OfStall {
     }
 }
 
-/// A count and a noun with words behind it: `2 outages of ports`.
+/// `2 outages of ports`: the noun has words after it.
 fn told(n: usize, noun: &str) -> String {
     match noun.split_once(' ') {
         Some((noun, rest)) => format!("{} {rest}", count(n, noun)),
@@ -191,13 +188,11 @@ fn remarks(found: &Soaking) -> Vec<String> {
     remarks
 }
 
-/// The first rows of so many.
 fn listed(table: Table, all: usize) -> Listed {
     let more = all.saturating_sub(table.rows.len());
     Listed { table, more }
 }
 
-/// At most [`LISTED`] of them.
 fn first<T>(all: &[T]) -> &[T] {
     &all[..all.len().min(LISTED)]
 }
