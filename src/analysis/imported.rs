@@ -1,5 +1,4 @@
-//! What other tools measured, read back from the journal of an imported run. It is compared beside runs of ours and
-//! is never one: nothing judges it.
+//! Measurements by other tools, from the journal of an imported run. They can be compared with runs of railgauge, but are never judged.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +31,7 @@ pub struct ImportedRun {
     pub said: Imported,
 }
 
-/// What wrote the outputs, each once.
+/// Each once.
 pub(super) fn tools(said: &Imported) -> String {
     let mut tools: Vec<&str> = said.files.iter().map(|file| file.tool.as_str()).collect();
     tools.sort_unstable();
@@ -40,8 +39,7 @@ pub(super) fn tools(said: &Imported) -> String {
     tools.join(", ")
 }
 
-/// Reads an imported run; `None` where the journal is one of ours, or begins with a line that is not whole: whoever reads it as
-/// ours tells that.
+/// `None` if the journal is railgauge's own, or starts with a damaged line, which the normal reader reports.
 ///
 /// # Errors
 /// The file cannot be read, or an imported run is damaged or holds what no import writes.
@@ -50,7 +48,7 @@ pub fn read(path: &Path) -> Result<Option<ImportedRun>, JournalError> {
     let mut file = BufReader::new(files::open(path).map_err(unreadable)?);
     let (mut first, mut second) = (Vec::new(), Vec::new());
     file.read_until(b'\n', &mut first).map_err(unreadable)?;
-    // The first line of a run of ours holds a whole plan: it is not parsed twice.
+    // The first line of a normal run holds a whole plan: it is not parsed twice.
     if !is_import(&first) {
         return Ok(None);
     }
@@ -87,7 +85,7 @@ pub fn read(path: &Path) -> Result<Option<ImportedRun>, JournalError> {
     Ok(Some(ImportedRun { at, said: *said }))
 }
 
-/// Whether a first line begins as imports do. What is meant is decided by its sum afterwards.
+/// By its first bytes; its sum decides afterwards.
 fn is_import(line: &[u8]) -> bool {
     const HEAD: usize = 160;
     let head = String::from_utf8_lossy(&line[..line.len().min(HEAD)]);
@@ -102,12 +100,12 @@ struct Measured<'i> {
 }
 
 impl ImportedRun {
-    /// What wrote the outputs, each once.
+    /// Each once.
     pub fn tools(&self) -> String {
         tools(&self.said)
     }
 
-    /// Values by case and metric, in the order of the cases.
+    /// By case and metric, in the order of the cases.
     fn measured(&self) -> BTreeMap<(u64, Metric), Measured<'_>> {
         let mut all: BTreeMap<(u64, Metric), Measured<'_>> = BTreeMap::new();
         for one in &self.said.values {
@@ -145,7 +143,7 @@ impl ImportedRun {
         }
     }
 
-    /// The rows of the frame: one for each case and metric.
+    /// One for each case and metric.
     pub fn rows(&self) -> Vec<Row> {
         let row = |((case, metric), found): ((u64, Metric), Measured<'_>)| {
             let case = self.said.cases.get(usize::try_from(case).ok()?)?;

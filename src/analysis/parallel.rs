@@ -1,7 +1,7 @@
-//! Work on many items by several processors, with the results in the order of the items.
+//! Work on many items by several threads, with the results in the order of the items.
 //!
-//! The threads are made for each piece of work and are gone with it: those of the thread that draws a page while the run goes on have
-//! its priority, which those of a pool would not.
+//! Threads are created for each piece of work: they inherit the priority of the thread that renders a page during a
+//! run, unlike those of a pool.
 
 use std::{
     cell::Cell,
@@ -13,29 +13,28 @@ use std::{
 use parking_lot::Mutex;
 
 const PART: usize = 1024;
-/// Parts whose results stand beside those of all before: the results of millions of items are not to be in memory twice.
+/// Parts of the work, whose results are appended to those before: the results of millions of items must not be in memory twice.
 const PARTS: usize = 64;
-/// Most threads: beyond them memory is what all wait for.
+/// Most threads: beyond, memory is the bottleneck.
 const MOST: usize = 16;
 
-/// What `of` makes of each item.
+/// Maps each item.
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     parts(items, |part| part.iter().map(&of).collect())
 }
 
-/// What `of` makes of some items that follow one another, behind one another.
+/// Maps runs of consecutive items, and concatenates the results.
 pub(super) fn parts<T: Sync, R: Send>(items: &[T], of: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
     let mut all = Vec::new();
     for items in items.chunks(PART * PARTS) {
         let mut parts: Vec<(&[T], Vec<R>)> = items.chunks(PART).map(|part| (part, Vec::new())).collect();
         in_turn(&mut parts, |(items, made)| *made = of(items));
-        // A list that grows is moved page by page, without a copy, and has no more of them than it fills.
+        // A growing list is moved page by page, without a copy, and only uses the pages that it fills.
         parts.into_iter().for_each(|(_, made)| all.extend(made));
     }
     all
 }
 
-/// Passes each item through `change`.
 pub(super) fn each<T: Send>(items: &mut [T], change: impl Fn(&mut T) + Sync) {
     let mut parts: Vec<&mut [T]> = items.chunks_mut(PART).collect();
     in_turn(&mut parts, |part| part.iter_mut().for_each(&change));
@@ -52,7 +51,7 @@ pub(crate) fn alone<R>(work: impl FnOnce() -> R) -> R {
     made
 }
 
-/// Both results, made at the same time where there can be another thread.
+/// At the same time if another thread is available.
 pub(crate) fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl FnOnce() -> B) -> (A, B) {
     if ALONE.get() {
         return (other(), own());
@@ -65,7 +64,7 @@ pub(crate) fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl Fn
     })
 }
 
-/// Each thread takes the next part until none is left. Threads that cannot be made are done without.
+/// Each thread takes the next part until none is left. Works with fewer threads if some cannot be created.
 fn in_turn<P: Send>(parts: &mut [P], work: impl Fn(&mut P) + Sync) {
     let processors = if ALONE.get() { 1 } else { thread::available_parallelism().map_or(1, NonZero::get) };
     let threads = processors.min(MOST).min(parts.len());

@@ -12,7 +12,7 @@ pub use number::{
 };
 pub use railgauge_model::plan::count::{are, be, count, have, was, were};
 
-/// A size with the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
+/// With the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
 pub fn size(bytes: Bytes) -> String {
     const UNITS: [(&str, Bytes); 4] = [
         ("TiB", Bytes::from_gib(1024)),
@@ -26,7 +26,7 @@ pub fn size(bytes: Bytes) -> String {
     }
 }
 
-/// What a flow has one or several of: `queue pair`, or `stream` over TCP.
+/// A flow has one or several: `queue pair`, or `stream` over TCP.
 pub const fn lane(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => "stream",
@@ -34,7 +34,7 @@ pub const fn lane(transport: Transport) -> &'static str {
     }
 }
 
-/// What a rail is within a host; `None` for tests of networks.
+/// A rail within a host; `None` for tests of networks.
 pub const fn part_words(transport: Transport) -> Option<&'static str> {
     match transport {
         Transport::Gpu => Some("GPU"),
@@ -45,7 +45,7 @@ pub const fn part_words(transport: Transport) -> Option<&'static str> {
     }
 }
 
-/// What the number of an end counts: `rail`, or within a host `GPU` or `NUMA node`; of its NICs `rail`, too.
+/// `rail`, or within a host `GPU` or `NUMA node`; for its NICs also `rail`.
 pub fn end_word(by: Transport) -> &'static str {
     part_words(by).unwrap_or("rail")
 }
@@ -59,7 +59,7 @@ pub fn link_name(flow: &Flow, by: Transport) -> String {
     }
 }
 
-/// What runs beside a flow: `beside 4 TCP connections`, `beside a command` for zero; `alone` without any.
+/// Traffic next to a flow: `beside 4 TCP connections`, `beside a command` for zero; `alone` without any.
 pub fn neighbour_words(flows: Option<u32>) -> String {
     match flows {
         None => "alone".to_owned(),
@@ -68,12 +68,12 @@ pub fn neighbour_words(flows: Option<u32>) -> String {
     }
 }
 
-/// Which value of its test a case is measured at: `at 0.1%`.
+/// The test's varied value of a case: `at 0.1%`.
 pub fn value_words(value: &str) -> String {
     format!("at {value}")
 }
 
-/// A range of sizes, both ends included: `64 KiB to 8 MiB`, `64 KiB and up`, `up to 4 KiB`.
+/// Both ends included: `64 KiB to 8 MiB`, `64 KiB and up`, `up to 4 KiB`.
 pub fn sizes((from, to): (Bytes, Bytes)) -> String {
     match (from, to) {
         (Bytes(0 | 1), Bytes::MAX) => "all sizes".to_owned(),
@@ -99,7 +99,7 @@ pub fn amount(bytes: Bytes) -> String {
     }
 }
 
-/// The training step around a collective, as pairs of a plan's key and its value.
+/// As pairs of a plan's key and its value.
 pub fn step(training: &Training) -> String {
     let model = training.model.as_ref().map_or_else(String::new, |model| format!("model={model} "));
     let (bucket, first, compute) = (training.bucket, training.first_bucket, number(training.compute.milliseconds()));

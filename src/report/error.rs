@@ -1,4 +1,4 @@
-//! Why a report cannot be drawn.
+//! Why a report cannot be made.
 
 use std::{io, path::PathBuf};
 
@@ -8,13 +8,11 @@ use railgauge_stats::Refusal;
 use super::{chart::ChartError, html::PageError, junit::JunitError};
 use crate::analysis::{frame::FrameError, journal::JournalError, results::Mismatch};
 
-/// Why a report cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The journal is not of its own plan.
+    /// The journal does not belong to its own plan.
     #[error("{}: {cause}", path_text(path))]
     Mismatch {
         path: PathBuf,
@@ -24,40 +22,37 @@ pub enum ReportError {
     /// The frame cannot be built or written.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A file of a run cannot be read.
     #[error("{}: cannot be read: {cause}", path_text(path))]
     Unread { path: PathBuf, cause: io::Error },
-    /// There is no room to draw in.
+    /// No disk space for the report.
     #[error(
         "no files can be written to a temporary directory: {0}; set TMPDIR to a directory that can be written and has space"
     )]
     Elsewhere(io::Error),
-    /// A file of the report cannot be written.
     #[error(
         "{}: cannot be written: {cause}{}",
         path_text(path),
         if path.exists() { "; the file that was there before is untouched" } else { "" }
     )]
     File { path: PathBuf, cause: io::Error },
-    /// The page, a chart or a document cannot be built: a mistake of ours.
+    /// The page, a chart or a document cannot be built: a bug.
     #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
     Drawing { what: String, cause: DrawError },
 }
 
-/// What went wrong in drawing, by what was drawn. Every one is a mistake of ours.
+/// By what was being rendered. Every variant is a bug.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum DrawError {
     Chart(#[from] ChartError),
     Page(#[from] PageError),
-    /// The JUnit document.
     Junit(#[from] JunitError),
     Json(#[from] serde_json::Error),
     Statistic(#[from] Refusal),
 }
 
 impl ReportError {
-    /// What a failed drawing of `what` becomes.
+    /// Converts a failure to render `what`.
     pub(super) fn drawing<E: Into<DrawError>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();
         move |cause| Self::Drawing { what, cause: cause.into() }

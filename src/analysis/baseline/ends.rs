@@ -1,4 +1,4 @@
-//! What the ends of a link are: hardware, and how it is set up.
+//! What the ends of a link are: hardware, and its setup.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,12 @@ use crate::{
     preflight::{FactOf, comparable},
 };
 
-/// Facts of a machine that make it another one if they differ.
+/// Facts of a machine whose difference makes it another one.
 const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
 const NIC: [&str; 2] = ["driver", "board"];
 const GPU: [&str; 2] = ["model", "memory"];
 
-/// What a reading's ends are, each host and device looked at once.
+/// The ends of readings, each host and device evaluated once.
 pub(super) struct Ends<F> {
     facts: F,
     known: HashMap<(String, String, bool), Option<(String, EndFacts)>>,
@@ -30,8 +30,7 @@ impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
         Self { facts, known: HashMap::new() }
     }
 
-    /// Names of what the ends are, the initiator first; every kind once for a collective. `None` if a host's facts are not
-    /// known.
+    /// Names of the ends, the initiator first; every kind once for a collective. `None` if a host's facts are unknown.
     pub(super) fn of(&mut self, case: &Case, reading: &Reading) -> Option<Vec<String>> {
         let cuda = case.cell.memory == Memory::Cuda;
         if case.flow.members.is_empty() {
@@ -46,25 +45,25 @@ impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
         Some(kinds)
     }
 
-    /// What one end is, with its name. Without a device it is all of the host.
+    /// With its name. Without a device it is all of the host.
     pub(super) fn end(&mut self, host: &str, device: &str, cuda: bool) -> Option<&(String, EndFacts)> {
         let facts = &self.facts;
         let key = (host.to_owned(), device.to_owned(), cuda);
         self.known.entry(key).or_insert_with(|| facts(host).map(|facts| named(end(facts, device, cuda)))).as_ref()
     }
 
-    /// An end of this name among those that were looked at.
+    /// Among those evaluated.
     pub(super) fn named(&self, name: &str) -> Option<&EndFacts> {
         self.known.values().flatten().find(|(known, _)| known == name).map(|(_, end)| end)
     }
 
-    /// Everything that was looked at, by name; a name stands once for every end of its kind.
+    /// By name, which is shared by all ends of its kind.
     pub(super) fn known(self) -> impl Iterator<Item = (String, EndFacts)> {
         self.known.into_values().flatten()
     }
 }
 
-/// An end with the name that its hardware gives it.
+/// The hardware gives the name.
 fn named(end: EndFacts) -> (String, EndFacts) {
     let mut digest = Sha256::new();
     for (fact, value) in &end.hardware {
@@ -75,7 +74,7 @@ fn named(end: EndFacts) -> (String, EndFacts) {
 }
 
 fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
-    // A link's record names a port only where it is not the first.
+    // A link's record names a port only if it is not the first.
     let (device, _) = port_name(device);
     let mut end = EndFacts::default();
     for known in comparable(facts) {
@@ -92,7 +91,7 @@ fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
         };
         if hardware { &mut end.hardware } else { &mut end.configuration }.insert(name, known.value);
     }
-    // TCP runs over an interface, of which nothing stands among the facts above.
+    // TCP runs over an interface, which is not among the facts above.
     if let Some(interface) = facts.interface(device) {
         let driver = interface.driver.as_ref().map(|(name, _)| ("interface driver", name.clone()));
         end.hardware.extend(driver.map(|(fact, value)| (fact.to_owned(), value)));
@@ -103,7 +102,6 @@ fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
     end
 }
 
-/// Facts that are not the same.
 pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<Difference> {
     let mut facts: Vec<&String> = before.keys().chain(now.keys()).collect();
     facts.sort_unstable();

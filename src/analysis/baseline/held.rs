@@ -1,4 +1,4 @@
-//! Holds a value against a baseline, or says why that cannot be done.
+//! Compares a value with a baseline, or returns why that is impossible.
 
 use std::{
     cell::RefCell,
@@ -24,20 +24,20 @@ use crate::analysis::{
     settings::{self, Difference},
 };
 
-/// Values under which nothing is held against an entry: its spread would be a guess.
+/// Fewest values of an entry for a comparison: with fewer its spread would be a guess.
 pub const LEAST_VALUES: usize = 5;
-/// Standard deviations of the baseline within which a value is nothing out of the ordinary.
+/// Standard deviations of the baseline within which a value is ordinary.
 const ORDINARY: f64 = 3.0;
 type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
 
-/// A baseline as it is held against the rows of one test.
+/// A baseline in comparison with the rows of one test.
 pub struct Held<'a> {
     baseline: &'a Baseline,
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
     ends: RefCell<Ends<Facts<'a>>>,
-    /// Why nothing of the test can be held against it.
+    /// Why nothing of the test can be compared.
     refusal: Option<Refusal>,
-    /// What is set up differently, and on which hosts, as far as rows were held against it.
+    /// Differences of the setup and their hosts, from compared rows.
     differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
     parts: Parts<'a>,
     held: RefCell<BTreeMap<End, usize>>,
@@ -67,10 +67,10 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// The limit for a row: `percent` worse than the centre.
+    /// `percent` worse than the centre.
     ///
     /// # Errors
-    /// Why the row cannot be held against the baseline.
+    /// Why the row cannot be compared with the baseline.
     pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, Refusal> {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
@@ -87,7 +87,6 @@ impl<'a> Held<'a> {
         Ok(limit)
     }
 
-    /// What is set up differently from what the baseline was measured with; `None` if nothing is.
     pub fn set_up(&self) -> Option<SetUp> {
         let all = self.differences.borrow();
         let mut differences: Vec<OnHosts> = all
@@ -101,7 +100,7 @@ impl<'a> Held<'a> {
         (!differences.is_empty()).then_some(SetUp { differences })
     }
 
-    /// What is to be said of parts that are not those of the baseline; `None` if nothing is.
+    /// `None` if all parts are those of the baseline.
     pub fn other_parts(&self) -> Option<OtherParts> {
         self.parts.of(&self.held.borrow())
     }
@@ -136,7 +135,7 @@ impl<'a> Held<'a> {
         Ok(entry)
     }
 
-    /// In what the ends differ from those of an entry.
+    /// Differences of the ends from those of an entry.
     fn other<F>(&self, entry: &Entry, kinds: &[String], ends: &Ends<F>) -> Vec<Difference>
     where
         F: Fn(&str) -> Option<&'a HostFacts>,

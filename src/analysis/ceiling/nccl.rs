@@ -1,7 +1,7 @@
-//! The bus bandwidth of a collective of NCCL.
+//! The bus bandwidth of an NCCL collective.
 //!
-//! Inside one host a GPU takes the part that a host has in a group of hosts, and its NVLinks, or its slot, that of the
-//! NICs: of S bytes reduced over n GPUs each must send 2(n-1)/n × S ([`busbw`]).
+//! Inside one host a GPU is what a host is in a group of hosts, and its NVLinks, or its slot, are the NICs: of S bytes
+//! reduced over n GPUs each must send 2(n-1)/n × S ([`busbw`]).
 
 use railgauge_model::{
     journal::event::{COLLNET, LinkRecord},
@@ -15,20 +15,20 @@ use railgauge_wire::{
 
 use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM};
 
-/// One rank of a collective, and what is known of its host.
+/// A rank of a collective with the facts of its host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RankHost<'f> {
-    /// The host; `None` if it never told.
+    /// `None` if the host never reported them.
     pub facts: Option<&'f HostFacts>,
     pub gpu: Option<u32>,
 }
 
-/// The ceiling of the bus bandwidth in GB/s: of the narrowest GPU of a group on one host, and of the NICs that NCCL's log
-/// names for the first and the last host of several. `None` where rates are not known, where switches may reduce (NVLink
-/// SHARP, CollNet) and for a group on one host whose bytes went by a network.
+/// Ceiling of the bus bandwidth in GB/s: of the narrowest GPU of a group on one host; otherwise of the NICs in NCCL's
+/// log for the first and the last host. `None` for unknown rates, where switches may reduce (NVLink SHARP, CollNet),
+/// and for a group on one host that used a network.
 pub(crate) fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) -> Option<f64> {
     let channels = |kind: &str| record.settings.get(&format!("channels: {kind}"))?.parse::<u64>().ok();
-    // Without the number nothing says that switches do not reduce; NCCL before 2.17 cannot let those of NVLink do so.
+    // Without the number switches may reduce; NCCL before 2.17 cannot use those of NVLink for it.
     let outside = channels("coll").is_some() && channels("nvls").unwrap_or(0) == 0;
     let sharp = record.settings.contains_key(COLLNET);
     if cell.metric != TestMetric::Bandwidth || sharp {
@@ -48,7 +48,7 @@ pub(crate) fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) 
     }
     let way: fn(&Gpu) -> Option<f64> = match (record.transport, record.link_layer) {
         (Carrier::NcclP2p, LinkLayer::Nvlink) => nvlink,
-        // AMD SMI does not tell the rate of xGMI in a form that is read.
+        // AMD SMI does not report the rate of xGMI in a readable form.
         (Carrier::NcclP2p, LinkLayer::Xgmi) => return None,
         (Carrier::NcclP2p | Carrier::NcclShm, _) => slot,
         _ => return None,
@@ -59,7 +59,7 @@ pub(crate) fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) 
     busbw(cell.op, group, narrowest).filter(|_| outside)
 }
 
-/// What the NICs of a host carry together, in Gb/s; `setting` of the record names them.
+/// All NICs of a host together, in Gb/s; `setting` of the record names them.
 fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Option<f64> {
     let one = |name: &str| {
         let end = LinkEnd::find(facts, name);
@@ -85,7 +85,7 @@ fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Opt
     record.settings.get(setting)?.split(", ").map(one).sum()
 }
 
-/// What the NVLinks of a GPU carry in one direction, in Gb/s; `None` without any, and where NVML does not tell their rate.
+/// All NVLinks of a GPU in one direction, in Gb/s; `None` without any, or if NVML does not report their rate.
 pub(crate) fn nvlink(gpu: &Gpu) -> Option<f64> {
     // Coding takes 2 of 66 bits of NVLink 2 and 3, and 1 of 17 of later ones: NVIDIA's data sheets say 25, 25 and 50 GB/s.
     let each = match gpu.nvlink_mbps?.0 {
@@ -96,7 +96,7 @@ pub(crate) fn nvlink(gpu: &Gpu) -> Option<f64> {
     gpu.nvlinks.filter(|links| *links > 0).map(|links| f64::from(links) * each * 8.0)
 }
 
-/// What a GPU fetches or stores through its slot, in Gb/s: the faster of both, since either end of a copy may do it.
+/// In Gb/s: the faster of fetching and storing through its slot, since either end of a copy may do it.
 fn slot(gpu: &Gpu) -> Option<f64> {
     Pcie::of_gpu(gpu)?.sending()
 }

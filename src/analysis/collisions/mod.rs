@@ -1,9 +1,10 @@
 //! Which low flows share a path with others, and which stay suspects: tests of pairs with several numbers of queue pairs.
 //!
-//! The arithmetic is [`railgauge_stats::collide`]. Here its input is collected: for every round and repeat the flows that ran at the
-//! same time, each with its rate with the fewest and with the most queue pairs, at the largest message size. A run opens new queue pairs
-//! for every round and repeat of such a test, so that each of them is another draw of the switches' hash. Patterns in which
-//! several flows leave from or arrive at one NIC port are left out: their flows are low because of each other anyway.
+//! [`railgauge_stats::collide`] does the arithmetic. This module collects its input: for every round and repeat the
+//! concurrent flows, each with its rate with the fewest and with the most queue pairs, at the largest message size. A
+//! run opens new queue pairs for every round and repeat of such a test, so that each is another sample of the switches'
+//! hash. Patterns in which several flows share one NIC port are excluded: their flows are low because of each other
+//! anyway.
 
 mod told;
 
@@ -20,7 +21,7 @@ pub use told::{Collisions, LowFlow, NotTold};
 
 use super::{results::CaseResult, row::Row, rows::direction, together::is_telling, value, words::lane};
 
-/// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
+/// In the order of the plan; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {
     let of = |test: &Test| {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
@@ -29,7 +30,7 @@ pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> V
     tests.iter().filter_map(of).collect()
 }
 
-/// What a flow of one pass is told by.
+/// The evidence about a flow of one pass.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     rates: FlowRates,
@@ -38,7 +39,7 @@ struct Place {
 
 type Pass<'r> = BTreeMap<&'r Flow, Place>;
 
-/// What the flows of one test say; `None` where it is not the kind of test. `results` are those of the test.
+/// `None` for another kind of test. `results` are those of the test.
 pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option<Collisions> {
     let (fewest, most) = (*test.qps.iter().min()?, *test.qps.iter().max()?);
     let size = results.iter().map(|result| result.case.cell.size).max()?;
@@ -54,7 +55,7 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
         let here = |cell: &Cell| cell.size == size && [fewest, most].contains(&cell.qps) && cell.is_reference(test);
         results.iter().filter(move |result| here(&result.case.cell))
     };
-    // Shares only where all flows have one: a rate beside a share is no comparison.
+    // Shares only where all flows have one: a rate and a share are not comparable.
     let shares = used().all(|result| ceilings.contains_key(&result.case.id));
     let mut passes: BTreeMap<(u32, u32), Pass<'_>> = BTreeMap::new();
     for result in used() {
@@ -73,7 +74,7 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
             *(if result.case.cell.qps == fewest { &mut rates.fewest } else { &mut rates.most }) = rate;
         }
     }
-    // A flow by itself shares its path with nobody of the test.
+    // A flow by itself shares its path with no other flow of the test.
     passes.retain(|_, flows| flows.len() > 1);
     if passes.is_empty() {
         return None;

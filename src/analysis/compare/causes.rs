@@ -1,4 +1,4 @@
-//! What changes have in common, and which metrics and sizes that is true of.
+//! What changes have in common, and the metrics and sizes for which that holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,29 +13,26 @@ use crate::analysis::{
 
 const SIZES: usize = 4;
 
-/// Changes in one direction that have something in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cause {
     pub verdict: Word,
-    /// What they have in common: `host gpu07`; with metric and sizes where it is true of these alone.
+    /// For example `host gpu07`; with metric and sizes if it only holds for these.
     pub name: String,
-    /// How many cells of it changed this way, and how many it has.
+    /// Cells that changed this way, and all.
     pub cells: (usize, usize),
     pub parts: Vec<Part>,
     pub text: String,
 }
 
-/// The cells of a cause of one test and metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
     pub test: String,
     pub metric: Metric,
-    /// Sizes in bytes at which cells changed.
     pub sizes: Vec<Bytes>,
-    /// Sizes that the comparison has of this test and metric.
+    /// Number of sizes of this test and metric.
     pub of_sizes: usize,
     pub cells: usize,
-    /// Smallest and largest of these changes in percent of the value before.
+    /// Smallest and largest change in percent of the value before.
     pub percent: (f64, f64),
 }
 
@@ -59,10 +56,10 @@ impl Part {
     }
 }
 
-/// The causes of all changes for the worse, then of those for the better.
+/// Causes of changes for the worse, then for the better.
 ///
-/// First each metric is looked at alone: a host whose bandwidth fell everywhere is that host, though its latency did not
-/// change. What remains is looked at together.
+/// Looks at each metric first: a host whose bandwidth fell everywhere is the cause, even if its latency did not change.
+/// The rest is searched together.
 pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
     let metrics: BTreeSet<Metric> = judged.iter().map(|cell| cell.metric).collect();
     let of_word = |word: Word| {
@@ -100,14 +97,14 @@ pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
     [Word::Regressed, Word::Improved].into_iter().flat_map(of_word).collect()
 }
 
-/// A cause, the positions of the cells that changed, and how many cells it has among what was looked at.
+/// A cause, the positions of its changed cells, and the number of its cells in the search.
 struct CommonCause {
     name: String,
     members: BTreeSet<usize>,
     of: usize,
 }
 
-/// The causes of the changes that are left among some of the cells.
+/// Among some of the cells.
 fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<CommonCause> {
     let mut labels = Labels::default();
     look.iter().for_each(|&at| labels.add(&collected.subjects[judged[at].subject], &collected.groups));
@@ -125,7 +122,7 @@ fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTre
 fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, everything: bool) -> Cause {
     let whole = cells.0 == cells.1;
     let partly = parts.iter().any(|part| part.sizes.len() < part.of_sizes);
-    // What is true of one metric or size must not be said of all.
+    // What holds for one metric or size must not be said of all.
     let name = match (name.as_str(), &parts[..]) {
         ("every link", _) if whole && everything => name,
         ("every link", [part]) => format!("links, {}", part.what()),

@@ -1,13 +1,12 @@
-//! Changes in percent with as many digits as they deserve.
+//! Changes in percent with a sensible number of digits.
 
-/// A share in percent without its sign `%`: two decimals below ten, one below a hundred, none below ten thousand. Beyond,
-/// percent say nothing any more: a factor with two digits, `×170000`. So do falls that would be rounded to −100, which
-/// nothing can fall by: `÷2500`.
+/// Without the sign `%`: two decimals below ten, one below a hundred, none below ten thousand. Beyond, percentages are
+/// meaningless: a factor with two digits, `×170000`. The same for falls that would round to −100: `÷2500`.
 pub fn percent(value: f64) -> String {
     let size = value.abs();
     match size {
         _ if value <= -99.95 => {
-            // Below the smallest number a fall is one to nothing as far as anybody can tell.
+            // Below the smallest number a fall is one to nothing.
             let factor = 1.0 / (1.0 + value / 100.0).max(1e-9);
             format!("÷{}", two_digits(factor))
         }
@@ -23,7 +22,7 @@ fn two_digits(factor: f64) -> String {
     format!("{:.0}", (factor / unit).round() * unit)
 }
 
-/// [`percent`] of a change: with its sign; zero, and what is rounded to it, has none.
+/// With its sign, except for zero after rounding.
 pub fn signed(value: f64) -> String {
     match percent(value) {
         factor if is_factor(&factor) => factor,
@@ -32,8 +31,7 @@ pub fn signed(value: f64) -> String {
     }
 }
 
-/// A change without its sign, with `%` where it is in percent: `3.10 %`, `×170000`. `None` where no digit of it is other than
-/// 0.
+/// Without its sign, with `%` for a percentage: `3.10 %`, `×170000`. `None` if all digits are 0.
 pub fn share(value: f64) -> Option<String> {
     let text = signed(value);
     let size = text.trim_start_matches(['−', '+']);
@@ -44,8 +42,7 @@ pub fn share(value: f64) -> Option<String> {
     }
 }
 
-/// From one change to another, with `%` where it belongs: `−18.0 to −17.4 %`, `÷2500 to ×40000`, `−50.0 % to ×170`. Once
-/// where both read the same.
+/// With `%` where needed: `−18.0 to −17.4 %`, `÷2500 to ×40000`, `−50.0 % to ×170`. A single value if both have the same text.
 pub fn range(low: f64, high: f64) -> String {
     let (from, to) = (signed(low), signed(high));
     let unit = |text: &str| if is_factor(text) { "" } else { " %" };
@@ -60,8 +57,7 @@ fn is_factor(text: &str) -> bool {
     text.starts_with(['×', '÷'])
 }
 
-/// Changes that count as none, from the lower to the upper edge, without `%`: `±1.00` where both are as far from zero, as
-/// far as one reads it, else `−48.5 to +94.0`.
+/// The margin, without `%`: `±1.00` if both edges have the same text, otherwise `−48.5 to +94.0`.
 pub fn margin(low: f64, high: f64) -> String {
     if high + low < 0.1 { format!("±{}", percent(high)) } else { format!("{} to {}", signed(low), signed(high)) }
 }

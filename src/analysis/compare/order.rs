@@ -1,4 +1,4 @@
-//! What the order of the runs costs, and how to measure so that it costs nothing.
+//! The cost of the order of runs, and how to measure without that cost.
 
 use railgauge_stats::compare as stats;
 use serde::Serialize;
@@ -6,34 +6,31 @@ use serde::Serialize;
 use super::table::Collected;
 use crate::analysis::words::count;
 
-/// How the runs of both sides lie in time.
+/// The order of both sides' runs in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turns {
-    /// All runs of one side before all of the other.
     OneSideFirst,
     Mixed,
-    /// In turn, or so well mixed that it makes no difference.
+    /// In turn, or mixed so well that it does not matter.
     InTurn,
 }
 
-/// The order of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Order {
     pub turns: Turns,
-    /// The sides of all runs in the order of time: `A` is a run before, `B` one after.
+    /// In order of time: `A` is a run before, `B` one after.
     pub sequence: String,
     /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
     pub worth: f64,
-    /// Cells of which a change, or its absence, would be shown if the runs had taken turns.
+    /// Cells with a change, or its absence, that would be shown if the runs had alternated.
     pub held_back: usize,
-    /// What this order costs; `None` if nothing.
+    /// The cost of this order, if any.
     pub costs: Option<String>,
-    /// How to measure instead; `None` if the order is good.
+    /// How to measure instead, unless the order is good.
     pub hint: Option<String>,
 }
 
-/// Tells the order of runs.
 pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize) -> Order {
     let turns = match order.turns() {
         stats::Turns::OneSideFirst => Turns::OneSideFirst,
@@ -75,7 +72,7 @@ pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize
     }
 }
 
-/// A number of runs that need not be whole.
+/// Runs need not be whole.
 fn number_of(runs: f64) -> String {
     if runs < 1.95 { format!("{runs:.1}") } else { format!("{runs:.0}") }
 }

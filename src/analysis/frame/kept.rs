@@ -1,4 +1,4 @@
-//! What others do with frames without knowing polars: which rows are kept, which columns, and their values.
+//! Access to frames without polars: filters for rows and columns, and their values.
 
 use jiff::Timestamp;
 use polars::prelude::{AnyValue, BooleanChunked, DataFrame, NewChunkedArray, StringChunked};
@@ -7,23 +7,22 @@ use serde_json::Value;
 
 use super::{FrameError, polars};
 
-/// Which rows are kept: those that fit every member. A member that is empty fits all.
+/// Keeps rows that match every member. An empty member matches all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     pub tests: Vec<String>,
     pub metrics: Vec<Metric>,
     pub hosts: Vec<String>,
-    /// The earliest start. A case that never began counts as started with the last case of its run: a failure is not lost.
+    /// The earliest start. A case that never started counts as started with the last case of its run, so that no failure is lost.
     pub since: Option<Timestamp>,
-    /// Whether only rows without a value that can be trusted are kept.
+    /// Whether only rows without a trusted value are kept.
     pub failed: bool,
 }
 
 impl Filter {
-    /// The columns that it reads.
     pub const COLUMNS: [&str; 7] = ["test", "metric", "src_host", "dst_host", "started_at", "value", "error"];
 
-    /// The rows of one run that are kept. `seen` is called with the test and the hosts of every row.
+    /// Calls `seen` with the test and the hosts of every row.
     ///
     /// # Errors
     /// A column of [`Filter::COLUMNS`] is missing.
@@ -59,15 +58,13 @@ impl Filter {
     }
 }
 
-/// These columns, in this order.
-///
 /// # Errors
 /// A column is missing.
 pub fn select(frame: &DataFrame, columns: &[&str]) -> Result<DataFrame, FrameError> {
     frame.select(columns.iter().copied()).map_err(polars("the frame"))
 }
 
-/// The values of each row, in the order of the columns. A time is a text of RFC 3339.
+/// By row, in the order of the columns. A time is text (RFC 3339).
 pub fn values(frame: &DataFrame) -> impl Iterator<Item = Vec<Value>> + '_ {
     let value = |cell: AnyValue<'_>| match cell {
         AnyValue::Null => Value::Null,
@@ -130,7 +127,7 @@ mod tests {
                 values(&select(&kept, &["case_id"]).unwrap()).map(|row| row[0].as_u64().unwrap()).collect();
             assert_eq!(cases, wanted, "{filter:?}");
         }
-        // Without a time in the run nothing says that a row is older.
+        // Without a time in the run nothing shows that a row is older.
         let frame = frame::frame(&rows[2..]).unwrap();
         assert_eq!(Filter { since: since("2026-11-28T00:00:00Z"), ..all() }.keep(&frame, |_| ()).unwrap().height(), 2);
     }

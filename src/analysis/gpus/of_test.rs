@@ -14,40 +14,39 @@ use crate::analysis::results::CaseResult;
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfGpu {
     pub host: String,
-    /// `GPU 3`.
     pub name: String,
     pub pci: String,
     pub passes: usize,
     pub read: usize,
     pub readings: u64,
-    /// Lowest, median of medians and highest of its clock in MHz.
+    /// Lowest, median of medians and highest, in MHz.
     pub sm_mhz: Option<Range>,
-    /// The same of the power that it drew, in W.
+    /// Lowest, median of medians and highest, in W.
     pub watts: Option<Range>,
     pub limit_watts: Option<f64>,
     pub celsius: Option<Range>,
-    /// In how many readings what held its clocks down.
+    /// Number of readings by what reduced its clocks.
     pub held: BTreeMap<Hold, u64>,
     /// Lowest and highest generation of its PCIe link, and fewest lanes.
     pub pcie: Option<((u32, u32), u32)>,
-    /// What its counters rose by, those that stood still left out.
+    /// Increases of its counters, without zeros.
     pub counted: BTreeMap<String, u64>,
-    /// What was bad, and in how many passes; of one kind the first.
+    /// Faults with the number of passes; of one kind the first.
     pub bad: Vec<(Bad, usize)>,
     /// Passes in which its Xids could not be seen.
     pub without_xids: usize,
-    /// Why it could not be read, the last time that it could not.
+    /// The last reason why it could not be read.
     pub failure: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub struct OfTest {
-    /// Those with something bad first, then by host and name.
+    /// Those with a fault first, then by host and name.
     pub gpus: Vec<OfGpu>,
     pub passes: usize,
 }
 
-/// Sums up the state of the GPUs of a test; `None` where no case used any.
+/// `None` where no case used a GPU.
 pub fn of_test(results: &[&CaseResult<'_>]) -> Option<OfTest> {
     let mut gpus: BTreeMap<(String, String), Vec<(&CaseResult<'_>, &GpuSeen)>> = BTreeMap::new();
     let mut passes = 0;

@@ -1,4 +1,4 @@
-//! The frame of a run, for who asks for rows and compares nothing.
+//! The frame of a run, for callers that need rows without a comparison.
 
 use std::{
     io::{BufRead, BufReader, Read, Seek, SeekFrom},
@@ -19,21 +19,19 @@ use crate::analysis::{
     rows::rows,
 };
 
-/// More bytes than the last line of a run that came to its end has.
+/// Upper bound in bytes of the last line of a finished run.
 const LAST: u64 = 4096;
 
-/// Columns of a run's frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFrame {
-    /// The wanted columns.
     pub frame: Frame,
-    /// What wrote the outputs, where the run was imported.
+    /// The tool, if the run was imported.
     pub imported: Option<String>,
-    /// Whether the run came to its end; cases of one that did not may be missing.
+    /// Whether the run finished; otherwise cases may be missing.
     pub is_whole: bool,
 }
 
-/// Columns of the frame of a run. They are read from `records.parquet` where that is what the journal makes, else made anew.
+/// From `records.parquet` if the journal makes the same, otherwise from the journal.
 ///
 /// # Errors
 /// The journal or the frame cannot be read, or the journal is damaged or contradicts itself.
@@ -54,7 +52,7 @@ pub fn frame_of(directory: &Path, columns: &[&str]) -> Result<RunFrame, RunError
     Ok(RunFrame { frame: frame::select(&made, columns)?, imported: None, is_whole })
 }
 
-/// Whether the last line of a journal says that the run came to its end. The journal was read before: what cannot be read is no end.
+/// By the last line of a journal, which was read before: an unreadable end is not a finished one.
 fn is_finished(journal: &Path) -> bool {
     let ends = || {
         let mut file = BufReader::new(files::open(journal)?);

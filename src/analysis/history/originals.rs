@@ -1,4 +1,4 @@
-//! Copies of a run are told from other runs: values that count twice make intervals too narrow.
+//! Distinguishes copies of a run from other runs: values that count twice make intervals too narrow.
 
 use std::{
     collections::{HashMap, hash_map::DefaultHasher},
@@ -11,14 +11,14 @@ use railgauge_wire::terms::Metric;
 
 use super::{Run, RunError};
 
-/// Bits that chance must not have made equal before two runs are taken for one: with forty, one of a million million.
+/// Equal bits beyond chance that make two runs one: with forty, chance is one in a million million.
 const ENOUGH: u32 = 40;
-/// Bits of a rate that differ from one run to the next, at least: it is bytes over a window in nanoseconds.
+/// Bits of a rate that differ between runs, at least: it is bytes over a window in nanoseconds.
 const OF_RATE: u32 = 20;
-/// The same of a percentile: whole nanoseconds, in buckets of a thousandth, of which a steady link shows a few.
+/// The same for a percentile: whole nanoseconds, in buckets of a thousandth, of a few in use on a steady link.
 const OF_TIME: u32 = 3;
 
-/// The runs that were seen, by their identity and the moment they started, and by their values.
+/// By identity and start, and by values.
 #[derive(Debug, Default)]
 pub(super) struct Originals {
     named: HashMap<(String, Timestamp), PathBuf>,
@@ -29,7 +29,7 @@ impl Originals {
     /// Lets a run pass once.
     ///
     /// # Errors
-    /// The same run came before from another directory, maybe under another name or date.
+    /// The same run came before from another directory, perhaps under another name or date.
     pub(super) fn check(&mut self, run: Run) -> Result<Run, RunError> {
         let name = (run.run_id.clone(), run.started);
         let values = fingerprint(&run);
@@ -46,8 +46,8 @@ impl Originals {
     }
 }
 
-/// What two runs have in common only if they are one: every value of every case, to the bit. `None` where so few were measured
-/// that chance may make them equal.
+/// Equal for two runs only if they are one: every value of every case, to the bit. `None` if so little was measured
+/// that chance may make runs equal.
 fn fingerprint(run: &Run) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let mut bits = 0;

@@ -1,4 +1,4 @@
-//! Whether the lines of a journal say something together: each may be whole and ours, and still stand where no run writes it.
+//! Checks the lines of a journal against each other: each may be valid, but in a place where no run writes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,19 +12,17 @@ use super::{
     times,
 };
 
-/// What was seen so far, and what contradicts it.
 #[derive(Default)]
 pub(super) struct Structure {
-    /// Hosts of the plan, with their places in it.
     hosts: HashMap<String, usize>,
     began: Option<Timestamp>,
-    /// What hosts told the process that writes, by name.
+    /// From the present process, by name.
     offers: BTreeMap<String, Offer>,
-    /// Where the cases were planned, and what was known by then.
+    /// Line of the planning, and what was known by then.
     planned: Option<(usize, BTreeMap<String, Offer>)>,
-    /// Lines with further cases, each with how many stand before it.
+    /// Lines with further cases, each with the number of cases before.
     confirming: Vec<(usize, usize)>,
-    /// Cases and repeats with an outcome, as far back as every line is known.
+    /// Since the last missing line.
     outcomes: HashSet<(u64, u32)>,
     soak: Parts,
     found: Vec<Contradiction>,
@@ -35,12 +33,11 @@ impl Structure {
         self.found.push(Contradiction { line, what, by_clock: false });
     }
 
-    /// Lines are missing here: one of them may have taken the run up again.
+    /// Lines are missing here, one of which may have resumed the run.
     pub(super) fn gap(&mut self) {
         self.outcomes.clear();
     }
 
-    /// Takes the first line.
     pub(super) fn begin(&mut self, journal: &Journal, line: usize) {
         for (at, host) in journal.plan.hosts.iter().enumerate() {
             self.hosts.entry(host.name.clone()).or_insert(at);
@@ -56,7 +53,7 @@ impl Structure {
         time
     }
 
-    /// Whether an event may stand at this line; if not, that is noted, and it is to be left out.
+    /// Notes an event that cannot be at this line, which must be left out.
     pub(super) fn admits(&mut self, journal: &Journal, line: usize, at: &str, event: &Event) -> bool {
         let at = self.time(line, at);
         let ended =
@@ -90,7 +87,7 @@ impl Structure {
                     self.offers.insert(host.clone(), Offer::of(planned, facts));
                 }
             }
-            // Hosts answer the next process anew.
+            // Hosts answer the next process again.
             Event::Resumed { .. } => {
                 self.offers.clear();
                 self.outcomes.clear();
@@ -127,12 +124,12 @@ impl Structure {
 
     /// Everything that contradicts itself; `damaged` if lines could not be read.
     pub(super) fn finish(mut self, journal: &Journal, damaged: bool) -> Vec<Contradiction> {
-        // Another version may have made another schedule of the same plan.
+        // Another version may have made another schedule from the same plan.
         let same = journal.version == env!("CARGO_PKG_VERSION");
         if let Some((line, offers)) = self.planned.take().filter(|_| same) {
             let mut what = planned::contradiction(&journal.plan, &offers, &journal.cases);
             if what.is_some() && damaged {
-                // What a host told may be lost and told again to a later process.
+                // A host's data may be lost and reported again to a later process.
                 let mut all = self.offers.clone();
                 for host in &journal.plan.hosts {
                     if let Some(up) = journal.hosts.get(&host.name) {

@@ -17,19 +17,19 @@ use super::{
 };
 use crate::analysis::words::{be, count, number, worse};
 
-/// Difference from which on bandwidths of a few hosts are of two kinds although each was measured once, so that it is not known how far they
-/// scatter: 10 %, as a difference of logarithms.
+/// Smallest difference between two kinds of bandwidths of a few hosts measured once, without a known scatter: 10 %, as
+/// a difference of logarithms.
 const APART: f64 = 0.105;
-/// How many times the range of either kind that difference must be.
+/// Multiple of either kind's range that the difference must reach.
 const RANGES: f64 = 3.0;
 
-/// How often every pair of a few hosts is measured again.
+/// Repeated measurements of every pair of a few hosts.
 const AGAIN: usize = 2;
 
 impl Localisation {
-    /// What the values of so few hosts say that no part can be confirmed, if they are of two kinds: as groups of a collective are, by far
-    /// more than their repeats scatter, or without repeats by [`APART`]. Latencies within groups and between these may differ: more
-    /// switches on the way take time. Returns whether they do.
+    /// Checks whether the values of too few hosts for a confirmed part are of two kinds: as for groups of a collective,
+    /// by far more than their repeats scatter, or without repeats by [`APART`]. Latencies within and between groups may
+    /// differ, because more switches add latency.
     pub(super) fn tell_few(&mut self, pairs: &[(u64, Pair)], scatter: Option<Scatter>, names: &Names) -> bool {
         let values: Vec<f64> = pairs.iter().map(|(_, pair)| pair.value).collect();
         let once = || apart(&values).filter(|_| scatter.is_none() && self.metric.better() == Better::Higher);
@@ -64,8 +64,7 @@ impl Localisation {
         false
     }
 
-    /// The part of a few hosts that all low pairs have in common and no other pair has, with everything else that this is true of: that
-    /// cannot be distinguished. `None` where it is true of nothing.
+    /// The part of a few hosts that all low pairs share and no other pair has, with its alternatives. `None` without any.
     fn one_of_few(&self, pairs: &[(u64, Pair)], from: f64, effect: f64, names: &Names) -> Option<Named> {
         let low: Vec<&(u64, Pair)> = pairs.iter().filter(|(_, pair)| pair.value < from).collect();
         let parts = shared(pairs, from, self.directed);
@@ -101,8 +100,8 @@ impl Localisation {
         })
     }
 
-    /// Takes results of all pairs of a few hosts that were measured again. What was low is good if it is no more, and cannot be distinguished from what
-    /// fits as well if it is.
+    /// Adds repeated results of all pairs of a few hosts. A low part that is not low any more is good; otherwise it
+    /// cannot be distinguished from its alternatives.
     pub(super) fn confirm_few(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
         let Some(named) = self.suspects.first_mut() else { return Vec::new() };
         let is_low = |value: f64| (value < self.low_below) == (self.metric.better() == Better::Higher);
@@ -135,14 +134,14 @@ impl Localisation {
     }
 }
 
-/// The parts that all low pairs pass and no others, the likeliest first.
+/// Parts that all low pairs pass and no others, likeliest first.
 fn shared(pairs: &[(u64, Pair)], from: f64, directed: bool) -> Vec<Part> {
     let low: Vec<&Pair> = pairs.iter().map(|(_, pair)| pair).filter(|pair| pair.value < from).collect();
     let Some(&&Pair { from: a, to: b, .. }) = low.first() else { return Vec::new() };
     let fits = |part: &Part| pairs.iter().all(|(_, pair)| part.passed(pair.from, pair.to, &[]) == (pair.value < from));
     let ends: BTreeSet<Port> = pairs.iter().flat_map(|(_, pair)| [pair.from, pair.to]).collect();
     let hosts: BTreeSet<u32> = ends.iter().map(|port| port.host).collect();
-    // Where all NICs of a host are low, none of them is meant by itself.
+    // If all NICs of a host are low, none of them is the suspect.
     let of_ends = |way: Way| {
         let of_host = |host: &u32| {
             let nics = ends.iter().filter(|port| port.host == *host).map(|port| Part::Nic(*port, way));
@@ -164,7 +163,7 @@ fn shared(pairs: &[(u64, Pair)], from: f64, directed: bool) -> Vec<Part> {
     parts
 }
 
-/// Where values are of two kinds, whatever they scatter by: the lowest of the upper kind.
+/// The lowest value of the upper of two kinds, whatever their scatter.
 fn apart(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

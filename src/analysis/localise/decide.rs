@@ -1,4 +1,4 @@
-//! What decides which side is the sick one.
+//! What decides which side is the bad one.
 
 use railgauge_model::plan::model::{Limit, Test};
 use railgauge_stats::localise::{Findings, Pair, Port, Settled, Suspect};
@@ -12,26 +12,25 @@ use super::{
     rates::Rates,
 };
 
-/// Share of a ceiling that counts as reaching it: headers are counted in it, acknowledgements and memory are not.
+/// Share of a ceiling that counts as reaching it: it includes headers, but not acknowledgements and memory.
 pub(super) const REACHES: f64 = 0.9;
 
-/// The ceilings of a test's links, and what its plan demands.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Bounds {
-    /// Ceiling in the metric's unit, of the best links where they differ; `None` where that of any measured link is not known.
+    /// In the metric's unit, of the best links where they differ; `None` if that of any measured link is unknown.
     ceiling: Option<f64>,
-    /// What ends can carry at best, where they differ.
+    /// Where ends differ.
     pub(super) rates: Rates,
-    /// What pairs across rails are below pairs on one rail.
+    /// Loss of pairs across rails against pairs on one rail.
     pub(super) crossing: Crossing,
-    /// Limits that the plan sets by number, in the metric's unit.
+    /// The plan's numeric limits, in the metric's unit.
     limits: Vec<f64>,
 }
 
 impl Bounds {
     pub(super) fn new(view: &View<'_>, names: &Names, test: &Test, least: f64) -> Self {
         let Some(One { row: first, .. }) = view.cases.first() else { return Self::default() };
-        // A case without a value has no link, and says nothing of a ceiling.
+        // A case without a value has no link, and thus no ceiling.
         let valued = view.cases.iter().filter(|one| one.log.is_some());
         let ceilings: Option<Vec<f64>> = valued.map(|one| one.row.ceiling.filter(|c| *c > 0.0)).collect();
         let ceiling = ceilings.as_ref().and_then(|ceilings| railgauge_stats::robust::median(ceilings).ok());
@@ -44,7 +43,7 @@ impl Bounds {
             Some(_) => Rates::new(&view.cases.iter().filter_map(link).collect::<Vec<_>>(), least),
             None => Rates::default(),
         };
-        // What all are held against is what the best reach.
+        // The reference for all is the level of the best.
         let ceiling = ceiling.map(|ceiling| rates.best().map_or(ceiling, f64::exp));
         let size = first.size_bytes;
         let of = test.expect.iter().filter(|one| {
@@ -64,7 +63,7 @@ impl Bounds {
             .cases
             .iter()
             .filter_map(|one| one.pair(names))
-            // An end that carries less takes nothing from what crosses rails.
+            // The loss across rails is independent of an end's lower ceiling.
             .filter(|pair| ![pair.from, pair.to].into_iter().any(|port| bounds.rates.is_lesser(port)))
             .filter_map(|pair| Some(Pair { value: bounds.as_of_best(pair.from, pair.to, pair.value)?, ..pair }))
             .collect();
@@ -72,21 +71,20 @@ impl Bounds {
         bounds
     }
 
-    /// The share of the ceiling that a value reaches, if that is not nearly all and no limit of the plan says whether it is enough.
+    /// Share of the ceiling that a value reaches, if clearly below it and no limit of the plan judges it.
     pub(super) fn short_of_ceiling(&self, value: f64) -> Option<f64> {
         let share = value / self.ceiling.filter(|_| self.limits.is_empty())?;
         (share < REACHES).then_some(share)
     }
 
-    /// The logarithm of a value as it would be if all ends could carry the same and no pair crossed rails.
-    /// `None` where a link reaches its own lower ceiling and has no peers.
+    /// Logarithm of the value scaled to equal ends and pairs on one rail. `None` for a link that reaches its own lower
+    /// ceiling and has no peers.
     pub(super) fn as_of_best(&self, from: Port, to: Port, value: f64) -> Option<f64> {
         Some(self.rates.as_of_best(from, to, value)? + self.crossing.of(from, to))
     }
 }
 
 impl Localisation {
-    /// What decides that a suspect is the bad side.
     pub(super) fn decided(
         &self,
         suspect: &Suspect,

@@ -19,8 +19,8 @@ use crate::analysis::{
     rows::rows_without_ceilings,
 };
 
-/// The further cases that settle the suspects and that the journal does not hold yet, round by round: in a round no NIC is
-/// used twice, and the worst suspects come first.
+/// The further cases that settle the suspects and are not yet in the journal, round by round: a round uses no NIC
+/// twice, and the worst suspects come first.
 pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
     let mut cases = Vec::new();
     let first = (journal.cases.len() + journal.further.len()) as u64;
@@ -30,7 +30,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
             continue;
         }
         let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
-        // Two views of one cell may ask for the same.
+        // Two views of one cell may need the same case.
         let known: Vec<&Case> = journal.further.iter().chain(&cases).filter(|case| *case.test == *found.test).collect();
         let mut held: HashMap<&Flow, usize> = HashMap::new();
         let of_cell = known.iter().filter(|case| *case.cell == *cell);
@@ -56,7 +56,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
     if cases.is_empty() {
         cases.extend(alone(journal, results, rows));
     }
-    // Pairs are cheaper, and a bad one is reason enough for a slow collective.
+    // Pairs are cheaper, and a bad one explains a slow collective.
     if cases.is_empty() {
         cases.extend(next_group(journal, results, rows));
     }
@@ -64,8 +64,8 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
     cases
 }
 
-/// The cases that measure the lanes of confirmed paths one by one and that the journal does not hold yet. A round takes
-/// every lane of its flows in turn, so that drift spares none, and there are as many rounds as repeats.
+/// The cases, not yet in the journal, that measure the lanes of confirmed paths one by one. A round takes every lane of
+/// its flows in turn, so that drift affects all, and there are as many rounds as repeats.
 fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
     let mut cases = Vec::new();
     for found in localise(journal, results, rows) {
@@ -89,7 +89,7 @@ fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Cas
     cases
 }
 
-/// The next group of the first collective that is searched: one that no part known to be bad explains.
+/// For the first collective that no known bad part explains.
 fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Option<Case> {
     let pairs: Vec<Localisation> =
         localise(journal, results, rows).into_iter().filter(|found| found.counted != "group").collect();
@@ -99,7 +99,7 @@ fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Op
     tests.find_map(|test| groups::next(journal, test, (results, rows), (&more, &more_rows)))
 }
 
-/// Flows spread over rounds, each into the first in which both its ports are free.
+/// Each flow is in the first round in which both its ports are free.
 fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
     let mut rounds: Vec<(HashSet<&Port>, Vec<&Flow>)> = Vec::new();
     for &flow in flows {
@@ -115,10 +115,10 @@ fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
     rounds.into_iter().map(|(_, flows)| flows).collect()
 }
 
-/// Gives every suspect of `all` its standing from the journal's further cases and their rows.
+/// Sets the standing of every suspect of `all` from the journal's further cases and their rows.
 pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], values: &[Row]) {
     for found in all {
-        // Each further case answers for one probe, since some probes measure the same flow several times.
+        // Each further case answers one probe, since some probes measure the same flow several times.
         let own = |result: &&CaseResult<'_>| {
             *result.case.test == *found.test && found.cell.as_ref() == Some(&*result.case.cell)
         };
@@ -129,7 +129,7 @@ pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], value
         let mut answers = Vec::new();
         let first = found.probes.clone();
         let mut wanted: Vec<bool> = vec![true; found.suspects.len()];
-        // What the same probes may settle yet is measured again, a few times.
+        // What the same probes may still settle is measured again, a few times.
         for batch in 0..MOST_BATCHES {
             let start = found.probes.len();
             let batch_of = first.iter().filter(|probe| wanted[probe.suspect]).cloned();

@@ -1,8 +1,8 @@
-//! A path that is bad only for some source ports: [`railgauge_stats::localise::lanes`] over the journal's further cases.
+//! A path that is only bad for some source ports: [`railgauge_stats::localise::lanes`] over the journal's further cases.
 //!
-//! A test adds up the queue pairs of a case, and with one queue pair it sees one source port. So a path that was
-//! confirmed is measured once more, one queue pair at a time over several: switches with equal paths choose among them by
-//! the source port, and each queue pair has its own.
+//! A test sums the queue pairs of a case, and with one queue pair it only has one source port. So a confirmed path is
+//! measured once more with several queue pairs, one at a time: switches choose among equal paths by the source port,
+//! and each queue pair has its own.
 
 use std::collections::BTreeMap;
 
@@ -27,19 +27,19 @@ use crate::analysis::{
 };
 
 pub(super) const REPEATS: usize = 3;
-/// Most queue pairs that are measured one by one, however many a test has.
+/// Most queue pairs measured one by one.
 const MOST: u32 = 32;
 
-/// What tells one lane of a pair from another.
+/// The identity of a lane of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LaneKey {
     Port(SourcePort),
-    /// Where no port is known: the queue pair or stream, counted from 1.
+    /// Without a known port: the queue pair or stream, from 1.
     Number(u32),
 }
 
 impl LaneKey {
-    /// Of the only queue pair that a case used.
+    /// From the only queue pair of a case.
     fn of(result: &CaseResult<'_>) -> Self {
         let number = result.case.cell.only.unwrap_or_default();
         let lanes = result.samples.last().map(|(_, sample)| &sample.initiator.lanes);
@@ -65,7 +65,7 @@ impl LaneKey {
 }
 
 impl Localisation {
-    /// The flow of every confirmed path whose lanes are to be measured one by one, and the cells that do it.
+    /// The flow of every confirmed path whose lanes must be measured one by one, with the cells for it.
     pub(super) fn lanes_wanted(&self, ports: u32) -> Vec<(Flow, Vec<Cell>)> {
         let Some(cell) = self.cell.as_ref().filter(|cell| self.directed && cell.metric == TestMetric::Bandwidth) else {
             return Vec::new();
@@ -82,14 +82,14 @@ impl Localisation {
         wanted.collect()
     }
 
-    /// The flow of a suspect that is a confirmed path between two NICs.
+    /// Of a suspect that is a confirmed path between two NICs.
     fn path(&self, suspect: usize) -> Option<&Flow> {
         let is_path = matches!(self.raw.get(suspect)?.part, Part::Link(..));
         let confirmed = self.suspects[suspect].standing == Standing::Confirmed;
         self.probes.iter().find(|probe| probe.suspect == suspect && is_path && confirmed).map(|probe| &probe.flow)
     }
 
-    /// Names the source ports of confirmed paths that are bad only for some, from further cases and their rows.
+    /// Names the source ports of confirmed paths that are only bad for some, from further cases and their rows.
     pub(super) fn tell_lanes(&mut self, further: &[CaseResult<'_>], values: &[Row]) {
         for at in 0..self.suspects.len() {
             let Some(flow) = self.path(at).cloned() else { continue };
@@ -104,7 +104,7 @@ impl Localisation {
             Cell { qps: cell.qps, only: None, ..Cell::clone(of) } == cell && result.case.flow == *flow
         };
         let own = further.iter().filter(|result| *result.case.test == *self.test && alike(result));
-        // Where the test has one queue pair, its own results are those of a lane, too.
+        // With one queue pair, a test's own results are those of a lane, too.
         let (alone, first): (Vec<_>, Vec<_>) = own.partition(|result| result.case.cell.only.is_some());
         if alone.is_empty() {
             return;

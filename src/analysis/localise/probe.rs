@@ -14,17 +14,17 @@ use crate::analysis::words::{change, count};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// Position of the suspect in [`Localisation::suspects`].
+    /// Position in [`Localisation::suspects`].
     pub suspect: usize,
-    /// The two ends, the initiator first.
+    /// The initiator first.
     pub flow: Flow,
-    /// Whether it is a control: a pair that was good, measured in the same rounds.
+    /// A control was good, and is measured in the same rounds.
     pub control: bool,
-    /// `None` among so few hosts that nothing can be confirmed.
+    /// `None` with too few hosts to confirm anything.
     pub(super) raw: Option<localise::Probe>,
 }
 
-/// The probes as flows; where the operation `pulls`, the receiving end of a pair is its initiator.
+/// If the operation `pulls`, the receiving end of a pair is its initiator.
 pub(super) fn probes(
     pairs: &[Pair],
     findings: &Findings,
@@ -41,7 +41,7 @@ pub(super) fn probes(
     localise::probes(pairs, findings, setting).into_iter().map(one).collect()
 }
 
-/// The flow of a pair from the end that sends the bytes to the one that receives them.
+/// From the end that sends the bytes to the receiver.
 pub(super) fn flow((from, to): (localise::Port, localise::Port), names: &Names, pulls: bool) -> Flow {
     let port = |port: localise::Port| Port::new(names.host(port.host), port.rail);
     let (from, to) = if pulls { (to, from) } else { (from, to) };
@@ -49,9 +49,9 @@ pub(super) fn flow((from, to): (localise::Port, localise::Port), names: &Names, 
 }
 
 impl Localisation {
-    /// Takes results of probes: position in [`Localisation::probes`] and the value in the metric's unit. Probes without a
-    /// result are simply not among them. Every suspect's standing and reason say what came of it; the direction is added
-    /// to the name where only one is bad. Answers which suspects more of the same probes may settle.
+    /// Adds results of probes: position in [`Localisation::probes`] and value in the metric's unit; probes without a
+    /// result are left out. Updates every suspect's standing and reason, and adds the direction to the name if only one
+    /// is bad. Returns the suspects that more of the same probes may settle.
     pub(super) fn confirm(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
         let Some(screen) = self.screen.clone() else { return self.confirm_few(results) };
         let setting = Setting {
@@ -86,7 +86,7 @@ impl Localisation {
         more
     }
 
-    /// Leaves those ways open of which an end was good with nobody, neither in the test nor in further cases: it may be the end.
+    /// Leaves ways open with an end that was never good, neither in the test nor in further cases: it may be the end.
     fn doubt_ends(&mut self, judgements: &[Judgement], screen: &Screen) {
         let suspects = &screen.findings.suspects;
         for (at, suspect) in suspects.iter().enumerate().filter(|(_, suspect)| suspect.part.is_link()) {
@@ -141,7 +141,7 @@ impl Localisation {
         });
         let by = effect.map(|effect| change(self.percent(effect))).unwrap_or_default();
         let tests = count(n, "further test");
-        // Those without a value are listed too: a sentence that counts the others only must not seem to deny them.
+        // Lists those without a value too, so that a count of the others is not misleading.
         let of_all = count(all, "further test");
         let of_all = if with_value < all { format!("{with_value} of {of_all} with a value") } else { of_all };
         let words = match (standing, open) {
@@ -187,7 +187,7 @@ impl Screen {
     }
 }
 
-/// The doubt of a judgement, as it is told. `lacks_values`: further cases have none, so that others may come to more.
+/// `lacks_values`: further cases have none, so that other cases may settle more.
 const fn reason(doubt: Doubt, lacks_values: bool) -> OpenReason {
     match doubt {
         Doubt::TooFew | Doubt::AllOfFew if lacks_values => OpenReason::TooFew,

@@ -1,5 +1,6 @@
-//! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` beside one with `rails = "each"` and
-//! otherwise equal settings. Within hosts the same of GPUs, NUMA nodes and NICs: what they share shows.
+//! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` and one with `rails =
+//! "each"` and otherwise equal settings. Within hosts the same for GPUs, NUMA nodes and NICs, which shows what they
+//! share.
 
 use std::collections::BTreeMap;
 
@@ -21,34 +22,32 @@ use super::{
     words::{count, lane, part_words, short, size},
 };
 
-/// All NICs at once against the sum of single ones, at one size and number of queue pairs.
+/// At one size and number of queue pairs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AllNics {
-    /// The test of all rails at once.
     pub together: String,
     pub each: String,
     pub size_bytes: Bytes,
     pub qps: u32,
-    /// What carries the bytes: NICs of pairs of hosts, or parts of a host.
     pub transport: Transport,
     pub rails: (usize, usize),
     /// Pairs of hosts that both tests measured on all their rails.
     pub pairs: usize,
-    /// Pairs of which a value is missing or not to be trusted.
+    /// Pairs with a missing or untrusted value.
     pub missing: usize,
-    /// Median over the pairs of what all rails together move, in percent of the sum of single ones; `None` without a pair.
+    /// Median over the pairs: all rails together, in percent of the sum of single ones.
     pub percent: Option<f64>,
-    /// The pair with the least, in the same percent.
+    /// The pair with the lowest percentage.
     pub least: Option<(String, f64)>,
 }
 
-/// A pair of hosts in one cell: sizes and queue pairs apart.
+/// A pair of hosts in one cell.
 type Place<'r> = (Bytes, u32, &'r str, &'r str);
 
-/// Values of the rails of pairs, by the rails of both ends; `None` where there is none that may be trusted.
+/// By the rails of both ends; `None` if not trusted.
 type Values<'r> = BTreeMap<Place<'r>, BTreeMap<(u32, u32), Option<f64>>>;
 
-/// Every test of all rails beside its like of one rail after the other, in the order of the plan.
+/// Every test of all rails, with the equal test of single rails, in the order of the plan.
 pub fn nics(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<AllNics> {
     let mut found = Vec::new();
     for each in tests.iter().filter(|test| test.rails == Rails::Each && test.metric == TestMetric::Bandwidth) {
@@ -60,7 +59,7 @@ pub fn nics(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<All
     found
 }
 
-/// Whether two tests measure the same pairs in the same way, apart from how many rails at once.
+/// Whether two tests only differ in how many rails they measure at once.
 fn is_like(a: &Test, b: &Test) -> bool {
     let settings = |test: &Test| {
         let mut settings = settings::bearing(test);

@@ -1,9 +1,9 @@
-//! The class by which a case is coloured.
+//! The class that colours a case.
 //!
-//! Classes are steps of the threshold from which on a link stands out, so that the colour and the list of what stands out
-//! cannot disagree: from [`Grade::Clear`] on a case stands out, below it does not.
+//! Classes are steps of the threshold for links that stand out, so that colours and list cannot disagree: a case stands
+//! out from [`Grade::Clear`] on.
 
-/// How much worse than the centre, worst first, in parts of the threshold.
+/// Distance from the centre in parts of the threshold, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     Far,
@@ -12,24 +12,22 @@ pub enum Grade {
     Little,
 }
 
-/// How a case looks, worst first.
+/// Worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
-    /// Planned and not measured.
     Missing,
-    /// Measured, but its data is wrong or it was disturbed.
     Doubtful,
     Worse(Grade),
-    /// By itself not far from the centre, and yet among what speaks for a part that stands out.
+    /// Not far from the centre by itself, but evidence for a part that stands out.
     Named,
-    /// At the centre, or nothing to hold it against.
+    /// At the centre, or without a comparison.
     Usual,
     /// Better than the centre by more than half of the threshold.
     Better,
 }
 
 impl Look {
-    /// The look of a distance in parts of the threshold, negative where worse. `named`: it speaks for a part that stands out.
+    /// `parts`: distance in parts of the threshold, negative where worse. `named`: it is evidence for a part that stands out.
     pub fn of(parts: f64, named: bool) -> Self {
         match -parts {
             p if p > 4.0 => Self::Worse(Grade::Far),
@@ -42,7 +40,7 @@ impl Look {
         }
     }
 
-    /// Whether it shows that a case stands out by itself.
+    /// Whether the case stands out by itself.
     pub const fn stands_out(self) -> bool {
         matches!(self, Self::Worse(Grade::Far | Grade::Much | Grade::Clear))
     }

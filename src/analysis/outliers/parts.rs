@@ -9,16 +9,15 @@ use crate::analysis::{
     results::CaseResult,
 };
 
-/// A part that is named by one test or several.
 #[derive(Debug, Clone)]
 pub struct Part<'a> {
     pub name: &'a str,
-    /// Its state: the gravest of all tests that name it.
+    /// The gravest of all tests that name it.
     pub standing: Standing,
     pub waived: bool,
-    /// What speaks for it, in the order of the tests.
+    /// In the order of the tests.
     pub evidence: Vec<Evidence<'a>>,
-    /// Its effect as a difference of logarithms, negative where worse: the largest of all tests.
+    /// A difference of logarithms, negative where worse: the largest of all tests.
     pub effect: f64,
     flows: BTreeMap<&'a str, BTreeSet<&'a Flow>>,
     cases: BTreeMap<&'a str, BTreeSet<u64>>,
@@ -30,7 +29,7 @@ pub struct Evidence<'a> {
     pub named: &'a Named,
 }
 
-/// How grave a state is, the gravest first.
+/// Gravest first.
 pub(super) const fn rank(standing: Standing) -> u8 {
     match standing {
         Standing::Confirmed => 0,
@@ -42,18 +41,18 @@ pub(super) const fn rank(standing: Standing) -> u8 {
 }
 
 impl Part<'_> {
-    /// Whether it is bad or may be: everything but what was good when measured again.
+    /// Bad or suspect: everything but what was good when measured again.
     pub fn is_bad(&self) -> bool {
         self.standing != Standing::Cleared
     }
 
-    /// Its state in words: `suspect`, `confirmed, waived`.
+    /// In words: `suspect`, `confirmed, waived`.
     pub fn state(&self) -> String {
         let waived = if self.waived { ", waived" } else { "" };
         format!("{}{waived}", self.standing.word())
     }
 
-    /// Whether a case of a test is among what speaks for it.
+    /// Whether a case of a test is evidence for it.
     pub fn speaks(&self, test: &str, case: u64) -> bool {
         self.cases.get(test).is_some_and(|cases| cases.contains(&case))
     }
@@ -62,12 +61,12 @@ impl Part<'_> {
         self.cases.contains_key(test)
     }
 
-    /// Whether it is a single path, of which a case that speaks for it is all there is.
+    /// A single path has no other evidence than its own cases.
     pub(super) fn is_path(&self) -> bool {
         self.evidence.iter().any(|evidence| evidence.named.kind == "path")
     }
 
-    /// The ends that are this part: hosts, with all their rails or one.
+    /// Hosts, with all their rails or one.
     pub fn ends(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
         let ends =
             self.evidence.iter().map(|evidence| evidence.named).filter(|named| matches!(named.kind, "host" | "nic"));
@@ -104,7 +103,7 @@ pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]
             part.standing = named.standing;
         }
         part.evidence.push(Evidence { test, named });
-        // Whatever the metric, a part that is named is worse than its peers by so much.
+        // For every metric, a named part is this much worse than its peers.
         let ratio = 1.0 + named.change_percent / 100.0;
         part.effect = part.effect.min(if ratio > 0.0 { -ratio.ln().abs() } else { f64::NEG_INFINITY });
         let of = |case: &u64| usize::try_from(*case).ok().and_then(|case| results.get(case));

@@ -1,4 +1,4 @@
-//! What a sample lacks, and what of it cannot be true, with the host it is about.
+//! Missing and impossible values of a sample, with the host of each.
 
 use std::fmt;
 
@@ -11,40 +11,35 @@ use serde::Serialize;
 use super::Contradiction;
 use crate::analysis::{together::Stray, value::Senseless};
 
-/// A value that a case's metrics need and that is not there.
+/// A missing value that a case's metrics need.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Absent {
     pub host: String,
-    /// What is not there.
     #[serde(flatten)]
     pub what: Lack,
 }
 
-/// What is not there.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "lack", rename_all = "kebab-case")]
 pub enum Lack {
     Link,
     Window {
-        /// Operations that were completed.
         operations: u64,
-        /// Payload bytes.
         bytes: Bytes,
         elapsed: Nanoseconds,
     },
     Responder,
     LatencySamples,
-    /// A value above zero.
     AboveZero {
         metric: Metric,
-        /// Its value, in the metric's unit.
+        /// In the metric's unit.
         value: f64,
     },
     Metric {
         metric: Metric,
     },
     Sense {
-        /// Why they make none.
+        /// Why they give none.
         why: Senseless,
     },
 }
@@ -67,13 +62,12 @@ impl fmt::Display for Absent {
     }
 }
 
-/// A value that cannot be true.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "impossible", rename_all = "kebab-case")]
 pub enum Impossible {
-    /// A sample of a host that never answered in the run.
+    /// From a host that never answered in the run.
     Stranger { host: String },
-    /// A sample contradicts itself, the link, or the controller's clock.
+    /// Contradicts itself, the link, or the controller's clock.
     Sample { host: String, what: Contradiction },
     /// An end of a flow at once ran at another time.
     Stray(Stray),

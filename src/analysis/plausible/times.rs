@@ -4,10 +4,10 @@ use railgauge_wire::{measure::Latency, unit::Nanoseconds};
 
 use super::{Contradiction, outside};
 
-/// Longest time that is surely distinguished from longer ones in percentiles and histogram: agents put all
-/// operations of more than a minute together, and halve round trips.
+/// Longest time that percentiles and histogram surely distinguish from longer ones: agents merge all operations of more
+/// than a minute, and halve round trips.
 const DISTINGUISHED: Nanoseconds = Nanoseconds::from_secs(25);
-/// Nanoseconds by which a time may be off: halves of round trips are rounded down.
+/// Nanoseconds of rounding: halves of round trips are rounded down.
 const ROUNDING: f64 = 1.0;
 
 pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
@@ -19,7 +19,7 @@ pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
         found.extend(outside(pair[1].0, ns(pair[1].1), "what is below it has", (pair[0].1.as_f64(), f64::INFINITY)));
     }
     found.extend(outside("mean", (mean.0, "ns"), "the extremes are", (min.as_f64(), max.as_f64() + ROUNDING)));
-    // No sample lies farther from the mean than the range is wide, and values that differ deviate.
+    // No sample is farther from the mean than the range is wide, and different values have a deviation.
     let least = if min < max { f64::MIN_POSITIVE } else { 0.0 };
     let range = (least, max.saturating_sub(*min).as_f64() + ROUNDING);
     found.extend(outside("standard deviation", (stdev.0, "ns"), "values of this range have", range));
@@ -27,7 +27,7 @@ pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
     found.extend(outside("samples", (*samples as f64, ""), "the histogram has", (counted, counted)));
     let falls = histogram.windows(2).filter(|pair| pair[0].0 >= pair[1].0).count() as f64;
     found.extend(outside("edges that do not rise", (falls, ""), "a histogram has", (0.0, 0.0)));
-    // The histogram is compared with numbers that agree with each other.
+    // The histogram is only compared with consistent numbers.
     if found.is_empty() {
         found.extend(against_histogram(latency));
     }
@@ -41,7 +41,7 @@ struct Bucket {
     reached: u64,
 }
 
-/// The buckets of a histogram of rising edges, between the smallest and the largest sample.
+/// Of a histogram with rising edges, between the smallest and the largest sample.
 fn buckets(latency: &Latency) -> Vec<Bucket> {
     let (mut low, mut reached) = (latency.min, 0);
     let mut found = Vec::with_capacity(latency.histogram.len());
@@ -68,7 +68,7 @@ fn against_histogram(latency: &Latency) -> Vec<Contradiction> {
     found.extend(outside("maximum", ns(latency.max), "the last bucket has", range));
     let quantiles = [(0.5, "p50", latency.p50), (0.9, "p90", latency.p90), (0.99, "p99", latency.p99)];
     for (part, name, value) in quantiles.into_iter().chain([(0.999, "p99.9", latency.p999)]) {
-        // Which of two neighbours is the percentile is for its definition to say.
+        // The definition of the percentile decides between two neighbours.
         let rank = (part * latency.samples as f64).ceil() as u64;
         let of = |rank: u64| buckets.iter().find(|bucket| bucket.reached >= rank).unwrap_or(last);
         let range = (of(rank.saturating_sub(1)).low.as_f64(), of(rank.saturating_add(1)).high.as_f64());
@@ -87,7 +87,7 @@ fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<Contradiction> {
     let slack = 1e-9 * mean + ROUNDING;
     let (low, high) = (sum(&|low, _| low) / samples - slack, sum(&|_, high| high) / samples + slack);
     let of_mean = outside("mean", (mean, "ns"), "the histogram has", (low, high));
-    // The nearest and the farthest that each sample can be from the mean.
+    // The least and greatest distance of each sample from the mean.
     let near = sum(&|low, high| (low - mean).max(mean - high).max(0.0).powi(2)) / samples;
     let far = sum(&|low, high| (mean - low).abs().max((high - mean).abs()).powi(2)) / (samples - 1.0).max(1.0);
     let (low, high) = (near.sqrt() * (1.0 - 1e-6) - ROUNDING, far.sqrt() * (1.0 + 1e-6) + ROUNDING);

@@ -10,24 +10,22 @@ use crate::analysis::words::{are, count};
 
 const NAMED: usize = 4;
 
-/// Bytes that arrived and were not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrongBytes {
-    /// The host at which they arrived; of a collective the link, in words, unless all are at one host.
+    /// The receiving host; for a collective the link, in words, unless all are at one host.
     pub at: String,
     pub wrong: u64,
-    /// The part of the host whose memory was tested, as `GPU 2`; empty where bytes were moved.
+    /// The tested part of the host, such as `GPU 2`; empty where bytes were moved.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// Offset of the first; `None` where it is not known.
+    /// `None` if unknown.
     pub first_offset: Option<u64>,
-    /// The ranks at which they arrived; empty for a pair.
+    /// The receiving ranks; empty for a pair.
     pub ranks: Vec<WrongRank>,
-    /// Ranks of the collective; 0 for a pair.
+    /// Of the collective; 0 for a pair.
     pub of_ranks: usize,
 }
 
-/// A rank at which wrong bytes arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrongRank {
     pub rank: u32,
@@ -36,7 +34,6 @@ pub struct WrongRank {
 }
 
 impl CaseResult<'_> {
-    /// Where wrong bytes arrived.
     pub(super) fn wrong_bytes(&self, wrong: u64) -> WrongBytes {
         let flow = &self.case.flow;
         let first_offset = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
@@ -78,7 +75,7 @@ impl CaseResult<'_> {
 }
 
 impl WrongBytes {
-    /// `, at rank 2 on gpu03`; empty where no rank is known.
+    /// `, at rank 2 on gpu03`; may be empty.
     fn at_ranks(&self) -> String {
         let one = |WrongRank { rank, host, wrong }: &WrongRank| match self.ranks.len() {
             1 => format!("rank {rank} on {host}"),
@@ -94,7 +91,6 @@ impl WrongBytes {
     }
 }
 
-/// The host in front: `gpu03: verify: 8 bytes are not what was sent, the first at offset 4096`.
 impl fmt::Display for WrongBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = are(usize::try_from(self.wrong).unwrap_or(usize::MAX), "byte");

@@ -1,4 +1,4 @@
-//! For how long ports were watched, and when nobody looked.
+//! How long ports were watched, and times without a watch.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,21 @@ use super::{
     traffic::Traffic,
 };
 
-/// How long a port of the soak's flows was watched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PortCoverage {
     pub port: PortName,
-    /// For how long of the soak, in nanoseconds.
+    /// Of the soak, in nanoseconds.
     pub watched: Nanoseconds,
-    /// The same in percent of the soak.
+    /// In percent of the soak.
     pub percent: f64,
-    /// Longest time between two looks while it was watched, in nanoseconds.
+    /// Between two looks while it was watched, in nanoseconds.
     pub longest_gap: Nanoseconds,
-    /// Why it could not be looked at, the last time that it could not.
+    /// The last reason why it could not be watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// A time in which nobody looked at some ports.
+/// A time in which some ports were not watched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hole {
     #[serde(flatten)]
@@ -36,7 +35,7 @@ pub struct Hole {
     pub port: PortName,
 }
 
-/// Every port of the soak's flows, the worst watched first.
+/// Worst watched first.
 pub(super) fn of_ports(traffic: &Traffic<'_>, ports: &[Port], lasted: Nanoseconds) -> Vec<PortCoverage> {
     let mut watched: BTreeSet<usize> = BTreeSet::new();
     let mut never: BTreeSet<&PortName> = BTreeSet::new();
@@ -72,15 +71,15 @@ pub(super) fn of_ports(traffic: &Traffic<'_>, ports: &[Port], lasted: Nanosecond
     found
 }
 
-/// Whether two times are as good as one: agents are asked one after another.
+/// Within tolerance, because agents are asked one after another.
 fn near(a: Nanoseconds, b: Nanoseconds) -> bool {
     a.max(b) - a.min(b) <= HOLE
 }
 
-/// Times in which nobody looked at ports, up to a moment, in the order of time. Those of several ports are one where they begin and end
-/// together: one port that was not watched for long says nothing of those that were watched meanwhile.
+/// Times without a watch of ports, up to a moment, in order. Those of several ports are one if they start and end
+/// together: a port that was not watched for long is independent of others.
 ///
-/// Only those of ports that flows of the soak use: nobody asks for how long others were watched.
+/// Only covers ports of the soak's flows.
 pub(super) fn holes(traffic: &Traffic<'_>, ports: &[Port], until: Nanoseconds) -> Vec<Hole> {
     let used: BTreeSet<usize> = traffic.ends.values().flatten().filter_map(|end| end.watched).collect();
     let is_one = move |hole: &Span| hole.until < until || hole.length() > HOLE;

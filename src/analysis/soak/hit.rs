@@ -15,15 +15,15 @@ pub struct Hit {
     /// The first of them.
     pub flows: Vec<String>,
     pub stall_count: usize,
-    /// For how long all of that was, in nanoseconds.
+    /// Total length of their stalls, in nanoseconds.
     pub stalled: Nanoseconds,
-    /// The stall that was surely the longest: by its length less how far off that may be.
+    /// The stall with the largest minimum length: length minus error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_stall: Option<FlowStall>,
-    /// Every stall, in the order of time.
+    /// In order of time.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "listed")]
     pub flow_stalls: Vec<FlowStall>,
-    /// Case and begin of the stall that was added last.
+    /// Case and start of the stall added last.
     #[serde(skip)]
     last: Option<(u64, Nanoseconds)>,
     #[serde(skip)]
@@ -33,11 +33,11 @@ pub struct Hit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowStall {
     pub flow: String,
-    /// Since when, in nanoseconds since 1970.
+    /// In nanoseconds since 1970.
     pub from: Nanoseconds,
-    /// How long, in nanoseconds.
+    /// In nanoseconds.
     pub length: Nanoseconds,
-    /// How far off that may be, in nanoseconds.
+    /// In nanoseconds.
     pub length_error: Nanoseconds,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
@@ -54,7 +54,7 @@ fn listed<S: Serializer>(all: &[FlowStall], serializer: S) -> Result<S::Ok, S::E
 }
 
 impl Hit {
-    /// Adds a stall of one of the flows. One that meets both ends of a flow, or a port twice, is one.
+    /// A stall that meets both ends of a flow, or a port twice, is added once.
     pub(super) fn add(&mut self, traffic: &Traffic<'_>, stall: &Stalled) {
         if self.last.replace((stall.case, stall.span.from)) == Some((stall.case, stall.span.from)) {
             return;

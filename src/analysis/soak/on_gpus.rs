@@ -1,4 +1,4 @@
-//! GPUs whose memory the flows of a soak used: their state over all of its parts.
+//! State of the GPUs whose memory a soak's flows used, over all of its parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,54 +13,52 @@ use serde::Serialize;
 use super::traffic::Traffic;
 use crate::analysis::gpus::{self, Bad};
 
-/// Share of its windows in which a GPU may go unread.
+/// Share of its windows in which a GPU may be unread.
 const UNREAD: f64 = 0.01;
 
-/// One GPU over the soak. Spans are lowest, middle and highest.
+/// Ranges are lowest, middle and highest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GpuInSoak {
     pub host: String,
-    /// `GPU 3`.
     pub gpu: String,
     pub pci: String,
     pub parts: usize,
     pub windows: u64,
-    /// Those of them in which it was not read.
+    /// Windows in which it was not read.
     pub unread: u64,
-    /// Those in which its Xids could not be seen.
+    /// Windows in which its Xids could not be seen.
     pub without_xids: u64,
     pub readings: u64,
     pub sm_mhz: Option<Range>,
     pub watts: Option<Range>,
     pub celsius: Option<Range>,
-    /// What was bad and in how many parts, the gravest first; of one kind the first.
+    /// Faults with the number of parts, gravest first; of one kind the first.
     pub bad: Vec<(Bad, usize)>,
-    /// Why it could not be read, the last time that it could not.
+    /// The last reason why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Whether nothing that it tells would show an error: neither counters nor Xids.
+    /// Whether it reports neither counters nor Xids, so that an error would not show.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blind: bool,
 }
 
 impl GpuInSoak {
-    /// `gpu07 GPU 3`.
     pub fn name(&self) -> String {
         format!("{} {}", self.host, self.gpu)
     }
 
-    /// The gravest error, and in how many parts it was seen; `None` where it had none.
+    /// With the number of parts.
     pub fn error(&self) -> Option<(&Bad, usize)> {
         self.bad.iter().find(|(bad, _)| bad.disturbs()).map(|(bad, parts)| (bad, *parts))
     }
 
-    /// Whether it was read too little for its silence to say anything.
+    /// Whether it was read too little for a statement about it.
     pub fn is_unread(&self) -> bool {
         self.readings == 0 || self.unread as f64 > UNREAD * self.windows as f64
     }
 }
 
-/// All of them: those with errors first, then those with anything else that is bad, then by name. `loaded`: messages keep PCIe links busy.
+/// Those with errors first, then those with other faults, then by name. `loaded`: messages keep PCIe links busy.
 pub(super) fn gpus(traffic: &Traffic<'_>, loaded: bool) -> Vec<GpuInSoak> {
     let mut seen: BTreeMap<(&str, &str), Vec<&SoakedGpu>> = BTreeMap::new();
     for gpu in traffic.parts.iter().flat_map(|part| &part.gpus) {
@@ -73,7 +71,7 @@ pub(super) fn gpus(traffic: &Traffic<'_>, loaded: bool) -> Vec<GpuInSoak> {
     all
 }
 
-/// Hosts with measured windows in the memory of GPUs that tell of none; empty where no host tells of any, as in journals of versions before.
+/// Hosts with measured windows in GPU memory and no GPU state; empty if no host has any, as in older journals.
 pub(super) fn untold(traffic: &Traffic<'_>, on_gpus: bool) -> Vec<String> {
     let gpus = || traffic.parts.iter().flat_map(|part| &part.gpus);
     if !on_gpus || gpus().next().is_none() {
@@ -85,7 +83,7 @@ pub(super) fn untold(traffic: &Traffic<'_>, on_gpus: bool) -> Vec<String> {
     hosts.difference(&told).map(|host| (*host).to_owned()).collect()
 }
 
-/// A flow whose window failed because a GPU of it is ill: such a window has no sample that tells of the GPU.
+/// A flow whose window failed because of a bad GPU: such a window has no sample with the state of the GPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GpuFailure {
     pub flow: String,

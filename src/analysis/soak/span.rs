@@ -1,19 +1,19 @@
-//! Times of a soak: spans, their unions, and how they are written.
+//! Times of a soak: spans, their unions, and their text.
 
 use jiff::Timestamp;
 use railgauge_wire::unit::Nanoseconds;
 use serde::Serialize;
 
-/// From one moment to another, in nanoseconds since 1970 by the controller's clock.
+/// In nanoseconds since 1970 by the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Span {
     pub from: Nanoseconds,
-    /// End; never before the begin.
+    /// Never before the start.
     pub until: Nanoseconds,
 }
 
 impl Span {
-    /// A span; of length zero where the end is before the begin, as a forged journal may have it.
+    /// Of length zero if the end is before the start, as in a forged journal.
     pub fn new(from: Nanoseconds, until: Nanoseconds) -> Self {
         Self { from, until: until.max(from) }
     }
@@ -26,7 +26,7 @@ impl Span {
         self.from <= other.until && other.from <= self.until
     }
 
-    /// What two have in common; of length zero where that is nothing.
+    /// The overlap; of length zero if there is none.
     pub fn common(&self, other: &Self) -> Self {
         Self::new(self.from.max(other.from), self.until.min(other.until))
     }
@@ -36,7 +36,7 @@ impl Span {
     }
 }
 
-/// The same times as spans that do not overlap, in the order of time.
+/// The same times as disjoint spans in order.
 pub fn union(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut joined: Vec<Span> = Vec::new();
@@ -49,40 +49,40 @@ pub fn union(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// What of spans lies before a moment.
+/// The part of spans before a moment.
 pub fn before(spans: &[Span], moment: Nanoseconds) -> Vec<Span> {
     let begun = spans.iter().filter(|span| span.from < moment);
     begun.map(|span| Span::new(span.from, span.until.min(moment))).collect()
 }
 
-/// The sum of spans that do not overlap.
+/// The spans must be disjoint.
 pub fn total(spans: &[Span]) -> Nanoseconds {
     spans.iter().fold(Nanoseconds::ZERO, |sum, span| sum.saturating_add(span.length()))
 }
 
-/// From the first begin to the last end of spans in the order of time; `None` where there is none.
+/// From the first start to the last end; the spans must be in order.
 pub fn hull(spans: &[Span]) -> Option<Span> {
     Some(Span::new(spans.first()?.from, spans.last()?.until))
 }
 
-/// The spans that have a moment in common with this one, of those that do not overlap and are in the order of time.
+/// The spans must be disjoint and in order.
 pub fn meeting<'s>(spans: &'s [Span], with: &'s Span) -> impl Iterator<Item = &'s Span> {
     let first = spans.partition_point(|span| span.until < with.from);
     spans[first..].iter().take_while(|span| span.from <= with.until)
 }
 
-/// How much of a span lies in spans that do not overlap and are in the order of time.
+/// The part of `span` in disjoint spans in order.
 pub fn within(spans: &[Span], span: &Span) -> Nanoseconds {
     meeting(spans, span).fold(Nanoseconds::ZERO, |sum, one| sum.saturating_add(one.common(span).length()))
 }
 
-/// What lies between spans in the order of time and is longer than `least`.
+/// The gaps longer than `least` between spans in order.
 pub fn between(spans: &[Span], least: Nanoseconds) -> Vec<Span> {
     let gaps = spans.windows(2).map(|pair| Span::new(pair[0].until, pair[1].from));
     gaps.filter(|gap| gap.length() > least).collect()
 }
 
-/// A length of time in words: `0.30 s`, `12.4 s`, `4 min 05 s`, `72 h 00 min`.
+/// `0.30 s`, `12.4 s`, `4 min 05 s`, `72 h 00 min`.
 pub fn lasting(time: Nanoseconds) -> String {
     let seconds = time.seconds();
     let whole = seconds.round() as u64;
@@ -94,7 +94,7 @@ pub fn lasting(time: Nanoseconds) -> String {
     }
 }
 
-/// [`lasting`] with how far off it may be: `0.30 ± 0.10 s`. What is not known is not rounded to nothing.
+/// [`lasting`] with its error: `0.30 ± 0.10 s`. A non-zero error is never rounded to zero.
 pub fn lasting_about(time: Nanoseconds, error: Nanoseconds) -> String {
     let at_least = |least: f64| if error.is_zero() { 0.0 } else { error.seconds().max(least) };
     match time.seconds() {
@@ -103,7 +103,7 @@ pub fn lasting_about(time: Nanoseconds, error: Nanoseconds) -> String {
     }
 }
 
-/// A moment: `2026-11-22 03:04:05.3 UTC`.
+/// `2026-11-22 03:04:05.3 UTC`.
 pub fn moment(at: Nanoseconds) -> String {
     let tenths = i128::from(at.0 / 100_000_000) * 100_000_000;
     Timestamp::from_nanosecond(tenths)

@@ -15,42 +15,41 @@ use serde::Serialize;
 use super::ways::{Ways, way};
 use crate::analysis::{results::CaseResult, row::Row};
 
-/// What became of the links between switches in a test. Each direction of a link counts by itself.
+/// Each direction of a link counts by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Loaded {
     pub test: String,
-    /// A link counts as loaded if its flows reached this share of its rate together, in percent.
+    /// Share of a link's rate, in percent, that its flows must reach together for it to count as loaded.
     pub percent: f64,
-    /// Directions of links that were loaded.
+    /// Directions of links.
     pub loaded: usize,
     pub of: usize,
-    /// Those that were not loaded, each with the highest share that it reached.
+    /// With the highest share of its rate reached.
     pub not_loaded: Vec<NotLoaded>,
-    /// Those whose flows moved more than the link can by its rate, each with the share that it reached: the rate or the way is wrong, and
-    /// nobody knows of any link of the test what it carried.
+    /// Links whose flows moved more than their rate, with the share: the rate or the way is wrong, so the load of every
+    /// link of the test is unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impossible: Vec<NotLoaded>,
-    /// Flows of which nobody knows which of several equal paths they took: they count for no link.
+    /// Flows that took one of several equal paths, it is unknown which: they count for no link.
     pub open_flows: usize,
-    /// Flows of which the topology does not know the way, and why, with their number.
+    /// Flows with an unknown way, by reason, with their number.
     pub unknown: BTreeMap<String, usize>,
 }
 
-/// A share of a link's rate that cannot be, in percent: payload is always less than the rate, and rates are told rounded.
+/// An impossible share of a link's rate, in percent: payload is always less than the rate, and rates are rounded.
 const IMPOSSIBLE: f64 = 105.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NotLoaded {
     pub link: String,
-    /// Highest share of its rate that was reached, in percent; 0 if no flow with a known way passed it. `None` where its rate is not
-    /// known.
+    /// Highest share of its rate reached, in percent; 0 without a flow of known way. `None` for an unknown rate.
     pub reached_percent: Option<f64>,
 }
 
-/// Flows that ran at one time: round, size, queue pairs.
+/// What ran at one time: round, size, queue pairs.
 type Moment = (u32, Bytes, u32);
 
-/// Judges one test of pairs; `None` for other tests and metrics. What is loaded is said by the same rule as where rounds are planned.
+/// `None` for tests without pairs and other metrics. The rule for loaded links is that of the planning of rounds.
 pub(super) fn loaded(
     ways: &Ways<'_>,
     name: &str,

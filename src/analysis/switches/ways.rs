@@ -16,17 +16,17 @@ use railgauge_wire::terms::Transport;
 
 use crate::analysis::{journal::Journal, row::Row};
 
-/// The fabric of a run, and where the ends of its flows are in it.
+/// The fabric of a run, with the positions of its flows' ends.
 pub(in crate::analysis) struct Ways<'j> {
     pub fabric: Fabric,
     journal: &'j Journal,
     hosts: HashMap<&'j str, &'j Host>,
-    /// Ways that forwarding tables gave when the run was planned.
+    /// Ways from forwarding tables when the run was planned.
     tabled: HashMap<(Transport, &'j Port, &'j Port), &'j [Hop]>,
 }
 
 impl<'j> Ways<'j> {
-    /// `None` where the plan knows nothing of switches.
+    /// `None` if the plan has no switches.
     pub(in crate::analysis) fn of(journal: &'j Journal) -> Option<Self> {
         let fabric = Fabric::join(&journal.plan.topology.as_ref()?.told);
         // A forged journal may have any number here, and hops that do not join.
@@ -40,7 +40,7 @@ impl<'j> Ways<'j> {
         Some(Self { fabric, journal, hosts, tabled })
     }
 
-    /// The NIC port of the fabric that a host used as this device; `None` where no source knows it.
+    /// The fabric's NIC port that a host used as this device; `None` if no source has it.
     pub(in crate::analysis) fn nic(&self, host: &str, device: &str) -> Option<u32> {
         let plan = self.hosts.get(host)?;
         let facts = self.journal.hosts.get(host).map(|up| &up.facts);
@@ -48,7 +48,7 @@ impl<'j> Ways<'j> {
         nic_of(&self.fabric, &[&plan.name, &plan.address], device, facts)
     }
 
-    /// The ways of a flow between two ends, by the devices that were really used.
+    /// Between two ends, by the devices actually used.
     pub(in crate::analysis) fn taken(&self, transport: Transport, [from, to]: [(&Port, &str); 2]) -> Route {
         let place = |(port, device): (&Port, &str)| self.nic(&port.host, device);
         let (Some(start), Some(end)) = (place(from), place(to)) else {
@@ -65,13 +65,13 @@ impl<'j> Ways<'j> {
         self.fabric.route(start, end)
     }
 
-    /// Whether a hop is one cable between two switches.
+    /// One cable between two switches.
     pub(super) fn is_switch_cable(&self, hop: Hop) -> bool {
         let (link, ..) = self.fabric.hop(hop);
         link.is_between_switches() && !link.is_place()
     }
 
-    /// A link, from the end at which a technician finds it: the switch's, and of two switches the one nearer to the hosts.
+    /// Named from the end at which a technician finds it: the switch's, and of two switches the one nearer to the hosts.
     pub(in crate::analysis) fn cable(&self, hop: Hop) -> String {
         let (link, a, b) = self.fabric.hop(hop);
         let height = |end: &End| match end.node {
@@ -88,8 +88,8 @@ impl<'j> Ways<'j> {
     }
 }
 
-/// Who sends to whom in a row of a pair: each end's port, and the device that was used. What is read moves from the responder to
-/// the initiator.
+/// From the sender to the receiver of a pair's row: each end's port, and the device used. What is read moves from the
+/// responder to the initiator.
 pub(super) fn way<'r>(row: &'r Row, case: &'r Case) -> [(&'r Port, &'r str); 2] {
     let [from, to] = [(&case.flow.from, &*row.src_device), (&case.flow.to, &*row.dst_device)];
     if case.cell.op.pulls() { [to, from] } else { [from, to] }

@@ -1,11 +1,11 @@
-//! Why flows at once did not run together, or why nobody knows whether they did.
+//! Why flows at once did not run together, or why that is unknown.
 
 use std::fmt;
 
 use railgauge_wire::unit::{Nanoseconds, NanosecondsI64};
 use serde::Serialize;
 
-/// What keeps the flows of a round from being laid over each other.
+/// Why the flows of a round cannot be laid over each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "round", rename_all = "kebab-case")]
 pub enum Scattered {
@@ -13,16 +13,13 @@ pub enum Scattered {
         measured: usize,
         planned: usize,
     },
-    /// A flow does not say when it ran.
     NoTime,
-    /// A sample does not say when it ran.
     NoTimeOfSample,
-    /// A clock is not known well enough.
     Clock {
         host: String,
         error: Nanoseconds,
     },
-    /// A flow ran at another time by the word of one end, and no other end says when it did.
+    /// By one end's account a flow ran at another time, and no other end says when it did.
     Stray {
         host: String,
     },
@@ -30,23 +27,21 @@ pub enum Scattered {
     TooShort {
         common: NanosecondsI64,
         window: Nanoseconds,
-        /// The host that began last.
+        /// The host that started last.
         latest: String,
         from: NanosecondsI64,
-        /// The host that ended first.
         first: String,
         until: NanosecondsI64,
     },
-    /// An end does not say when it ran.
     EndWithoutTime {
         host: String,
     },
-    /// An end says for part of the time only what it moved.
+    /// For part of the time an end only says what it moved.
     SlicesMissing {
         host: String,
-        /// Stretches of 100 ms that it tells of.
+        /// Reported stretches of 100 ms.
         told: u64,
-        /// Stretches of 100 ms of its window.
+        /// All stretches of 100 ms of its window.
         whole: u64,
     },
 }
@@ -87,11 +82,11 @@ impl fmt::Display for Scattered {
     }
 }
 
-/// An account of a flow that is none of its pass, by the word of its host alone.
+/// An account of a flow outside of its pass, from its host alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stray {
     pub host: String,
-    /// Time between the planned start and that of its window.
+    /// Between the planned start and that of its window.
     pub off: Nanoseconds,
     pub after: bool,
 }

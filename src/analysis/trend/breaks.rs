@@ -1,5 +1,6 @@
-//! Ends the series of a link where a part that it passes was replaced. A card with a GUID of its own begins a new series by that; this
-//! is for what only a serial number tells: a cable, a network interface, a machine that got the name of another.
+//! Ends the series of a link where a part on its path was replaced. A card with a GUID starts a new series by that;
+//! this module is for parts with only a serial number: a cable, a network interface, a machine that took over another's
+//! name.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,11 +10,11 @@ use std::{
 use super::{assemble::Joined, history::Watch, through::Through};
 use crate::analysis::history::{By, PartKind, Subject, Swap};
 
-/// Divides series at the runs in which a part of theirs is read to be another one for the first time. Values with the same parts are one series,
-/// also where a part came back.
+/// Divides series at the runs in which a part on their path is first read to be another one. Values with the same parts
+/// are one series, even if a part came back.
 ///
-/// A collective is not divided: which parts it passes is not known, and in a large one something is replaced every week. Nor is
-/// anything divided for a GPU: records do not say which GPU of a host an end used.
+/// Collectives are not divided: the parts on their path are unknown, and in a large one something is replaced every
+/// week. GPUs do not divide series: records do not say which GPU of a host an end used.
 pub(super) fn broken(
     all: Vec<Joined>,
     swaps: &[Swap],
@@ -25,7 +26,7 @@ pub(super) fn broken(
         swap.new.id.0 == By::Serial
             && matches!(swap.new.slot.kind, PartKind::Machine | PartKind::Card | PartKind::Module)
     };
-    // They are in the order of time.
+    // They are in order of time.
     swaps.iter().filter(tells).for_each(|swap| of_host.entry(&swap.new.host).or_default().push(swap));
     if of_host.is_empty() {
         return all;
@@ -58,7 +59,7 @@ struct Numbers<'w> {
 }
 
 impl Numbers<'_> {
-    /// The number of a device with parts that are not those of before; its own without any.
+    /// The number of a device with other parts than before; its own without any.
     fn of(&mut self, device: usize, parts: String) -> usize {
         if parts.is_empty() {
             return device;
@@ -75,17 +76,16 @@ impl Numbers<'_> {
     }
 }
 
-/// What is in the slots of one end, where it is not what was there first: by kind and place, first and present id. A device has one
-/// card, whichever slot it is in.
+/// Replaced parts of one end: by kind and place, first and present id. A device has one card, whatever its slot.
 type Others<'s> = BTreeMap<(PartKind, &'s str), (&'s str, &'s str)>;
 
-/// Adds the series of one link, divided where a part of an end is another one.
+/// Adds the series of one link, divided where a part of an end was replaced.
 fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divided: &mut Vec<Joined>) {
     let Joined { key, about, points } = one;
     let mut next = [0, 0];
     let mut others = [Others::new(), Others::new()];
     let mut hardware = key.hardware;
-    // What each value was measured with.
+    // The parts for each value.
     let with: Vec<[usize; 2]> = points
         .iter()
         .map(|(place, _)| {
@@ -106,7 +106,7 @@ fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divide
         .collect();
     let same = with.first().is_none_or(|first| with.iter().all(|one| one == first));
     if same {
-        // A GUID already tells what was there before and what since.
+        // A GUID already distinguishes what was there before and since.
         divided.push(Joined { key, about, points });
         return;
     }

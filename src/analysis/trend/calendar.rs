@@ -1,13 +1,13 @@
-//! Runs become nights, and days become dates.
+//! Maps runs to nights, and days to dates.
 
 use jiff::{Timestamp, civil::Date};
 
-/// Runs that start within these seconds of a night's first run are repeats of that night, whatever the time zone.
+/// Runs that start within these seconds of a night's first run are repeats of that night, in any time zone.
 const NIGHT: i64 = 12 * 3600;
-/// Share of the pauses between nights that are usual ones.
+/// Share of the pauses between nights that count as usual.
 const USUAL: f64 = 0.9;
 
-/// The night of each run, as the day of its first run (UTC, counted from 1970); `starts` are in rising order.
+/// By run: the day of its night's first run (UTC, counted from 1970); `starts` are in rising order.
 pub fn nights(starts: &[Timestamp]) -> Vec<i64> {
     let mut night: Option<(i64, i64)> = None;
     let day = |start: &Timestamp| {
@@ -21,13 +21,13 @@ pub fn nights(starts: &[Timestamp]) -> Vec<i64> {
     starts.iter().map(day).collect()
 }
 
-/// The day of a moment, UTC, counted from 1970.
+/// UTC, from 1970.
 pub(super) fn day_of(time: Timestamp) -> i64 {
     time.as_second().div_euclid(86_400)
 }
 
-/// Days without a run between these nights, which are in order, where a pause is longer than nine of ten others are: every day if
-/// runs are nightly, one a week if they are weekly. Those of working days pause for three days every week.
+/// Days without a run between these nights (in order), if a pause is longer than nine of ten others: every day if runs
+/// are nightly, one a week if they are weekly. Runs on working days pause for three days every week.
 pub(super) fn gaps(nights: &[i64]) -> Vec<i64> {
     let mut pauses: Vec<i64> = nights.windows(2).map(|pair| pair[1] - pair[0]).collect();
     pauses.sort_unstable();
@@ -39,7 +39,6 @@ pub(super) fn gaps(nights: &[i64]) -> Vec<i64> {
     nights.windows(2).flat_map(|pair| (pair[0]..pair[1]).step_by(usual.max(1)).skip(1)).collect()
 }
 
-/// `2026-11-21` of a day counted from 1970.
 pub fn date(day: i64) -> String {
     let start = Date::constant(1970, 1, 1);
     let date = jiff::Span::new().try_days(day).ok().and_then(|days| start.checked_add(days).ok());
@@ -53,10 +52,10 @@ pub struct NotADate {
     pub cause: jiff::Error,
 }
 
-/// The day of a date such as `2026-11-21`, counted from 1970.
+/// From a date such as `2026-11-21`; counted from 1970.
 ///
 /// # Errors
-/// It is no date.
+/// It is not a date.
 pub fn day(date: &str) -> Result<i64, NotADate> {
     let wrong = |cause| NotADate { text: date.to_owned(), cause };
     let parsed: Date = date.parse().map_err(wrong)?;

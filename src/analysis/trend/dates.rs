@@ -1,4 +1,4 @@
-//! Dates that cannot be right, and those that do not go with the names of the runs.
+//! Impossible dates, and dates that contradict the names of the runs.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::analysis::{
 
 /// Fewest runs of one kind whose names are taken for an order.
 const FEWEST: usize = 4;
-/// The names of a kind are an order of time if fewer than one of so many runs do not follow it.
+/// Names of a kind are an order of time if less than one in this many runs contradicts it.
 const FEW: usize = 3;
-/// Seconds that a run may seem to have begun before one whose name comes before its own.
+/// Seconds by which a run may seem to start before the one with the previous name.
 const SLACK: i64 = 24 * 3600;
 
-/// Why a run that says it began then is left out, with the next step; `None` if it may be so.
+/// Why a run with this start is left out, with the next step; `None` if the start is possible.
 pub(super) fn refused(started: Timestamp, now: Timestamp) -> Option<String> {
     let when = impossible(started, now)?;
     Some(format!(
@@ -26,9 +26,9 @@ pub(super) fn refused(started: Timestamp, now: Timestamp) -> Option<String> {
     ))
 }
 
-/// Runs whose dates do not go with the order of their names, each with how, and whether that leaves it open which run is the
-/// newest. Runs of plans of one name whose own names differ in numbers alone are of one kind; kinds are not held against each
-/// other. `name` tells the name of a run's plan.
+/// Runs whose dates contradict the order of their names, each with the contradiction, and whether it leaves the newest
+/// run undecided. Runs of plans of one name whose own names only differ in numbers are of one kind; kinds are not
+/// compared. `name` gives the name of a run's plan.
 pub(super) fn disorder<'a>(order: &'a Order<'_>, name: impl Fn(&Past) -> &'a str) -> (Vec<(String, String)>, bool) {
     let mut kinds: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
     for (run, past) in order.past.iter().enumerate() {
@@ -57,16 +57,15 @@ pub(super) fn disorder<'a>(order: &'a Order<'_>, name: impl Fn(&Past) -> &'a str
     (found, doubtful)
 }
 
-/// Runs that are not where their names put them.
+/// Runs in another position than their names imply.
 #[derive(Debug, PartialEq, Eq)]
 struct Misplaced {
     far: Vec<usize>,
-    /// The newest run, where it is not the one of the last name.
+    /// The newest run, if it is not the one with the last name.
     last: Option<usize>,
 }
 
-/// Which runs of a kind, given by the moments they began in the order of their names, do not go with that order. `None`
-/// where the names are no order of time.
+/// Which runs of a kind, given by their starts in the order of names, contradict that order. `None` if the names are not an order of time.
 fn misplaced(starts: &[Timestamp]) -> Option<Misplaced> {
     if starts.len() < FEWEST {
         return None;
@@ -90,9 +89,9 @@ fn misplaced(starts: &[Timestamp]) -> Option<Misplaced> {
     })
 }
 
-/// Which members belong to the longest chain that rises.
+/// Members of the longest rising chain.
 fn longest_in_order(seconds: &[i64]) -> Vec<bool> {
-    // For each length the smallest end, with the chain behind it.
+    // For each length the smallest end, with the chain before it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; seconds.len()];
     for (at, second) in seconds.iter().enumerate() {
@@ -147,7 +146,7 @@ mod tests {
         assert_eq!(far(&[0, 1, 2, 3, 4, 5, 6, -300]), Some(vec![7]));
         assert_eq!(far(&[0, 1, 2, 300, 3, 4, 5, 6]), Some(vec![3]));
         assert_eq!(far(&[0, 0, 1, 2, 3, 5, 4, 6]), Some(vec![]), "a day is slack");
-        // Names that are no order say nothing.
+        // Names without an order prove nothing.
         assert_eq!(far(&[7, 6, 5, 4, 3, 2, 1, 0]), None);
         assert_eq!(far(&[3, 0]), None);
     }

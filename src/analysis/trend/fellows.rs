@@ -1,4 +1,4 @@
-//! Links that were bad, or bad on some nights, from their first night on: no night of their own tells, others of their kind do.
+//! Links that were bad, always or on some nights, since their first night: their own nights cannot show it, those of their peers do.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,26 @@ use super::{
     Alert, Options, Rule, Series, State, Way, assemble::Everything, date, judge::percent, parts::sign, reason,
 };
 
-/// Fewest nights of a series that is held against others.
+/// Fewest nights of a series for a comparison with others.
 const NIGHTS: usize = 3;
-/// Nights that are looked at for those on which a series lies below its like.
+/// Last nights that are searched for those below the peers.
 const RECENT: usize = 60;
 
-/// What series that are held against each other have in common: kind, plan, and class of part.
+/// Key of comparable series: kind, plan, and class of part.
 type SeriesKind<'a> = (String, String, &'a str);
 
-/// Adds an alert to every series whose level is far worse than that of its like in the same nights, and to every one of which
-/// this is so on some nights. A series of which an epoch was declared since it began is as it should be, but for nights that
-/// come and go since; one that changed has an alert already.
+/// Adds an alert to every series far below its peers in the same nights, on all nights or on some. A series with a
+/// later declared epoch is accepted, except for intermittent nights since; one that changed already has an alert.
 ///
 /// # Errors
-/// A statistic refuses the nights, which is a mistake of ours.
+/// A statistic refuses the nights, which is a bug.
 pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
     let least = (options.least_percent / 100.0).ln_1p();
     let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
     for members in kinds(everything, series).into_values() {
         for side in [true, false] {
             let like: Vec<(usize, bool)> = members.iter().copied().filter(|(_, together)| *together == side).collect();
-            // Too few of one distance are held against all.
+            // Too few of one distance are compared with all.
             let of = if like.len() > OTHERS { &like } else { &members };
             let own: Vec<bool> = of.iter().map(|(_, together)| *together == side).collect();
             let of: Vec<usize> = of.iter().map(|(at, _)| *at).collect();
@@ -43,13 +42,13 @@ pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Opt
     Ok(())
 }
 
-/// Series by what they have in common, each with whether both of its hosts are of one group.
+/// By key, each with whether both of its hosts are of one group.
 fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<SeriesKind<'a>, Vec<(usize, bool)>> {
     let mut kinds: BTreeMap<SeriesKind<'_>, Vec<(usize, bool)>> = BTreeMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
         let flow = &everything.subjects[collected.subject].flow;
         let hosts = flow.hosts();
-        // Two hosts of one named group are another distance apart than two of different groups.
+        // Two hosts of one named group have another distance than two of different groups.
         let inside =
             |group: &Vec<String>| hosts.iter().all(|host| group.iter().any(|member| member.as_str() == &***host));
         let together = collected.part.is_none() && everything.groups.values().any(inside);
@@ -74,10 +73,10 @@ fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepte
     }
 }
 
-/// What a series says in a night: its number, its value, and its own spread.
+/// A series in a night: its number, its value, and its own spread.
 type Told = (usize, (f64, f64));
 
-/// Series that lie below their like on some nights, and on others do not.
+/// Series below their peers on some nights only.
 fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepted: i64) -> Result<(), Refusal> {
     let mut nights: BTreeMap<i64, Vec<Told>> = BTreeMap::new();
     for (number, &at) in of.iter().enumerate() {
@@ -125,7 +124,7 @@ pub(super) fn is_worse(series: &Series) -> bool {
     series.alerts.iter().any(|alert| alert.way == Way::Worse && alert.state == State::Open)
 }
 
-/// An alert for the worse that is open, from its first night to the last one.
+/// An open alert for the worse, from its first night to the last one.
 pub(super) fn alert(
     one: &Series,
     rule: Rule,

@@ -1,4 +1,4 @@
-//! Watches every series, and groups what moved together.
+//! Watches every series, and groups changes at the same time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,12 +25,12 @@ use super::{
 };
 use crate::analysis::history::{Cause, EVERY, Labels, Moved};
 
-/// Days around a change in which what was changed on purpose is named beside it.
+/// Days around a change within which declared changes are named with it.
 pub(super) const NEARBY: i64 = 3;
-/// Difference of logarithms that stands for no value at all.
+/// Difference of logarithms that represents a missing value.
 pub(super) const FARTHEST: f64 = 7.0;
 
-/// Every series with its alerts, in the order in which they began.
+/// In the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
     let rules = rules(options);
     let all = &everything.series;
@@ -59,7 +59,7 @@ pub(super) fn watch_each(all: &[&[Night]], rules: &Rules) -> Result<Vec<Watch>, 
     let watched: Vec<Result<Watch, Refusal>> = thread::scope(|scope| {
         let work = |part: &[&[Night]]| part.iter().map(|nights| watch(nights, rules)).collect::<Vec<_>>();
         let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(move || work(part))).collect();
-        // A thread that panicked has said so; its panic goes on here.
+        // A thread that panicked has reported it; its panic continues here.
         parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
     });
     watched.into_iter().collect()
@@ -155,9 +155,9 @@ pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, 
     found
 }
 
-/// Alerts grouped by what they have in common: those that last first, then the latest.
+/// Grouped by what they have in common: open ones first, then the latest.
 pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Replaced]) -> Vec<Change> {
-    // All series of a place are one, whatever hardware, settings and name of its test it had.
+    // All series of a place are one, whatever the hardware, settings and name of the test.
     let mut labels = Labels::default();
     let place_of: Vec<usize> = series.iter().map(|one| one.place).collect();
     for place in &everything.places {
@@ -167,7 +167,7 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
     let moved = |&(at, alert): &(usize, usize)| {
         let alert = &series[at].alerts[alert];
-        // What gave no value is as far off as anything can be; a number is needed.
+        // A missing value has the largest distance; a number is needed.
         let size = (alert.percent / 100.0).ln_1p().abs().min(FARTHEST);
         Moved { series: place_of[at], day: alert.day, better: if alert.way == Way::Better { size } else { -size } }
     };
@@ -211,13 +211,13 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
     changes
 }
 
-/// What a series has in common with others, in words.
+/// What a series shares with others, in words.
 fn words(everything: &Everything, at: usize) -> BTreeSet<String> {
     let one = &everything.series[at];
     let subject = &everything.subjects[one.subject];
     match &one.part {
         Some(part) => part.labels(&subject.test, everything.groups_of.get(&one.line)),
-        // Pairs that are measured now and then would hide how much of a host changed.
+        // Pairs measured now and then would hide how much of a host changed.
         None if one.rotating => [subject.flow.name()].into(),
         None => Labels::words(subject, &everything.groups),
     }
@@ -231,7 +231,7 @@ fn was_measured(everything: &Everything, place: usize, day: i64) -> bool {
     everything.places[place].members.iter().any(around)
 }
 
-/// `every link` only where each of them changed: otherwise how many did.
+/// `every link` only if each of them changed, otherwise their number.
 fn of_links(everything: &Everything, series: &[Series], changed: &BTreeSet<usize>, of: &[usize]) -> String {
     let last = |place: &usize| everything.places[*place].members.last().map(|at| &series[*at]);
     let links = |places: &mut dyn Iterator<Item = &usize>| -> BTreeSet<&str> {
@@ -257,7 +257,7 @@ fn change(
         by_metric.entry(series[member.0].metric).or_default().push(alert(member).percent);
     }
     let effects = by_metric.into_iter().filter_map(|(metric, all)| {
-        // What has no value has no size: the others tell it, if there are any.
+        // A missing value has no size: the others give it, if there are any.
         let some: Vec<f64> = all.iter().copied().filter(|percent| !reason::is_nothing(*percent)).collect();
         Some((metric, median(if some.is_empty() { &all } else { &some }).ok()?))
     });
@@ -279,7 +279,7 @@ fn change(
     change
 }
 
-/// A difference of logarithms in percent.
+/// From a difference of logarithms.
 pub(super) fn percent(difference: f64) -> f64 {
     100.0 * difference.exp_m1()
 }

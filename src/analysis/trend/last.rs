@@ -1,4 +1,4 @@
-//! The state of the plans' components after all runs, which `night` says: a trend is no better than that.
+//! The state of the plans' components after all runs, from `night`: the trend is never better.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::analysis::verdict::Status;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reported {
-    /// Directory of its newest run.
+    /// Of its newest run.
     pub directory: String,
     pub status: Status,
     pub sentence: String,
@@ -23,21 +23,19 @@ impl Reported {
     }
 }
 
-/// A component after all runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Component {
     pub name: String,
-    /// `good`, `undecided`, `faulty` or `unknown`; `waived` where the newest plan waives it, whatever it is.
+    /// `good`, `undecided`, `faulty` or `unknown`; `waived` if the newest plan waives it.
     pub state: &'static str,
-    /// Date of the first run that says so; empty where none does.
+    /// Date of the first run with this state; may be empty.
     pub since: String,
-    /// Date of the last run that measured it.
     pub measured: String,
 }
 
-/// Ends changes for the worse of components that a run since measured as good, against their peers and limits: that takes one night, where
-/// to show that the old level is back takes several. And those of links and groups at a host that became good, unless they
-/// were measured since and are nearer to what they fell to. What the plan waives is accepted.
+/// Ends changes for the worse of components that a later run measured as good against their peers and limits: one night
+/// is enough for that, but not to show that the old level is back. Also ends those of links and groups at a host that
+/// became good, unless later values are nearer to the fallen level. Accepts what the plan waives.
 pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: &mut [Series]) {
     let ended: HashMap<&str, Option<&str>> = everything
         .reported
@@ -46,7 +44,7 @@ pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: 
         .filter(|one| matches!(one.state, "good" | "waived"))
         .map(|one| (one.name.as_str(), (one.state == "good").then_some(one.since.as_str())))
         .collect();
-    // The date where it is good, none where it is waived.
+    // The date if it is good, `None` if it is waived.
     let since = |name: &str, change: &Change| {
         ended.get(name).copied().filter(|since| since.is_none_or(|since| since > change.since.as_str()))
     };
@@ -89,7 +87,6 @@ pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: 
 }
 
 impl History {
-    /// Notes the states of the plans.
     pub fn report(&mut self, reported: Vec<Reported>) {
         self.reported = reported;
     }

@@ -1,5 +1,5 @@
-//! What was replaced, and what that means: a change that came or went with a part names it, and a part that was slow in one slot and is
-//! in another is the same change for the worse.
+//! Effects of replacements: a change that came or went with a part names it, and a part that was slow in one slot and
+//! is in another is the same change for the worse.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,7 +19,7 @@ use crate::analysis::{
 
 const NAMED: usize = 3;
 
-/// Everything that was replaced, in the order of time.
+/// In order of time.
 pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replaced> {
     let passing = Passing::new(everything);
     let night = |run: usize| everything.days.get(run).copied().unwrap_or_default();
@@ -56,8 +56,9 @@ pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replac
     everything.swaps.iter().map(one).collect()
 }
 
-/// A part that was bad where it was before and is bad where it is now: the change is still so, whatever took the place of what. That it
-/// is bad where it is now is known from a change that came with it, or that stands there since before: the part ended none.
+/// A part that was bad in its old slot and is bad in its new one: the change persists, whatever is where. That it is
+/// bad in the new slot follows from a change that came with it, or that has been open there since before and that the
+/// part did not end.
 pub(super) fn follow(everything: &Everything, replaced: &[Replaced], series: &mut [Series]) {
     let passing = Passing::new(everything);
     let bad = |one: &&Replaced| one.from.as_ref().is_some_and(|before| before.slow.is_some());
@@ -72,7 +73,7 @@ pub(super) fn follow(everything: &Everything, replaced: &[Replaced], series: &mu
                 alert.way == Way::Worse && alert.state == State::Left && by_hardware && alert.day <= one.day + NEARBY
             };
             let members = &everything.places[series[*at].place].members;
-            // Of what is not measured any more nobody knows whether it is still so.
+            // What is not measured any more has an unknown state.
             let Some(&holder) = members.last().filter(|holder| series[**holder].alive) else { continue };
             while let Some(alert) = series[*at].alerts.iter().position(stands) {
                 go_on(series, (*at, alert), holder);
@@ -81,7 +82,7 @@ pub(super) fn follow(everything: &Everything, replaced: &[Replaced], series: &mu
     }
 }
 
-/// What was replaced when a change came or went, or while it stood, in words: where half of what changed passes the part, or more.
+/// Replacements when a change came or went, or while it was open, in words: of parts on the path of at least half of its series.
 pub(super) fn beside(
     everything: &Everything,
     passing: &Passing<'_>,
@@ -96,7 +97,7 @@ pub(super) fn beside(
     let ends = alerts().filter(|alert| !matches!(alert.state, State::Open | State::Left));
     let days: BTreeSet<i64> =
         alerts().map(|alert| alert.day).chain(ends.filter_map(|alert| day(alert.end.as_deref()?).ok())).collect();
-    // While it stands, what is replaced does not end it.
+    // A replacement does not end an open change.
     let stands = alerts().filter(|alert| matches!(alert.state, State::Open | State::Left)).map(|alert| alert.day).min();
     let hosts: HashSet<&str> = members
         .iter()
@@ -112,7 +113,7 @@ pub(super) fn beside(
         let passing = members.iter().filter(|(at, _)| passing.passes(*at, part)).count();
         2 * passing >= members.len()
     };
-    // A part that left a slot in which no other is known tells of that slot, too.
+    // A part that left a slot without a known successor matters for that slot, too.
     let emptied = |one: &Replaced| {
         is_near(one)
             && one.from.as_ref().is_some_and(|from| {
@@ -124,7 +125,7 @@ pub(super) fn beside(
     let is_of = |one: &&Replaced| hosts.contains(one.host.as_str()) && most_pass(&one.stay.came()) || emptied(one);
     let looked_at = replaced.iter().filter(|one| is_near(one) || stood(one));
     let found: Vec<&Replaced> = looked_at.filter(is_of).collect();
-    // With another machine all of its parts are others.
+    // Another machine implies other parts.
     let machines = found.iter().filter(|one| one.kind == PartKind::Machine).map(|one| (one.host.as_str(), one.day));
     let machines: HashSet<(&str, i64)> = machines.collect();
     let within = |one: &&Replaced| one.kind != PartKind::Machine && machines.contains(&(one.host.as_str(), one.day));

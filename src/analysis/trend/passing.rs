@@ -1,4 +1,4 @@
-//! Which series pass which part, and what stood against a part.
+//! Which series pass which part, and the changes for the worse of a part.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,24 +13,24 @@ use super::{
 };
 use crate::analysis::history::{PartKind, Seated, Stay, Subject};
 
-/// More than one in so many of what passes a part speak against it: of three hosts or more, the partner of a bad one has half of its
-/// links bad at most.
+/// More than one in this many of a part's series must be worse: with at least three hosts, at most half of the links of
+/// a bad one's partner are bad.
 const SHARE: usize = 2;
 
-/// Changes for the worse of what passed a part.
+/// Changes for the worse of series on a part.
 pub(super) struct Stood {
     /// First night of the first of them.
     pub since: i64,
-    /// Series that were worse, and all that passed the part.
+    /// Worse series, and all on the part.
     pub series: (usize, usize),
 }
 
 pub(super) struct Passing<'a> {
     everything: &'a Everything,
     place_of: Vec<usize>,
-    /// Devices by host and rail, where a test says them.
+    /// By host and rail, from tests that name devices.
     of_rail: HashMap<(&'a str, Ends, u32), BTreeSet<&'a str>>,
-    /// Series that may pass a part of a host: there are many parts, and few of the series are about each host.
+    /// Index by host, because there are many parts, and few series are about each host.
     of_host: HashMap<&'a str, Vec<usize>>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Passing<'a> {
         self.of_host.get(host).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether all of a series passes a part. What a collective uses of a host is the library's choice.
+    /// Whether all of a series passes a part. A collective's library chooses the devices of a host.
     pub(super) fn passes(&self, at: usize, part: &Seated<'_>) -> bool {
         let one = &self.everything.series[at];
         let subject = &self.everything.subjects[one.subject];
@@ -94,7 +94,7 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// What stood against a part on its last night in a slot, if it is more than chance.
+    /// Changes for the worse of a part on its last night in a slot, if they are more than chance.
     pub(super) fn stood(&self, series: &[Series], stay: &Stay, (first, last): (i64, i64)) -> Option<Stood> {
         let (of, part) = (&self.everything.series, stay.left());
         let there = |at: &usize| {
@@ -114,7 +114,7 @@ impl<'a> Passing<'a> {
                 };
                 alert.way == Way::Worse && (first..=last).contains(&alert.day) && stood
             };
-            // What is still so is told of the series that took its place.
+            // A persisting change belongs to the successor series.
             let of_place = self.everything.places[self.place_of[*at]].members.iter();
             of_place.flat_map(|at| &series[*at].alerts).filter(standing).map(|alert| alert.day).min()
         };

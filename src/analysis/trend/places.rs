@@ -1,4 +1,4 @@
-//! Places: the same metric of the same link at the same size, whatever hardware, settings and name of a test it has. A series
+//! Places: the same metric of the same link at the same size, for any hardware, settings and name of the test. A series
 //! that begins where another ended took its place.
 
 use std::{
@@ -15,26 +15,25 @@ use crate::analysis::history::Subject;
 
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Their positions, in the order of time.
+    /// Positions in order of time.
     pub members: Vec<usize>,
-    /// The nights of all of them; none where there is only one, which has them.
+    /// The nights of all members; empty for a single one.
     pub nights: Vec<Night>,
 }
 
-/// What is the same in all series of a place: first version of the plan, metric, part or link, cell, and how
-/// the latency of writes was taken: what was timed in another way does not go on.
+/// Key of a place: first version of the plan, metric, part or link, cell, and the method of the write latency, since a
+/// new method starts a new series.
 type Where<'a> = (usize, Metric, Option<&'a Part>, Option<&'a Flow>, &'a Cell, Option<WriteLatency>);
 
 /// Series of one test with the same settings: hardware of one place takes turns.
 struct Stretch<'a> {
     test: &'a str,
     settings: usize,
-    /// First and last night with a value.
     ends: (i64, i64),
     members: Vec<usize>,
 }
 
-/// The place of every series; `settings` are the numbers of the settings of each subject.
+/// `settings` are the numbers of the settings of each subject.
 pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usize]) -> Vec<Place> {
     let mut known: HashMap<Where<'_>, usize> = HashMap::new();
     let mut all: Vec<(usize, Vec<Stretch<'_>>)> = Vec::new();
@@ -42,7 +41,7 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
     let mut places: Vec<Place> = Vec::new();
     let mut groups = Groups::default();
     for (at, one) in series.iter().enumerate() {
-        // A pair of a plan that rotates is measured now and then: its end is no end.
+        // A pair of a rotating plan is only measured now and then: a pause does not end it.
         if one.rotating && one.part.is_none() {
             places.push(Place { members: vec![at], nights: Vec::new() });
             continue;
@@ -69,7 +68,7 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
         }
     }
     for (line, stretches) in all {
-        // A test that was renamed was measured before the new name was, and not since.
+        // A renamed test was measured before the new name was, and not since.
         let renamed = |old: &str, new: &str| tests[&(line, old)].1 <= tests[&(line, new)].0;
         for chain in chains(stretches, renamed) {
             let mut members: Vec<usize> = chain.into_iter().flat_map(|stretch| stretch.members).collect();
@@ -81,16 +80,16 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
     places
 }
 
-/// Groups of collectives that go on as another: a group that lost or got a host is in the place of what it was.
+/// Groups of collectives that continue as another: a group that lost or gained a host is in the same place.
 #[derive(Default)]
 struct Groups<'a> {
     place: HashMap<(usize, &'a str, &'a Flow), &'a Flow>,
-    /// The first groups of their places, by every host of theirs.
+    /// The first groups of their places, by each of their hosts.
     with: HashMap<(usize, &'a str, &'a str), Vec<&'a Flow>>,
 }
 
 impl<'a> Groups<'a> {
-    /// The first group of a test that this one has most of its hosts in common with; a pair is its own.
+    /// The first group of a test with most hosts in common; a pair is its own.
     fn of(&mut self, (line, test): (usize, &'a str), flow: &'a Flow) -> &'a Flow {
         if flow.members.is_empty() {
             return flow;
@@ -109,15 +108,14 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Whether a group has more hosts in common with others than not.
 fn is_mostly(one: &Flow, others: &BTreeSet<&str>) -> bool {
     let one = one.hosts();
     let common = one.iter().filter(|host| others.contains(host.as_ref())).count();
     2 * common > one.len() + others.len() - common
 }
 
-/// Stretches that go on where another ended: of several with the same test first, then the same settings, then the one that
-/// ended last. Of several tests with other settings none is known to be the one that was renamed.
+/// Stretches that continue where another ended: the same test is preferred, then the same settings, then the latest
+/// end. Of several tests with other settings, none is known to be the renamed one.
 fn chains<'a>(mut stretches: Vec<Stretch<'a>>, renamed: impl Fn(&str, &str) -> bool) -> Vec<Vec<Stretch<'a>>> {
     stretches.sort_by_key(|stretch| stretch.ends);
     let mut chains: Vec<Vec<Stretch<'a>>> = Vec::new();

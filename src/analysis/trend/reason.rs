@@ -1,4 +1,4 @@
-//! Alerts and changes in sentences that a person on call understands.
+//! Alerts and changes in sentences for a person on call.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::analysis::{
     words::{be, count, number, percent, signed},
 };
 
-/// What is said of nights that count as low for want of a value.
+/// For nights that count as low because they have no value.
 const NO_VALUE: &str = "failed or had no value";
 
-/// Links that are named of a change of which most series are over.
+/// Links named for a change that is mostly over.
 const NAMED: usize = 2;
 
-/// Percentage points, and share of a change, by which a level is another than the change made it.
+/// Percentage points, and share of a change, by which a level differs from that after the change.
 const OTHER: f64 = 1.0;
 const OTHER_SHARE: f64 = 0.1;
 
@@ -48,7 +48,7 @@ pub(super) fn alert(alert: &Alert) -> String {
     }
 }
 
-/// What changed, since when, and whether it still is so.
+/// What changed, since when, and whether it persists.
 pub(super) fn change(change: &Change, series: &[Series]) -> String {
     let some = |&(at, alert): &(usize, usize)| series[at].alerts[alert].rule == Rule::Intermittent;
     let by_like = change.members.iter().all(|&(at, alert)| series[at].alerts[alert].rule == Rule::Fellows);
@@ -58,7 +58,7 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         .iter()
         .map(|(metric, percent)| {
             let word = metric.word().replace('_', " ");
-            // What was so from its first night on did not move: it is held against its like.
+            // A series that was low from its first night on did not move: it is compared with its peers.
             if by_like {
                 format!("{word} is {} than that of its like", apart(*percent))
             } else {
@@ -98,7 +98,7 @@ fn in_state(change: &Change, series: &[Series], state: State) -> impl Iterator<I
     change.members.iter().copied().filter(move |(at, alert)| series[*at].alerts[*alert].state == state)
 }
 
-/// A change of which some series are in another state than others: how many are, and those that stand by name if they are few.
+/// For a change with series in different states: the number of open ones, with their names if they are few.
 fn parted(change: &Change, series: &[Series], stands: &str) -> String {
     let of = |state: State| in_state(change, series, state).count();
     let (open, left) = (of(State::Open), of(State::Left));
@@ -125,9 +125,9 @@ fn parted(change: &Change, series: &[Series], stands: &str) -> String {
     parts.join(", ")
 }
 
-/// The present level against the level before a change for the worse, where it is not what the change made of it.
+/// The present level against the level before a change for the worse, where it differs from that after the change.
 fn now(change: &Change, series: &[Series]) -> String {
-    // The level before the first change that is still so is the last good one.
+    // The level before the first open change is the last good one.
     let first = |(at, alert): &&(usize, usize)| {
         let alert = &series[*at].alerts[*alert];
         totals::standing(&series[*at]).map(|other| other.day).min() == Some(alert.day)
@@ -150,7 +150,7 @@ pub(super) fn total(change: f64, since: &str, (some, all): (usize, usize)) -> St
     format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
 }
 
-/// How the series of a change ended, and what the levels before and after are: nothing shows that it is over.
+/// How the series of a change ended, and the levels before and after: nothing shows that it is over.
 fn left(change: &Change, series: &[Series]) -> String {
     let mut text = taken(change, series).unwrap_or_else(|| "its series ended".to_owned());
     let members = || in_state(change, series, State::Left);
@@ -165,9 +165,9 @@ fn left(change: &Change, series: &[Series]) -> String {
     format!("{text}; not known to be over until --epoch accepts the level")
 }
 
-/// How the series of a change ended; `None` where that decided nothing.
+/// `None` where the end of the series decided nothing.
 fn taken(change: &Change, series: &[Series]) -> Option<String> {
-    // Of a change that stands, what was replaced where it is over tells nothing.
+    // For an open change, replacements in closed series do not matter.
     let state = change.state;
     let of = |one: State| state != State::Left || one == State::Left;
     let all = || {
@@ -273,8 +273,8 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     text
 }
 
-/// Why a series may be intermittent: low nights of all nights since a date, those of them without a value, and by how many
-/// percent the others are off.
+/// Why a series may be intermittent: low nights of all nights since a date, those without a value, and the deviation of
+/// the others in percent.
 pub(super) fn suspicion((low, nights): (usize, usize), lost: usize, effect: f64, since: &str) -> String {
     let what = some_nights(low, lost, effect);
     format!("{what} of {nights} nights since {since}: too few to be sure that it is intermittent")
@@ -289,7 +289,7 @@ fn some_nights(low: usize, lost: usize, effect: f64) -> String {
     }
 }
 
-/// Whether a change in percent stands for no value at all.
+/// Whether a change in percent represents a missing value.
 pub(super) fn is_nothing(change: f64) -> bool {
     change <= -100.0 || change.is_infinite()
 }

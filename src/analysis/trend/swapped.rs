@@ -1,4 +1,4 @@
-//! Parts that took the place of others, in words: when, where they were before, and where the old one is.
+//! Replaced parts in words: when, where they were before, and where the old one is.
 
 use serde::Serialize;
 
@@ -6,28 +6,26 @@ use crate::analysis::history::{By, PartKind, Stay};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replaced {
-    /// First night on which the new part was read.
+    /// First night with the new part.
     pub date: String,
-    /// The same, counted in days from 1970.
     #[serde(skip)]
     pub day: i64,
-    /// Last night on which the old part was read.
+    /// Last night with the old part.
     pub until: String,
-    /// The same, counted in days from 1970.
     #[serde(skip)]
     pub until_day: i64,
     pub host: String,
     pub kind: PartKind,
-    /// The slot in words: `NIC mlx5_0`.
+    /// In words: `NIC mlx5_0`.
     pub part: String,
-    /// By what parts are told from each other here.
+    /// The kind of id that distinguishes the parts.
     pub by: By,
     pub old: String,
     pub new: String,
-    /// Where the new one was before, if it was in another slot, and the last night on which it was read there.
+    /// Former slot of the new part, and the last night there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Elsewhere>,
-    /// Where the old one is, if it is in another slot, and the first night on which it was read there.
+    /// Present slot of the old part, and the first night there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Elsewhere>,
     #[serde(skip)]
@@ -39,26 +37,25 @@ pub struct Elsewhere {
     pub host: String,
     pub part: String,
     pub date: String,
-    /// Changes for the worse of what passed the part there, on its last night.
+    /// Changes for the worse of series on the part, on its last night there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<Slow>,
     #[serde(skip)]
     pub(super) stay: Stay,
 }
 
-/// Changes for the worse of what passed a part.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slow {
     /// First night of the first of them.
     pub since: String,
-    /// Series that were worse, and all that passed the part.
+    /// Worse series, and all on the part.
     pub series: (usize, usize),
 }
 
 impl Replaced {
     pub fn words(&self) -> String {
         let Self { date, until, host, part, by, old, new, .. } = self;
-        // Nothing was read between the old part and the new one otherwise.
+        // Otherwise nothing was read between the old part and the new one.
         let when = match self.day - self.until_day {
             ..=1 => format!("on {date}"),
             _ => format!("after {until}, by {date}"),

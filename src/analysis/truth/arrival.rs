@@ -1,8 +1,8 @@
 //! Packets that left one end of a case and did not arrive at the other.
 //!
-//! A lost acknowledgement needs no repair where a later one stands for it, so that no counter of retransmissions moves
-//! (InfiniBand Architecture Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). What shows it are the two
-//! ends' own counts.
+//! A lost acknowledgement needs no repair if a later one covers it, so that no counter of retransmissions moves
+//! (InfiniBand Architecture Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). The two ends' own counts
+//! show it.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use railgauge_wire::drivers::of_member;
 
 use super::{Doubt, LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
 
-/// What counts packets that leave, what counts those that arrive, and the share that may differ.
+/// Counter of departures, counter of arrivals, and the tolerated share.
 ///
-/// Soft-RoCE counts the packets of its queue pairs (kernel `drivers/infiniband/sw/rxe/rxe_net.c`, `rxe_recv.c`), and a
-/// packet whose checksum is wrong as none. The port's counters (kernel Documentation/ABI/stable/sysfs-class-infiniband)
-/// have what others do on the same port, which the check of bytes allows so much of.
+/// Soft-RoCE counts the packets of its queue pairs (kernel `drivers/infiniband/sw/rxe/rxe_net.c`, `rxe_recv.c`), and
+/// ignores packets with a wrong checksum. The port's counters (kernel Documentation/ABI/stable/sysfs-class-infiniband)
+/// include other traffic on the port, up to what the check of bytes allows.
 const COUNTS: [(&str, &str, f64); 2] = [
     ("hw_counters/sent_pkts", "hw_counters/rcvd_pkts", LOSS_TOLERANCE),
     ("counters/port_xmit_packets", "counters/port_rcv_packets", WIRE_TOLERANCE - 1.0),
 ];
 
-/// Why not to trust a sample whose flow has both NICs to itself.
+/// For a flow that has both NICs to itself.
 pub(super) fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
     if sample.together.is_some() {
         return Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
     let to = (&*case.flow.to.host, &sample.to_counters);
     let mut found = Vec::new();
     for ((sender, at_sender), (receiver, at_receiver)) in [(from, to), (to, from)] {
-        // What a device in a bond counts may be one port's.
+        // A device's counter in a bond may be one port's.
         let bond = |counters: &BTreeMap<String, u64>| counters.keys().any(|name| of_member(name).is_some());
         if bond(at_sender) || bond(at_receiver) {
             continue;

@@ -1,4 +1,4 @@
-//! One expectation of the plan, held against the rows in its scope.
+//! Compares one expectation of the plan with the rows in its scope.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -41,7 +41,7 @@ struct Judged<'r> {
     violates: bool,
 }
 
-/// Judges one expectation. `results` and `rows` are those of its test.
+/// `results` and `rows` are those of its test.
 pub(super) fn judge<'r>(
     journal: &Journal,
     test: &Test,
@@ -67,7 +67,7 @@ pub(super) fn judge<'r>(
     let scope = in_scope(&journal.plan, wanted, results, of_metric());
 
     let mut judged = Vec::new();
-    // Of these that were judged, how many may be trusted, too.
+    // Judged ones that are also trusted.
     let mut trusted = 0;
     let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for one @ (result, row) in &scope {
@@ -172,7 +172,7 @@ pub(super) fn judge<'r>(
 }
 
 impl Verdict {
-    /// What is demanded, and of what where that is not all of the test: `bandwidth at least 90 Gb/s (group leaf1)`.
+    /// With the scope, unless it is the whole test: `bandwidth at least 90 Gb/s (group leaf1)`.
     pub fn demanded(&self) -> String {
         let narrowed = self.narrowed.iter().flat_map(Scope::parts);
         let of: Vec<String> = narrowed.chain(self.view.as_ref().map(Searched::to_string)).collect();
@@ -180,7 +180,7 @@ impl Verdict {
     }
 }
 
-/// What an expectation is about and cannot be said of: nobody knows whether it keeps it.
+/// Rows in the scope of an expectation that cannot be judged.
 struct Unjudged<'s, 'r> {
     missing: &'s [Scoped<'r>],
     doubtful: &'s [Scoped<'r>],
@@ -201,7 +201,7 @@ impl Unjudged<'_, '_> {
     }
 }
 
-/// What was held against its limit, in the order of the cases, and whether it breaks it.
+/// What was compared with its limit, in the order of the cases, and whether it breaks it.
 fn held_to<'r>(judged: &[Judged<'r>]) -> Vec<(Scoped<'r>, bool)> {
     let mut all: Vec<(Scoped<'r>, bool)> = judged.iter().map(|one| ((one.result, one.row), one.violates)).collect();
     all.sort_by_key(|((_, row), _)| (row.size_bytes, row.case));
@@ -213,7 +213,6 @@ fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {
     wrong.iter().map(|(result, row)| Offender::new(result, row, None)).chain(slow).take(OFFENDERS).collect()
 }
 
-/// The rows among these that an expectation is about.
 fn in_scope<'r>(
     plan: &Plan,
     wanted: &Expectation,
@@ -231,7 +230,7 @@ fn in_scope<'r>(
         .collect()
 }
 
-/// Holds a measured row against its limit, or says why there is none for it.
+/// Compares a measured row with its limit, or returns why it has none.
 fn held_against<'r>(
     limit: Limit,
     (result, row): Scoped<'r>,
@@ -263,14 +262,14 @@ fn held_against<'r>(
             (held.limit(result, row, percent).map_err(refused)?, higher)
         }
     };
-    // What too few operations carry is no percentile. It is above its limit for certain only where the median is.
+    // Too few operations do not support a percentile. It only exceeds its limit for certain if the median does.
     if !percentile::carried_by(row.metric, result) && !percentile::above_for_certain(row.metric, result, limit) {
         let few = Value::data(&percentile::too_few(row.metric, result));
         return Err(Box::new(Reason::new(Id::TooFewOperations).with("few", few)));
     }
-    // Of a loss that is within the noise of the repeats nobody knows on which side of the limit it is.
+    // If a loss is within the noise of the repeats, its side of the limit is unknown.
     if is_loss(row.metric) {
-        // What the ports of one machine share is no part of the fabric.
+        // What the ports of one machine share is outside the fabric.
         let shared = result.part.as_ref().and_then(|part| part.alone.as_ref()).map(|alone| &alone.one_machine);
         if let Some(hosts) = shared.filter(|hosts| !hosts.is_empty()) {
             return Err(Box::new(Reason::new(Id::OneMachine).all(hosts.clone())));
@@ -287,7 +286,7 @@ fn held_against<'r>(
     Ok(Judged { result, row, limit, quality, violates })
 }
 
-/// Whether a loss is of fewer repeats than were planned: the flow has no number in some, alone or beside the incast.
+/// Whether a loss rests on fewer repeats than planned, because the flow lacks a number in some, alone or with the incast.
 fn lacks_repeats(result: &CaseResult<'_>, row: &Row) -> bool {
     let measured = || Loss::of(result).map_or(0, |loss| loss.repeats);
     is_loss(row.metric) && measured() < result.repeats as usize
@@ -322,12 +321,12 @@ fn error(row: &Row) -> String {
     row.error.as_deref().unwrap_or("no reason was recorded").to_owned()
 }
 
-/// What is against the first of so many cases.
+/// The problem of the first of these cases.
 fn blamed(id: Id, one: Scoped<'_>, (cases, of): (usize, usize)) -> Reason {
     Reason::new(id).row(one).with("error", error(one.1)).with("cases", cases).with("of", of)
 }
 
-/// What was bad about the GPUs of a case, with their hosts where it has several; `None` where nothing was.
+/// Faults of the GPUs of a case, with their hosts if it has several.
 fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
     let gpus = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
     let hosts: BTreeSet<&str> = gpus.map(|gpu| gpu.host.as_str()).collect();
@@ -339,7 +338,7 @@ fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// A value with its limit, in the unit of the plan.
+/// In the unit of the plan.
 fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
     let shown = |value: f64, text: String| Value::Shown(value, wanted.metric.unit(), text);
     let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, one.limit));

@@ -1,28 +1,27 @@
-//! Cases that stand out in a verdict, and how many of its scope do.
+//! Cases that stand out in a verdict, and their number in its scope.
 
 use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{results::CaseResult, row::Row, together, words::size};
 
-/// Offenders kept in a verdict; the frame has them all.
+/// Limit per verdict; the frame has them all.
 pub const OFFENDERS: usize = 50;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Offender {
     pub case: u64,
     pub link: String,
-    /// What sets it apart beside link and size; empty for most tests.
+    /// Distinguishes it from others of the same link and size; mostly empty.
     pub variant: String,
     pub src_host: String,
     pub dst_host: String,
     pub rail: u32,
-    /// Message size in bytes.
     pub size_bytes: Bytes,
     pub qps: u32,
-    /// Its value, in the verdict's unit.
+    /// In the verdict's unit.
     pub value: Option<f64>,
-    /// What it was held against, in the verdict's unit.
+    /// In the verdict's unit.
     pub limit: Option<f64>,
     pub error: Option<String>,
 }
@@ -55,18 +54,18 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// How many rows were in a verdict's scope, and what became of them.
+/// Rows in a verdict's scope by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     pub in_scope: usize,
-    /// Those with a value that may be trusted and a limit to hold it against.
+    /// With a trusted value and a limit.
     pub judged: usize,
     pub violating: usize,
-    /// Those with a value that must not be trusted, or measured too few times.
+    /// With an untrusted value, or measured too few times.
     pub doubtful: usize,
-    /// Those without a value.
+    /// Without a value.
     pub missing: usize,
-    /// Those with a value that may be trusted and no limit to hold it against, of an expectation.
+    /// For an expectation: with a trusted value and without a limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlimited: usize,
 }

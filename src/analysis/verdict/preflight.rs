@@ -1,4 +1,4 @@
-//! What the plan wants of the hosts' configuration, as verdicts: one for each wanted value.
+//! Verdicts on the plan's wanted configuration of hosts: one for each value.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,18 @@ use crate::{
     preflight::{self, Cluster, Demand, Held, Holding},
 };
 
-/// Name under which these verdicts stand beside those of tests.
+/// The test name of these verdicts.
 pub const NAME: &str = "preflight";
-/// Keys of checks that a plan escalates begin so.
+/// Prefix of the keys of escalated checks.
 pub const ESCALATED: &str = "escalate.";
 
-/// The verdicts of `[preflight]`, from the facts that the journal holds. A host that never answered has none: whether it is
-/// as the plan wants is not known.
+/// From the facts in the journal. A host that never answered has none: its configuration is unknown.
 pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
     let facts = journal.hosts.iter().map(|(name, up)| (name.clone(), &up.facts)).collect();
     let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
     let cluster = Cluster { facts, clocks };
     let overruled = &journal.plan.preflight;
-    // Checks cost time on a large cluster; only an escalated one asks for their findings.
+    // Checks take time on a large cluster; only an escalated one needs their findings.
     let findings = match overruled.escalate.is_empty() {
         true => Vec::new(),
         false => preflight::judge(&journal.plan, &cluster),
@@ -71,34 +70,32 @@ fn verdict(demand: Demand) -> Verdict {
     }
 }
 
-/// Where more of the hosts than one in so many are not as a key wants, the plan is the likelier fault.
+/// If more than one in this many hosts differ, the plan is the likelier fault.
 const ONE_IN: usize = 10;
 
-/// Whether so many of all hosts are not as the plan wants that the plan is the likelier fault.
+/// So many that the plan is the likelier fault.
 fn are_too_many(hosts: usize, all: usize) -> bool {
     hosts > (all / ONE_IN).max(1)
 }
 
 impl Verdict {
-    /// Hosts that are not as `[preflight]` wants, each once.
+    /// Each once.
     pub fn unmet_hosts(&self) -> BTreeSet<&str> {
         let unmet = self.holdings.iter().filter(|held| held.state == Held::Unmet);
         unmet.map(|held| held.host.as_str()).collect()
     }
 
-    /// Whether it is about a check that the plan escalates. What such a check finds may be the fault of a cable, of a clock somewhere
-    /// else, or of a job that is gone in an hour.
+    /// About an escalated check, whose findings may come from a cable, a clock elsewhere, or a job that is gone in an hour.
     pub fn is_escalated(&self) -> bool {
         self.key.as_deref().is_some_and(|key| key.starts_with(ESCALATED))
     }
 
-    /// Whether a failed verdict of `[preflight]` blames the hosts that are not as wanted, of so many that the plan has.
+    /// Whether a failed verdict blames the hosts that differ; `all` is the number of the plan's hosts.
     pub fn blames_hosts(&self, all: usize) -> bool {
         !self.is_escalated() && !are_too_many(self.unmet_hosts().len(), all)
     }
 
-    /// How a host or device departs from a value that `[preflight]` wants: `kernel is 5.0.1, the plan wants 6.1.0`, `mtu of mlx5_1 is
-    /// 1500, the plan wants 9000`; of a check that the plan escalates what it found.
+    /// `kernel is 5.0.1, the plan wants 6.1.0`, `mtu of mlx5_1 is 1500, the plan wants 9000`; for an escalated check its finding.
     pub fn departure(&self, held: &Holding) -> String {
         let key = self.key.as_deref().unwrap_or_default();
         if let Some(check) = key.strip_prefix(ESCALATED) {

@@ -10,46 +10,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::results::{CaseResult, Objections, State};
 
-/// A case that does not simply count as measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trouble {
     pub case: u64,
     pub test: String,
     pub link: String,
-    /// What sets it apart beside link and size; empty for most tests.
+    /// Distinguishes it from others of the same link and size; mostly empty.
     pub variant: String,
     pub op: String,
-    /// Message size in bytes.
     pub size_bytes: Bytes,
     pub qps: u32,
     pub src_host: String,
     pub src_rail: u32,
     pub dst_host: String,
     pub dst_rail: u32,
-    /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
+    /// `failed`, `not run`, `wrong bytes`, `contaminated`, …
     pub state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failed>,
-    /// What stands against it: which host, stage and cause, in words and as fields.
+    /// Objections with host, stage and cause, in words and as fields.
     #[serde(flatten)]
     pub against: Objections,
-    /// The next thing to look at or do, where one is known.
+    /// The next step, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// Counters that moved while it was measured, where it is contaminated: host, name and change.
+    /// Counters that moved during a contaminated measurement: host, name and change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, String, u64)>,
     #[serde(skip)]
     pub hosts: Vec<String>,
 }
 
-/// A failure without its words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// The host of the plan that it is about; `None` where nobody knows.
+    /// The host of the plan to blame, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The other end, where either end may have caused it.
+    /// The other end, if either may have caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     pub stage: Stage,
@@ -64,7 +61,7 @@ impl Failed {
 }
 
 impl Trouble {
-    /// What became of a case; `None` where it simply counts as measured.
+    /// `None` where it simply counts as measured.
     pub(super) fn of(result: &CaseResult<'_>) -> Option<Self> {
         if result.state == State::Measured {
             return None;
@@ -92,7 +89,7 @@ impl Trouble {
     }
 }
 
-/// What to do about wrong bytes: whatever else stands against such a case is nothing beside them.
+/// For wrong bytes, which outweigh all other objections of a case.
 fn of_wrong(result: &CaseResult<'_>) -> Remedy {
     let is_within = result.case.flow.hosts().len() == 1;
     match result.case.cell.op {

@@ -1,6 +1,6 @@
-//! The verdicts on the run as a whole: on one that did not come to its end, because what it would still have measured may
-//! have changed any of the others, and on one whose records are damaged, for the same reason; on hosts that were lost, also
-//! where no test uses them; and on a cluster that was left configured for a test.
+//! The verdicts on the run as a whole: on an unfinished one, because the rest may have changed any other verdict; on
+//! damaged records, for the same reason; on lost hosts, even without a test; and on a test's configuration that was not
+//! undone.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +15,15 @@ use crate::analysis::{
     words::count,
 };
 
-/// Name under which these verdicts stand beside those of tests.
+/// The test name of these verdicts.
 pub const NAME: &str = "run";
 
-/// The verdicts; none for a run that finished and whose records are whole.
+/// None for a finished run with whole records.
 pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
     [end(journal), records(journal), hosts(journal), configured(journal)].into_iter().flatten().collect()
 }
 
-/// The exit code of the process that ran a plan, if it ended by itself; `cli::exit` has the numbers of all commands.
+/// `cli::exit` has the numbers of all commands.
 pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
     match journal.end {
         JournalEnd::Finished => Some(status.exit_code()),
@@ -33,7 +33,7 @@ pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
     }
 }
 
-/// A host that did not answer is told also where no test uses it: what the plan lists is what the user takes to be there.
+/// A host that did not answer is reported even if no test uses it: the user expects every host of the plan to be there.
 fn hosts(journal: &Journal) -> Option<Verdict> {
     let mut reason = Reasons::default();
     if let Some(first) = journal.lost.values().next() {
@@ -61,14 +61,14 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), status, ..whole })
 }
 
-/// Hosts that were lost, and why the first of them was.
+/// With the reason of the first loss.
 fn lost<'h>(id: Id, hosts: impl IntoIterator<Item = &'h String>, failure: &Failure) -> Reason {
     let reason = Reason::new(id).hosts(hosts);
     let several = reason.hosts.len();
     reason.with("several", Some(several).filter(|n| *n > 1)).failed(failure)
 }
 
-/// Hosts that were lost and came back: what tests lack of them is measured again, and what they missed of a soak never is.
+/// Hosts that were lost and came back: their missing tests are measured again, but not what they missed of a soak.
 fn came_back(journal: &Journal) -> Vec<Reason> {
     let begin = journal.soaked.iter().map(|part| part.from).min();
     let in_soak = |loss: &Loss| begin.is_some_and(|begin| loss.at.is_none_or(|at| at > begin));
@@ -80,15 +80,15 @@ fn came_back(journal: &Journal) -> Vec<Reason> {
     [(Id::MissedSoak, of_soak), (Id::CameBack, of_tests)].into_iter().filter_map(of).collect()
 }
 
-/// Hosts that answered and that no planned case is about, of a run that came as far as its cases: nothing is known of them
-/// but their facts. Every test with a pattern that leaves out hosts says so in a note; the whole may still measure them.
+/// Hosts that answered and that no planned case uses, in a run that planned its cases: only their facts are known.
+/// Every test whose pattern leaves out hosts has a note; together they may still measure all.
 fn unused(journal: &Journal) -> Vec<&String> {
     let used: BTreeSet<&str> = journal.cases.iter().flat_map(|case| case.flow.hosts()).map(|host| &**host).collect();
     let answered = journal.plan.hosts.iter().map(|host| &host.name).filter(|host| !journal.lost.contains_key(*host));
     answered.filter(|host| !used.is_empty() && !used.contains(host.as_str())).collect()
 }
 
-/// A cluster that a run leaves changed is not a pass, whatever it measured.
+/// A run that leaves the cluster changed does not pass, whatever it measured.
 fn configured(journal: &Journal) -> Option<Verdict> {
     let change = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?;
     let reason = match &journal.unconfigured {
@@ -119,7 +119,7 @@ fn records(journal: &Journal) -> Option<Verdict> {
     (!reason.is_empty()).then(|| verdict(Kind::Records, "the records are as they were written", reason))
 }
 
-/// Lines that are whole and that no run writes so: an agent's lie or a hand's work, and nothing says which of them is right.
+/// Whole lines that no run writes: an agent's error or a manual edit, and it is unknown which line is right.
 fn contradictions(journal: &Journal) -> Option<Reason> {
     let first = journal.contradictions.first()?;
     let reason = Reason::new(Id::Contradictory).with("lines", journal.contradictions.len());
@@ -129,7 +129,7 @@ fn contradictions(journal: &Journal) -> Option<Reason> {
 fn damage(journal: &Journal) -> Option<Reason> {
     let damage: Vec<_> = journal.unhealed().collect();
     let first = damage.first()?;
-    // What is there twice lacks nothing that could be measured again.
+    // Duplicate lines lack nothing that could be measured again.
     let resumable = damage.iter().all(|damage| damage.numbers.is_some());
     let remedy = if resumable { remedy::RESUME_RUN } else { remedy::DAMAGED_RECORDS };
     let reason = Reason::new(Id::Unreadable).with("places", damage.len()).with("resumable", resumable);

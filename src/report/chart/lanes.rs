@@ -1,13 +1,13 @@
-//! Values over time in lanes below each other, on one axis: flows above, what ports counted below.
+//! Values over time in lanes below each other, on one axis: flows above, port counters below.
 //!
-//! Written here and not by plotters, as the timeline is: what falls on the same pixel is one column from its lowest to its highest value,
+//! Not plotters, as for the timeline: what falls on the same pixel is one column from its lowest to its highest value,
 //! so that long times stay small and no spike is lost.
 
 use std::fmt::Write;
 
 use super::plot::{escape, margin, shortened};
 
-/// Width of the drawing, in pixels of the page at full size.
+/// In pixels of the page at full size.
 const WIDTH: usize = 1120;
 const LANE: usize = 30;
 const HEAD: usize = 24;
@@ -20,20 +20,20 @@ pub(in crate::report) struct Step {
     pub from: f64,
     pub until: f64,
     pub mean: f64,
-    /// The highest that is known of any part of it.
+    /// The highest known value of any part of it.
     pub most: f64,
 }
 
-/// One line of values. Where no step is, nothing is known.
+/// Unknown where it has no step.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Lane {
     pub name: String,
-    /// The values, in the order of time.
+    /// In order of time.
     pub steps: Vec<Step>,
     pub top: f64,
     pub value: String,
     pub tip: String,
-    /// Whether a value is good: a rate. Else it is a count of something bad.
+    /// Whether a value is good: a rate. Otherwise it is a count of something bad.
     pub is_rate: bool,
 }
 
@@ -43,7 +43,7 @@ pub(in crate::report) struct Group {
     pub lanes: Vec<Lane>,
 }
 
-/// Draws the groups below each other. `marks` are places and texts of the axis; `label` is what a screen reader says.
+/// Renders the groups below each other. `marks` are positions and texts of the axis; `label` is for screen readers.
 pub(in crate::report) fn lanes(label: &str, groups: &[Group], marks: &[(f64, String)]) -> String {
     let names = groups.iter().flat_map(|group| &group.lanes).map(|lane| lane.name.chars().count().min(NAME));
     let left = margin(names.max().unwrap_or(0));
@@ -89,7 +89,7 @@ fn one(svg: &mut String, lane: &Lane, (left, across): (usize, usize), top: usize
     let _ = write!(svg, "<g><title>{}</title>", escape(&lane.tip));
     let _ = write!(svg, "<rect class=\"m-none\" x=\"{left}\" y=\"{}\" width=\"{across}\" height=\"{room}\"/>", top + 2);
     let (high, low) = if lane.is_rate { ("f-inner", "f-main") } else { ("l-high", "f-worst") };
-    // Where both are the same the lower area hides the higher.
+    // Where both are equal the lower area hides the higher.
     let above = |column: &Column| if column.high > column.low { column.high } else { 0.0 };
     area(svg, high, &columns, above, (left, base), (lane.top, room));
     area(svg, low, &columns, |column| column.low, (left, base), (lane.top, room));
@@ -108,7 +108,7 @@ fn columns(steps: &[Step], across: usize) -> Vec<Option<Column>> {
     let place = |share: f64| (share.clamp(0.0, 1.0) * across as f64).floor() as usize;
     for step in steps.iter().filter(|step| step.until > 0.0 && step.from < 1.0) {
         let first = place(step.from).min(across.saturating_sub(1));
-        // One that is shorter than a pixel is seen all the same.
+        // One shorter than a pixel is still visible.
         let last = (step.until.clamp(0.0, 1.0) * across as f64).ceil() as usize;
         for column in &mut found[first..last.clamp(first + 1, across)] {
             let (low, high) = (step.mean.min(step.most), step.mean.max(step.most));
@@ -133,7 +133,7 @@ fn area(
 ) {
     let height = |column: &Option<Column>| {
         let share = column.as_ref().map_or(0.0, |column| value(column) / top.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        // Little is not nothing.
+        // A small value is not rounded to nothing.
         let least = if share > 0.0 { 10 } else { 0 };
         ((share * room as f64 * 10.0).round() as usize).max(least)
     };

@@ -1,14 +1,12 @@
-//! Places and words of tick marks.
+//! Positions and labels of tick marks.
 
 use crate::analysis::words::size;
 use railgauge_wire::unit::Bytes;
 
-/// An axis: what it shows, from where to where, and its marks.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Axis {
-    /// What it shows, with its unit.
     pub title: String,
-    /// First and last place.
+    /// First and last position.
     pub range: (f64, f64),
     pub marks: Vec<(f64, String)>,
 }
@@ -21,7 +19,7 @@ pub(in crate::report) fn from_zero(title: String, most: f64) -> Axis {
     Axis { title, range: (0.0, most), marks: marks.map(|mark| (mark, plain(mark))).collect() }
 }
 
-/// From `low` to `high` with some room, and about six marks at 1, 2 or 5 times a power of ten.
+/// From `low` to `high` with a margin, and about six marks at 1, 2 or 5 times a power of ten.
 pub(in crate::report) fn around(title: String, low: f64, high: f64) -> Axis {
     let room = ((high - low) * 0.06).max(high.abs().max(low.abs()) * 1e-3).max(1e-9);
     let range = (low - room, high + room);
@@ -50,12 +48,12 @@ pub(in crate::report) fn decades(title: String, least: f64, most: f64) -> Axis {
     Axis { title, range, marks: marks.collect() }
 }
 
-/// Days, with about eight marks a round number of days apart; `text` writes one.
+/// In days, with about eight marks a round number of days apart; `text` formats one.
 pub(super) fn dates((first, last): (i64, i64), text: fn(i64) -> String) -> Axis {
     let span = (last - first).max(1);
     let step = [1, 2, 7, 14, 28, 56, 91, 182].into_iter().find(|step| span / step < 9).unwrap_or(365);
     let room = span as f64 * 0.015;
-    // Counted from the last, which is the one people look for.
+    // Counted from the last one, which readers look for.
     let shown = (0..).map(|n| last - n * step).take_while(|day| *day >= first);
     Axis {
         title: String::new(),
@@ -70,7 +68,7 @@ pub(in crate::report) fn sizes(title: String, list: &[Bytes]) -> Axis {
     let (low, high) = (list.iter().min().copied().unwrap_or(Bytes(1)), list.iter().max().copied().unwrap_or(Bytes(2)));
     let room = ((place(high) - place(low)) * 0.03).max(0.1);
     let every = list.len().div_ceil(8).max(1);
-    // Counted from the largest, which is the one people look for.
+    // Counted from the largest one, which readers look for.
     let shown = list.iter().rev().step_by(every).rev();
     Axis {
         title,
@@ -91,12 +89,11 @@ pub(in crate::report) fn nines(title: String, most: f64) -> Axis {
     }
 }
 
-/// The place of a share on a scale of nines.
+/// Position on a scale of nines.
 pub(in crate::report) fn nine(share: f64) -> f64 {
     -(1.0 - share).max(1e-12).log10()
 }
 
-/// A mark without trailing zeros.
 fn plain(value: f64) -> String {
     if value >= 1e6 { format!("{}M", round(value / 1e6)) } else { round(value).to_string() }
 }

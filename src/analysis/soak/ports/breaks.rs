@@ -1,4 +1,4 @@
-//! Breaks of a link that no look at its state saw, and that its counters tell of.
+//! Breaks of a link seen only in its counters, and not by a look at its state.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::analysis::soak::{
     span::Span,
 };
 
-/// A counter may be brought up to date so much later than the state, or so much before it was looked at: drivers read their counters
-/// once a second (kernel drivers/net/ethernet/mellanox/mlx5/core/en_main.c, `update_stats_work`; `lifespan` of hw_counters).
+/// How much later than the state, or earlier than the look, a counter may be updated: drivers read their counters once
+/// a second (kernel drivers/net/ethernet/mellanox/mlx5/core/en_main.c, `update_stats_work`; `lifespan` of hw_counters).
 const LATE: Nanoseconds = Nanoseconds::from_secs(1);
 
-/// Breaks that only a counter tells of.
+/// Breaks seen only in a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hidden {
     #[serde(flatten)]
     pub span: Span,
-    /// How far off these times may be, in nanoseconds.
+    /// Error of these times, in nanoseconds.
     pub error: Nanoseconds,
     pub counter: String,
     pub breaks: u64,
-    /// Each was shorter than this, in nanoseconds: the longest time between two looks.
+    /// Upper bound for each, in nanoseconds: the longest time between two looks.
     pub shorter_than: Nanoseconds,
 }
 
-/// Rises of every counter of breaks, in the order of time.
+/// Increases of every counter of breaks, in order of time.
 #[derive(Default)]
 pub(super) struct Rises(BTreeMap<String, Vec<Hidden>>);
 
@@ -44,8 +44,8 @@ impl Rises {
         }
     }
 
-    /// What of the rises no outage accounts for. Counters at several places count the same breaks: of those of one port, and of those of
-    /// each member of a bond, the one counts that has most.
+    /// Increases that no outage explains. Counters at several places count the same breaks: of those of one port, and
+    /// of those of each member of a bond, the highest counts.
     pub(super) fn hidden(self, outages: &[Down]) -> Vec<Hidden> {
         let mut most: BTreeMap<String, (u64, Vec<Hidden>)> = BTreeMap::new();
         for (counter, rises) in self.0 {
@@ -63,9 +63,9 @@ impl Rises {
     }
 }
 
-/// The rises of one counter without those of outages that were seen. Each outage accounts for one rise, of a row that can have it.
+/// Increases of one counter without those of seen outages. Each outage explains one, of a row that can have it.
 fn beyond(rises: Vec<Hidden>, outages: &[Down]) -> Vec<Hidden> {
-    // What was down when it was looked at first had broken before its counters were read first.
+    // What was down at the first look had broken before the first reading of its counters.
     let seen = outages.iter().map(|down| &down.begin).filter(|begin| begin.seen);
     let began: Vec<Span> = seen.map(|begin| Span::new(begin.at, begin.at).widened(begin.error)).collect();
     let mut next = 0;

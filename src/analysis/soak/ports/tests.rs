@@ -1,4 +1,4 @@
-//! Watched ports from made-up spans.
+//! Watched ports from synthetic spans.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use railgauge_wire::{
 use super::*;
 use crate::analysis::soak::families::Family;
 
-/// Milliseconds since 1970.
+/// Since 1970.
 fn ms(milliseconds: u64) -> Nanoseconds {
     Nanoseconds::from_millis(milliseconds)
 }
@@ -25,7 +25,7 @@ fn row(from: u64, until: u64, counted: &[(&str, u64)]) -> CounterRow {
     CounterRow { from: ms(from), until: ms(until), counted, ..CounterRow::default() }
 }
 
-/// What was seen of one port: looks every 100 ms, a first look at the begin if it says so.
+/// Looks every 100 ms at one port, with a first look at the start if requested.
 fn seen(from: u64, until: u64, states: Vec<PortState>, rows: Vec<CounterRow>) -> Seen {
     let port = PortSeen {
         device: "mlx5_0".into(),
@@ -54,13 +54,12 @@ fn of(watched: Vec<Seen>, from: u64, until: u64) -> Port {
     ports.remove(0)
 }
 
-/// Several gaps in one record are several holes, each with its begin and length.
 #[test]
 fn every_long_gap_in_a_record_is_a_hole_of_its_own() {
     let gap = |from, until| Gap { from: ms(from), until: ms(until) };
     let mut first = seen(0, 300_000, vec![state(0, 0, true)], Vec::new());
     first.seen.ports[0].gaps = vec![gap(50_000, 53_000), gap(200_000, 207_000), gap(298_000, 300_000)];
-    // The last one went on: the next record has it whole.
+    // The last one continued: the next record has it whole.
     let mut second = seen(300_000, 600_000, Vec::new(), Vec::new());
     second.seen.ports[0].gaps = vec![gap(298_000, 304_000)];
     let port = of(vec![first, second], 0, 600_000);
@@ -100,7 +99,7 @@ fn an_outage_is_not_bridged_over_a_hole() {
     );
     assert_eq!(port.holes, [Span::new(ms(10_000), ms(250_000))]);
     assert_eq!(port.watched, ms(20_000));
-    // It came back while nobody looked: nobody knows when.
+    // It came back at an unwatched, and thus unknown, time.
     let port = of(vec![first, second(true)], 0, 260_000);
     assert_eq!(port.outages.len(), 1);
     assert!(!port.outages[0].end.seen);
@@ -122,7 +121,7 @@ fn a_break_that_only_a_counter_saw_is_told_with_the_longest_it_can_have_been() {
 #[test]
 fn what_looks_saw_is_no_second_break_by_its_counters() {
     let states = vec![state(0, 0, true), state(1_900, 2_000, false), state(2_300, 2_400, true)];
-    // Each counter tells of it in another row.
+    // Each counter shows it in another row.
     let rows = vec![
         row(1_000, 2_000, &[("netdev/carrier_down_count", 1)]),
         row(2_000, 3_000, &[("counters/link_downed", 1), ("ethtool/link_down_events_phy", 1)]),
@@ -187,7 +186,7 @@ fn series_spread_rows_evenly_and_leave_out_what_was_not_read() {
     assert_eq!(pauses.as_slice(), [Some(4.0), Some(4.0), Some(0.0), None]);
 }
 
-/// Begins and ends of outages, in milliseconds, from gaps and lengths.
+/// Starts and ends of outages, in milliseconds, from gaps and lengths.
 fn flaps(steps: &[(u64, u64)]) -> Vec<PortState> {
     let mut states = vec![state(0, 0, true)];
     let mut at = 0;
@@ -203,7 +202,6 @@ fn flaps(steps: &[(u64, u64)]) -> Vec<PortState> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However agents were asked, each outage is there once, and no time is watched twice.
     #[test]
     fn splitting_spans_loses_and_makes_no_outage(
         steps in prop::collection::vec((0_u64..5_000, 0_u64..5_000), 0..12),
@@ -219,7 +217,7 @@ proptest! {
         let edges: Vec<u64> = [0].into_iter().chain(cuts).chain([end]).collect();
         let pieces = edges.windows(2).map(|edge| {
             let inside = |state: &&PortState| state.at >= ms(edge[0]) && state.at < ms(edge[1]);
-            // Clocks that are compared anew make spans overlap a little.
+            // Repeated comparison of clocks makes spans overlap a little.
             seen(edge[0].saturating_sub(overlap), edge[1], states.iter().filter(inside).cloned().collect(), Vec::new())
         });
         let split = of(pieces.collect(), 0, end);

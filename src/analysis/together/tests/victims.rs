@@ -1,4 +1,4 @@
-//! A flow alone and beside an incast among six hosts, worked by hand.
+//! A flow alone and alongside an incast among six hosts, computed by hand.
 
 use railgauge_model::plan::Plan;
 use railgauge_wire::{
@@ -14,7 +14,7 @@ use crate::analysis::{
 
 const VICTIM: &str = "pattern = \"victim\"\nvictim = [\"h0\", \"h1\"]\nto = \"h2\"\nqps = 1";
 
-/// What the made-up cluster does to the flow in each repeat: its share of 32 Gb/s alone and beside.
+/// The flow's shares of 32 Gb/s in each repeat, alone and alongside the incast.
 type Shares = [(f64, f64)];
 
 fn parsed(keys: &str, repeats: usize) -> Plan {
@@ -26,7 +26,7 @@ fn parsed(keys: &str, repeats: usize) -> Plan {
     plan::parse("t.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
 }
 
-/// A journal of such a test; `change` may spoil a sample, by case, repeat and whether it is the flow's.
+/// `change` may spoil a sample, by case, repeat and whether it is the flow's.
 fn journal_of(keys: &str, shares: &Shares, change: impl Fn(&Case, u32, &mut Sample)) -> Journal {
     let plan = parsed(keys, shares.len());
     let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
@@ -55,7 +55,6 @@ fn journal_of(keys: &str, shares: &Shares, change: impl Fn(&Case, u32, &mut Samp
     Journal { tries, hosts, cases, end: JournalEnd::Finished, ..Journal::of(plan) }
 }
 
-/// A sample of [`GOOD`] whose flow moves this share.
 pub(super) fn scaled(share: f64) -> Sample {
     let mut sample = sample(GOOD);
     let all = &mut sample.initiator;
@@ -99,7 +98,7 @@ fn a_loss_is_told_with_both_figures_and_judged() {
     let of = |verdicts: &Verdicts| verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap().status;
     assert_eq!(of(&verdicts), Status::Fail);
     assert_eq!(of(&told(&at(50)).1), Status::Pass);
-    // 30 % lies within what the repeats leave open.
+    // 30 % lies within the uncertainty of the repeats.
     assert_eq!(of(&told(&at(30)).1), Status::Inconclusive);
 }
 
@@ -112,7 +111,7 @@ fn the_loss_is_a_row_of_the_flow_beside_the_incast_alone() {
     let [loss] = losses.as_slice() else { panic!("{losses:?}") };
     assert_eq!((loss.round, &*loss.src_host, loss.unit(), loss.n), (1, "h0", "%", 4));
     assert!((loss.value.unwrap() - 30.0).abs() < 1.0, "{loss:?}");
-    // Flows of the incast have a third each, and no flow stands out from others that are no peers of it.
+    // Flows of the incast have a third each, and no flow stands out from others that are not its peers.
     let judged = verdicts(&journal, &results, &rows, Vec::new());
     assert!(judged.verdicts.iter().all(|verdict| verdict.kind != Kind::Parts), "{:?}", judged.verdicts);
 }
@@ -122,10 +121,10 @@ fn a_loss_within_the_noise_is_none() {
     let limit = "[[test.expect]]\nmetric = \"victim_loss\"\nat_most = \"2%\"";
     let (victim, verdicts) = told(&journal_of(limit, &NOISY, |_, _, _| {}));
     assert_eq!(victim.answer, Answer::NoLoss);
-    // What the repeats leave open is the bound: nobody has shown that nothing was lost.
+    // The bound is the uncertainty of the repeats: a loss of zero is not proven.
     let high = victim.interval_percent.unwrap().1;
     assert!(high > 10.0, "{victim:?}");
-    // Whether it is below two percent nobody knows.
+    // Unknown whether it is below two percent.
     let judged = verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap();
     assert_eq!(judged.status, Status::Inconclusive, "{}", judged.reason);
 }
@@ -139,7 +138,7 @@ fn too_few_repeats_tell_nothing() {
 #[test]
 fn a_flow_alone_that_is_not_to_be_trusted_makes_no_loss() {
     let limit = "[[test.expect]]\nmetric = \"victim_loss\"\nat_most = \"50%\"";
-    // Four times its bytes left the NIC while it was alone: somebody else sent.
+    // Four times its bytes left the NIC while it was alone: foreign traffic.
     let foreign = |case: &Case, _: u32, sample: &mut Sample| {
         if case.round == 0 {
             sample.from_counters.insert("counters/port_xmit_data".into(), sample.initiator.bytes.0);
@@ -188,7 +187,7 @@ fn a_flow_alone_that_lost_packets_is_no_reference() {
     assert_eq!(judged.status, Status::Inconclusive, "{}", judged.reason);
 }
 
-/// A limit between the upper ends of the interval of one flow and of that of several together: the page and the verdict say the same.
+/// A limit between the upper ends of the interval of one flow and that of several together: the page and the verdict agree.
 #[test]
 fn the_verdict_rests_on_the_interval_of_the_page() {
     let of = |draws: &str, percent: f64| {
@@ -226,7 +225,7 @@ fn hosts_that_are_one_machine_leave_open_what_the_fabric_did() {
             let mut journal = journal_of(&format!("{limit}\"{percent}%\""), &STEADY, |_, _, _| {});
             journal.hosts.get_mut(other).unwrap().facts.hostname = one.into();
             let (victim, verdicts) = told(&journal);
-            // The figures are what was measured; what they say of the fabric is not known.
+            // The figures were measured; their meaning for the fabric is unknown.
             assert_eq!(victim.answer, Answer::Unknown, "{one} {other}");
             assert!((victim.loss_percent.unwrap() - 30.0).abs() < 0.5, "{victim:?}");
             assert_eq!(victim.one_machine, [one, other]);
@@ -235,7 +234,7 @@ fn hosts_that_are_one_machine_leave_open_what_the_fabric_did() {
             assert!(judged.reason.to_string().contains("one machine"), "{}", judged.reason);
         }
     }
-    // Two senders of the incast on one machine have nothing to do with the flow.
+    // Two senders of the incast on one machine do not affect the flow.
     let mut journal = journal_of(&format!("{limit}\"50%\""), &STEADY, |_, _, _| {});
     journal.hosts.get_mut("h4").unwrap().facts.hostname = "h5".into();
     let (victim, _) = told(&journal);
@@ -263,7 +262,7 @@ fn pauses_and_notifications_are_told_by_port() {
     };
     let counted = told(&journal_of("", &STEADY, uncounted)).0.counted;
     assert_eq!((counted.ports, of(&counted, Congestion::Pause)), (2, (0, 0)));
-    // Pauses of two repeats at one port; notifications are counted and there are none.
+    // Pauses of two repeats at one port; notifications are counted and zero.
     let counts = |case: &Case, repeat: u32, sample: &mut Sample| {
         let pauses = u64::from(case.round == 1 && &*case.flow.from.host == "h0" && repeat < 2) * 7;
         sample.from_counters.insert("ethtool/rx_prio3_pause".into(), pauses);
@@ -272,7 +271,7 @@ fn pauses_and_notifications_are_told_by_port() {
     let (victim, verdicts) = told(&journal_of("", &STEADY, counts));
     assert_eq!(of(&victim.counted, Congestion::Cnp), (4, 0));
     assert_eq!(victim.counted.kinds[&Congestion::Pause].rose["h0 mlx5_0"]["ethtool/rx_prio3_pause"], 14);
-    // Nobody fails for want of notifications, nor for pauses.
+    // Neither missing notifications nor pauses are a failure.
     assert_ne!(verdicts.status, Status::Fail);
     assert!(verdicts.json().unwrap().contains("\"incast_flows\""));
 }

@@ -1,4 +1,4 @@
-//! Why a verdict is what it is: reasons as data. Their sentences are made from the table in `texts`, where somebody reads them.
+//! Reasons of verdicts as data. The table in `texts` makes their sentences for readers.
 
 mod place;
 mod texts;
@@ -24,14 +24,14 @@ const NAMED: usize = 8;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
     pub id: Id,
-    /// What it is about, the worst first: hosts, ports, flows, links or parts.
+    /// Worst first: hosts, ports, flows, links or parts.
     pub subject: Vec<String>,
-    /// How many there are of these; `subject` has the first of them.
+    /// Total number; `subject` has the first of them.
     pub count: usize,
     pub hosts: Vec<String>,
-    /// What was observed and required, and other values, by name.
+    /// Observed, required, and other values, by name.
     pub values: BTreeMap<&'static str, Value>,
-    /// What to do about it, where that follows from it alone.
+    /// If it follows from the reason alone.
     pub remedy: Option<Remedy>,
 }
 
@@ -40,7 +40,6 @@ impl Reason {
         Self { id, subject: Vec::new(), count: 0, hosts: Vec::new(), values: BTreeMap::new(), remedy: None }
     }
 
-    /// About the first of so many.
     pub(super) fn first(mut self, subject: impl fmt::Display, count: usize) -> Self {
         (self.subject, self.count) = (vec![subject.to_string()], count);
         self
@@ -73,24 +72,23 @@ impl Reason {
         self
     }
 
-    /// With a failure and what to do about it.
     pub(super) fn failed(self, failure: &Failure) -> Self {
         let bare = Failure { remedy: None, ..failure.clone() };
         let fields = serde_json::to_value(failure).unwrap_or_default();
         self.with("failure", Value::Data(fields, bare.to_string())).remedy(failure.told_remedy())
     }
 
-    /// A value as JSON has it; null where there is none.
+    /// Null for a missing value.
     pub fn json(&self, name: &str) -> serde_json::Value {
         self.values.get(name).and_then(|value| serde_json::to_value(value).ok()).unwrap_or_default()
     }
 
-    /// A value as people read it; empty where there is none.
+    /// Empty for a missing value.
     pub fn text(&self, name: &str) -> String {
         self.value(name).unwrap_or_default()
     }
 
-    /// The first that it is about, and how many more: `a → b and 3 more`.
+    /// `a → b and 3 more`.
     pub fn subject(&self) -> String {
         let named = &self.subject[..self.subject.len().min(NAMED)];
         match self.count.saturating_sub(named.len()) {
@@ -114,14 +112,14 @@ impl Reason {
         }
     }
 
-    /// A part of the text that every reason of this id has.
+    /// Present in every reason of this id.
     fn required(&self, text: &str) -> String {
         let (filled, whole) = self.filled(text);
         debug_assert!(whole, "{filled}: {self:?}");
         filled
     }
 
-    /// A text with its values, those that are absent in capitals; whether all are there.
+    /// Replaces values, absent ones by capitals; returns whether all are present.
     fn filled(&self, text: &str) -> (String, bool) {
         let (mut filled, mut rest, mut whole) = (String::new(), text, true);
         while let Some((before, (name, after))) =
@@ -175,7 +173,7 @@ impl Serialize for Reason {
     }
 }
 
-/// The reasons of a verdict. In JSON two fields: `reason`, their sentences, and `reasons`, a list of objects.
+/// Two fields in JSON: `reason`, their sentences, and `reasons`, a list of objects.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reasons(Vec<Reason>);
 
@@ -188,7 +186,7 @@ impl Reasons {
         self.0.push(reason);
     }
 
-    /// The first that says by itself what to do.
+    /// The first reason with a remedy of its own.
     pub fn step(&self) -> Option<(&Reason, &Remedy)> {
         self.0.iter().find_map(|reason| Some((reason, reason.remedy.as_ref()?)))
     }
@@ -248,7 +246,7 @@ mod tests {
                 .with("failure", failure)
         };
         assert_eq!(lasted(None).to_string(), "gpu01 GPU 0 and 2 more not read in 2 of 9 windows");
-        // What a value holds is not a text of the table.
+        // The text inside a value is not a template.
         let told = lasted(Some("[{count}]")).to_string();
         assert_eq!(told, "gpu01 GPU 0 and 2 more not read in 2 of 9 windows: [{count}]");
     }

@@ -1,5 +1,5 @@
-//! The texts of reasons, by id. `{name}` is a value, `{name:noun}` a count with its noun, `{subject}` what the reason is about,
-//! `{place}` the case that it is about. A part in brackets is left out where a value in it is absent.
+//! The texts of reasons, by id. `{name}` is a value, `{name:noun}` a count with its noun, `{subject}` the subject of
+//! the reason, `{place}` its case. A part in brackets is left out if a value in it is absent.
 
 use serde::Serialize;
 
@@ -12,7 +12,6 @@ macro_rules! reasons {
         }
 
         impl Id {
-            /// Every id, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$id,)*];
 
             pub const fn text(self) -> &'static str {

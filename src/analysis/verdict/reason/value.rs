@@ -1,4 +1,4 @@
-//! Values of reasons: what JSON has of them, and how people read them.
+//! Values of reasons: their JSON, and their text.
 
 use std::fmt;
 
@@ -10,27 +10,26 @@ use crate::analysis::{
     words::{self, amount, change, number, size},
 };
 
-/// A value of a reason. In JSON times and moments are in nanoseconds, sizes in bytes.
+/// In JSON times and moments are in nanoseconds, sizes in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Absent,
     Flag(bool),
     Count(u64),
     Counted(usize, &'static str),
-    /// A number and its unit.
+    /// With its unit.
     Number(f64, &'static str),
-    /// A number and its unit, with its text in the unit of the plan.
+    /// With its unit, and its text in the unit of the plan.
     Shown(f64, &'static str, String),
     /// A difference in percent.
     Change(f64),
     Time(Nanoseconds),
-    /// A time, and how far off it may be.
+    /// A time and its error.
     About(Nanoseconds, Nanoseconds),
     AtLeast(Nanoseconds),
     /// Nanoseconds since 1970.
     Moment(Nanoseconds),
     Size(Bytes),
-    /// Bytes, rounded.
     Amount(Bytes),
     Text(String),
     List(Vec<String>),
@@ -38,22 +37,22 @@ pub enum Value {
 }
 
 impl Value {
-    /// Fields that another room writes as text by itself.
+    /// Fields with a text of their own.
     pub fn data<T: Serialize + fmt::Display>(of: &T) -> Self {
         Self::Data(serde_json::to_value(of).unwrap_or_default(), of.to_string())
     }
 
-    /// A time that is known but for `error`; at least so long where its begin or end was not seen.
+    /// A time with its error; a minimum if its start or end was not seen.
     pub const fn time(length: Nanoseconds, error: Nanoseconds, open: bool) -> Self {
         if open { Self::AtLeast(length) } else { Self::About(length, error) }
     }
 
-    /// A count, and nothing for zero.
+    /// `None` for zero.
     pub fn positive(n: usize) -> Self {
         if n > 0 { n.into() } else { Self::Absent }
     }
 
-    /// As part of a sentence; `None` where there is nothing to read.
+    /// As part of a sentence; `None` without text.
     pub(super) fn text(&self, noun: Option<&str>) -> Option<String> {
         Some(match (self, noun) {
             (Self::Absent | Self::Flag(false), _) => return None,
@@ -77,7 +76,6 @@ impl Value {
         })
     }
 
-    /// The unit of a number.
     pub(super) const fn unit(&self) -> Option<&'static str> {
         match self {
             Self::Number(_, unit) | Self::Shown(_, unit, _) => Some(unit),
@@ -105,7 +103,7 @@ impl Serialize for Value {
     }
 }
 
-/// Rises per second, in the unit in which they are a number to read: `12/s`, `3/min`, `0.5/h`.
+/// Rises per second, in a readable unit: `12/s`, `3/min`, `0.5/h`.
 pub fn frequency(per_second: f64) -> String {
     let short = |value: f64| {
         let text = number(value);

@@ -22,7 +22,6 @@ use crate::{
     },
 };
 
-/// Counts by upper edge, edges rising.
 type Histogram = Vec<(Nanoseconds, u64)>;
 
 /// One figure for the smallest and one for the largest size, per variant; none for a bandwidth test.
@@ -58,7 +57,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
             (reached as f64 >= 0.99 * total as f64).then_some(*edge)
         })
     };
-    // Whose tail is the longest can be said only of tails that the samples carry.
+    // The longest tail is only known among those that the samples support.
     let carried = results.iter().filter(|result| percentile::carried_by(Metric::LatencyP99, result));
     let worst = carried.max_by_key(|result| tail(result));
     if all.is_empty() {
@@ -74,7 +73,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
     legend.extend(worst.map(|worst| ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name()))));
     let svg = distribution(&all, &worst.map(|worst| merged([**worst])).unwrap_or_default())?;
     let samples = results.iter().flat_map(|result| &result.samples);
-    // Part of every sample, and never taken off.
+    // Part of every sample, and never subtracted.
     let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_deref()).map(|l| l.timer).max() {
         Some(timer) if !timer.is_zero() => format!("; reading the clock, {timer} ns, is part of each"),
         _ => String::new(),
@@ -93,11 +92,10 @@ fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogra
     buckets.into_iter().collect()
 }
 
-/// Draws which share of operations took at most how long, on a scale of nines so that the tail is seen: all links together, and the
-/// link with the longest tail.
+/// The share of operations by time, on a scale of nines that shows the tail: all links together, and the link with the longest tail.
 ///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, ChartError> {
     let steps = [shares(all), shares(worst)];
     let edges = || steps.iter().flatten().map(|(time, _)| *time);
@@ -121,7 +119,7 @@ fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, ChartError
     layers("distribution of latencies", [&x, &y], &tips, vec![Layer::Line(WORST, worst), Layer::Line(MAIN, all)])
 }
 
-/// Microseconds and the share of operations that took at most as long.
+/// Microseconds, and the share of operations that took at most as long.
 fn shares(histogram: &Histogram) -> Places {
     let total = histogram.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
     let mut reached = 0;
@@ -134,7 +132,7 @@ fn shares(histogram: &Histogram) -> Places {
         .collect()
 }
 
-/// The line of a step function, cut off at the top of the chart where the last operation is reached.
+/// The line of a step function, cut off at the top of the chart after the last operation.
 fn stairs(steps: &[(f64, f64)], top: f64) -> Places {
     let mut line = Vec::new();
     let mut level = 0.0;
