@@ -1,4 +1,4 @@
-//! A run in one sentence, from counts: what was measured, what was judged, and the first cause of what is wrong.
+//! A run in one sentence, from counts: what was measured, what was judged, and the first cause of a problem.
 
 use super::{
     results::State,
@@ -6,7 +6,7 @@ use super::{
     words::count,
 };
 
-/// The sentence. It never says that nothing failed where cases did, and it names the first cause of what is not a pass.
+/// Never says that nothing failed if cases did, and names the first cause of anything but a pass.
 pub(super) fn sentence(
     status: Status,
     verdicts: &[Verdict],
@@ -14,7 +14,7 @@ pub(super) fn sentence(
     cases: Cases,
     untested: &[Untested],
 ) -> String {
-    // What the plan waives is told with its verdict and is no part of what the run came to.
+    // A waived verdict is reported by itself and is not part of the run's result.
     let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
     let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
     let first = |status| match of(status).next() {
@@ -38,15 +38,15 @@ pub(super) fn sentence(
             let untested = untested.map_or_else(String::new, |what| format!("; {what}"));
             vec![format!("{passed} passed; {} measured{untested}.", count(cases.planned, "case"))]
         }
-        // A fast wrong answer is worse than a slow right one, so it is said first.
+        // A fast wrong answer is worse than a slow right one, so it comes first.
         Status::Fail => {
-            // Among the troubles are those of further cases too.
+            // Includes the troubles of further cases.
             let wrong = match troubles.iter().filter(|trouble| trouble.state == State::Wrong).count() {
                 0 => String::new(),
                 n => format!("Wrong bytes arrived in {}.", count(n, "case")),
             };
             let failed = format!("{} of {all} failed.", of(Status::Fail).count());
-            // Where nothing at all was measured that is the whole story, and a demand that failed for it is not.
+            // If nothing at all was measured, that is the cause, and not a demand that failed because of it.
             let cause = if cases.measured_any() { first(Status::Fail) } else { String::new() };
             vec![wrong, failed, cause, measured]
         }
@@ -62,7 +62,7 @@ pub(super) fn sentence(
     said.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a verdict names a link between switches that explains every low flow of a test: boundaries and paths behind it have that cause.
+/// Whether a verdict names a link between switches that explains every low flow of a test, and thus boundaries and paths behind it.
 fn explains(verdict: &Verdict, test: &str) -> bool {
     let has = |id| verdict.reason.iter().any(|reason| reason.id == id);
     verdict.kind == Kind::Links && verdict.test == test && has(Id::LinkStandsOut) && !has(Id::LinksUnexplained)
@@ -84,7 +84,7 @@ fn unmeasured(troubles: &[Trouble], cases: Cases) -> String {
 }
 
 impl Cases {
-    /// Whether any case has a measurement, trusted or not.
+    /// Trusted or not.
     pub const fn measured_any(&self) -> bool {
         self.measured + self.short + self.unverified + self.contaminated + self.impossible + self.wrong > 0
     }

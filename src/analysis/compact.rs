@@ -1,8 +1,8 @@
-//! What may be absent, in eight bytes: a run may have millions of rows.
+//! Optional values in eight bytes: a run may have millions of rows.
 
 use jiff::Timestamp;
 
-/// A number, or none. Not a number counts as none.
+/// Not a number counts as none.
 #[derive(Debug, Clone, Copy)]
 pub struct Number(f64);
 
@@ -24,11 +24,11 @@ impl PartialEq for Number {
     }
 }
 
-/// A time to the microsecond, as the frame has it, or none.
+/// A time to the microsecond, as in the frame, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment(i64);
 
-/// No [`Timestamp`] is so long ago.
+/// Before every [`Timestamp`].
 const NEVER: i64 = i64::MIN;
 
 impl Moment {

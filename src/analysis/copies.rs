@@ -1,4 +1,4 @@
-//! Copies between hosts and their GPUs beside what the GPUs' slots carry at best.
+//! Copies between hosts and their GPUs, against the ceiling of the GPUs' slots.
 
 use railgauge_wire::{copies::Copies, facts::Gpu, unit::GigabytesPerSecond};
 
@@ -8,15 +8,15 @@ use super::{
     words::number,
 };
 
-/// Part of what a slot carries below which its copies are worth a remark: page-locked copies of a healthy GPU come to
-/// more than nine tenths of it (`docs/dev/measured.md`), and a slot that runs at half its width or generation to half.
+/// Share of the slot's ceiling below which copies get a remark: page-locked copies of a healthy GPU reach more than
+/// nine tenths (`docs/dev/measured.md`), and a slot at half its width or generation half.
 const SLOW: f64 = 0.75;
 
-/// One GPU's copies in words, and what to think of them.
+/// In words, with an assessment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyWords {
     pub host: String,
-    /// What was measured: `GPU 0: copies to it 55.50 GB/s (92 % of its slot), …`.
+    /// `GPU 0: copies to it 55.50 GB/s (92 % of its slot), …`.
     pub text: String,
     /// What must not be blamed on the fabric; empty where nothing is slow.
     pub caution: String,
@@ -32,10 +32,10 @@ pub fn words(journal: &Journal) -> Vec<CopyWords> {
     journal.copies.iter().map(of).collect()
 }
 
-/// What the slot of a GPU carries at best, in GB/s: to the GPU, and from it.
+/// In GB/s: to the GPU, and from it.
 fn best(gpu: &Gpu) -> Option<(f64, f64)> {
     let slot = Pcie::of_gpu(gpu)?;
-    // The GPU fetches what comes to it, and writes what goes from it.
+    // The GPU fetches its input, and writes its output.
     Some((slot.sending()? / 8.0, slot.receiving()? / 8.0))
 }
 

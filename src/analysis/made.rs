@@ -1,4 +1,4 @@
-//! Journals of TCP tests among hosts `h0`, `h1`, …, worked by hand: for tests of what is said of them.
+//! Journals of TCP tests among hosts `h0`, `h1`, …, computed by hand, for tests.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,7 +16,7 @@ use railgauge_wire::{
 
 use super::journal::{HostUp, Journal, JournalEnd, Try};
 
-/// The journal of a plan of so many hosts, in which every case came to one sample.
+/// Every case has one sample.
 pub(super) fn journal(text: &str, hosts: usize, sample: impl Fn(&Case) -> Sample) -> Journal {
     let plan = plan::parse("t.toml", text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
     let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
@@ -55,7 +55,7 @@ fn link() -> LinkRecord {
     }
 }
 
-/// Two seconds in twenty slices with so many bytes in each, in messages of 64 KiB.
+/// Two seconds in twenty slices with this number of bytes each, in messages of 64 KiB.
 pub(super) fn sample(slice: Bytes) -> Sample {
     let bytes = slice * 20;
     let end = Measurement {

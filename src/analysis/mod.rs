@@ -3,7 +3,7 @@
 //! ```text
 //! records.jsonl ─ journal ─▶ Journal ─ results ─▶ CaseResult ─ rows ─▶ Row ─ frame ─▶ DataFrame, Parquet
 //!                                        plan's expectations, rows, results ─ verdict ─▶ Verdicts
-//!                                    results, rows, parts of localise ─ outliers ─▶ what stands out: all that is drawn or said
+//!                                    results, rows, parts of localise ─ outliers ─▶ input of all reports
 //! ```
 
 pub mod axis;

@@ -1,10 +1,10 @@
-//! Hosts whose agents read other files or load other libraries than the system's: what they report may be no hardware of theirs.
+//! Hosts whose agents read other files or load other libraries than the system's: their facts may not be of their hardware.
 
 use std::collections::BTreeMap;
 
 use super::journal::Journal;
 
-/// A sentence, without its full stop, for each set of variables that agents were started with, and the hosts that have it.
+/// A sentence, without its full stop, for each set of variables that agents were started with, with its hosts.
 pub(crate) fn told(journal: &Journal) -> Vec<String> {
     let mut hosts: BTreeMap<&BTreeMap<String, String>, Vec<&str>> = BTreeMap::new();
     for (name, host) in journal.hosts.iter().filter(|(_, host)| !host.facts.overrides.is_empty()) {

@@ -1,4 +1,4 @@
-//! The ceiling of a row: of its link, of a collective, or of what flows at once share.
+//! The ceiling of a row: of its link, of a collective, or of a shared NIC.
 
 use std::collections::HashSet;
 
@@ -13,21 +13,20 @@ use super::{
     together::Ceilings,
 };
 
-/// The ceilings of the rows of some cases. `F` looks up by its name what a host says of itself.
+/// `F` looks up a host's facts by name.
 pub(super) struct RowCeilings<F> {
     facts: F,
-    /// Those of flows at once.
     shared: Ceilings,
 }
 
 impl<'f, F: Fn(&str) -> Option<&'f HostFacts>> RowCeilings<F> {
-    /// Those of these cases. All flows of a round must be among them.
+    /// All flows of a round must be among the cases.
     pub(super) fn new<'r>(facts: F, results: impl Iterator<Item = &'r CaseResult<'r>>) -> Self {
         let shared = Ceilings::new(&facts, results, |result| of_link(&facts, result));
         Self { facts, shared }
     }
 
-    /// The ceiling of a row in its unit, where one can be computed.
+    /// In the row's unit.
     pub(super) fn of(&self, result: &CaseResult<'_>, metric: Metric) -> Option<f64> {
         match (&result.part, metric) {
             _ if !metric.has_ceiling() => None,
@@ -39,14 +38,14 @@ impl<'f, F: Fn(&str) -> Option<&'f HostFacts>> RowCeilings<F> {
     }
 }
 
-/// The ceiling of a case, computed from its link and the facts of its two hosts.
+/// From its link and the facts of its two hosts.
 fn of_link<'f>(facts: &impl Fn(&str) -> Option<&'f HostFacts>, result: &CaseResult<'_>) -> Option<f64> {
     let flow = &result.case.flow;
     let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
     ceiling::of_case(result.link?, from, to, &result.case.cell, result.test.bidirectional).map(|found| found.gbps)
 }
 
-/// The ceiling of a collective's bus bandwidth, computed from what carried it and the facts of its hosts.
+/// From its carrier and the facts of its hosts.
 fn of_group<'f>(facts: &impl Fn(&str) -> Option<&'f HostFacts>, result: &CaseResult<'_>) -> Option<f64> {
     let flow = &result.case.flow;
     if result.case.cell.transport == Transport::Nccl {
@@ -61,7 +60,6 @@ fn of_group<'f>(facts: &impl Fn(&str) -> Option<&'f HostFacts>, result: &CaseRes
     ceiling::of_group(result.link?, from, to, &result.case.cell, group)
 }
 
-/// Ports of a host that the ranks of a collective use.
 fn ports(result: &CaseResult<'_>) -> Option<u32> {
     let (_, sample) = result.samples.last()?;
     let host = &sample.ranks.first()?.host;

@@ -1,4 +1,4 @@
-//! What is shown of an imported run. It has no verdicts: nothing judges it.
+//! The report of an imported run. It has no verdicts, because nothing judges it.
 
 use std::{fmt::Write, path::Path};
 
@@ -30,12 +30,12 @@ pub struct ImportedView {
     pub run_id: String,
     pub railgauge: String,
     pub sentence: String,
-    /// Its values: one row for each case and metric.
+    /// One row for each case and metric.
     pub values: Table,
     pub files: Table,
 }
 
-/// Writes `records.parquet` and `report.html` of an imported run from its journal; `None` where the run is one of ours.
+/// Writes `records.parquet` and `report.html` from the journal; `None` for a run of railgauge.
 ///
 /// # Errors
 /// The journal cannot be read, or a file cannot be written.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::analysis::{journal, verdict::Status};
 
-/// The report of the records that there are, with a line on how far the run is, which the page keeps current.
+/// With a line on the progress of the run, which the page keeps current.
 ///
 /// # Errors
 /// The records cannot be read or rendered.
@@ -24,12 +24,12 @@ pub fn page(records: &Path, course: &str, now: Timestamp) -> Result<String, Repo
     html::live_page(&view, course).map_err(ReportError::drawing("the report of a run that has not ended"))
 }
 
-/// The policy of [`page`], for the header of an answer.
+/// For the header of an answer.
 pub fn policy() -> String {
     html::live_policy()
 }
 
-/// Nothing has passed before the run has ended: what was met so far is shown as that.
+/// Nothing passes before the run has ended: demands met so far are shown as such.
 fn unsettled(view: &mut View) {
     for row in view.expectations.iter_mut().filter(|row| row.status == Status::Pass) {
         row.status = Status::Inconclusive;

@@ -1,13 +1,12 @@
-//! Everything shown of a run, drawn from its records alone: `report.html`, `verdicts.json`, `junit.xml`, the frame
-//! as Parquet, and the summary on the terminal.
+//! All reports of a run, rendered from its records alone: `report.html`, `verdicts.json`, `junit.xml`, the frame as
+//! Parquet, and the summary on the terminal.
 //!
 //! ```text
 //! records.jsonl ─ analysis ─▶ rows, verdicts ─ view ─▶ View ─ html, text ─▶ page, terminal
 //!                                       └─ junit, JSON, Parquet
 //! ```
 //!
-//! [`write`] is the one way to all of it, for a run that just ended as for one of last year. The same records give
-//! the same bytes.
+//! [`write`] makes all of them, for old and new runs. The same records give the same bytes.
 
 mod chart;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! What agents saw of their ports while tests ran, by port and time.
+//! Agents' observations of their ports during tests, by port and time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use crate::analysis::{
 #[derive(Debug)]
 pub struct PortRows<'j> {
     pub name: PortName,
-    /// Its rows of counters in files, and of drivers' statistics, each in the order of time.
+    /// Its rows of counters in files, and of drivers' statistics, each in order of time.
     pub rows: [Vec<&'j CounterRow>; 2],
     pub error: Nanoseconds,
 }
@@ -30,17 +30,17 @@ impl<'j> PortRows<'j> {
         })
     }
 
-    /// Every counter of which any row tells, with what it rose by.
+    /// Every counter in any row, with its increase.
     pub fn names(&self) -> impl Iterator<Item = &'j str> + '_ {
         self.rows.iter().flatten().flat_map(|row| row.counted.keys()).map(String::as_str)
     }
 }
 
-/// The window of an end of a flow on the controller's clock.
+/// The window of a flow's end on the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
     pub here: NanosecondsI64,
-    /// The same of the responder's, where it is known.
+    /// The same for the responder's clock.
     pub there: Option<NanosecondsI64>,
     pub error: Nanoseconds,
 }
@@ -52,7 +52,7 @@ pub struct Watch<'j> {
 }
 
 impl<'j> Watch<'j> {
-    /// Of a journal; `None` where nothing was watched during its tests.
+    /// `None` where nothing was watched during its tests.
     pub fn of(journal: &'j Journal) -> Option<Self> {
         let mut seen: HashMap<&str, Vec<&Seen>> = HashMap::new();
         let mut ports: BTreeMap<PortName, PortRows<'_>> = BTreeMap::new();
@@ -76,7 +76,7 @@ impl<'j> Watch<'j> {
         }
         let mut of_host: BTreeMap<&str, Vec<PortRows<'_>>> = BTreeMap::new();
         for (_, mut port) in ports {
-            // Those of two processes of a run may overlap by what their clocks are off.
+            // Those of two processes of a run may overlap by the error of their clocks.
             port.rows.iter_mut().for_each(|rows| rows.sort_by_key(|row| (row.until, row.from)));
             let Some((host, _)) = seen.get_key_value(port.name.host.as_str()) else { continue };
             of_host.entry(host).or_default().push(port);
@@ -88,7 +88,7 @@ impl<'j> Watch<'j> {
         hosts.iter().filter_map(|host| self.ports.get(host.as_str())).flatten()
     }
 
-    /// When a flow ran, by the clocks of the records of its hosts; `None` where that is not known.
+    /// By the clocks of the records of its hosts; `None` if unknown.
     pub(super) fn place(&self, flow: &Flow, sample: &Sample) -> Option<Placed> {
         let there = sample.responder.as_deref().and_then(|end| self.clock(&flow.to.host, end.started));
         let (here, error) = self.clock(&flow.from.host, sample.initiator.started)?;
@@ -96,7 +96,7 @@ impl<'j> Watch<'j> {
         Some(Placed { here, there: there.map(|(clock, _)| clock), error })
     }
 
-    /// What a record of a host near a moment of its clock adds to it, and how far off that is.
+    /// Offset of a host's record near a moment of its clock, and its error.
     fn clock(&self, host: &str, at: Nanoseconds) -> Option<(NanosecondsI64, Nanoseconds)> {
         if at.is_zero() {
             return None;

@@ -1,11 +1,11 @@
-//! What links have in common of which one value is expected.
+//! Classes of links that share one expected value.
 
 use railgauge_model::{journal::event::Case, plan::baseline::Class};
 use railgauge_wire::terms::Carrier;
 
 use crate::analysis::{history::cell_words, row::Reading};
 
-/// The class of a reading; `None` if nothing carried its bytes.
+/// `None` if nothing carried its bytes.
 pub(super) fn class(case: &Case, reading: &Reading) -> Option<Class> {
     let flow = &case.flow;
     Some(Class {

@@ -1,4 +1,4 @@
-//! Ceilings of links whose rate is not what the driver reports.
+//! Ceilings of links whose driver reports another rate.
 
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
@@ -19,7 +19,6 @@ fn of(record: &LinkRecord, a: &HostFacts, b: &HostFacts, qps: u32) -> f64 {
     of_case(record, Some(a), Some(b), &Cell { qps, ..cell() }, false).unwrap().gbps
 }
 
-/// A host whose port is a bond of two members of 200 Gb/s.
 fn bond(name: &str, links: [&str; 2]) -> HostFacts {
     let member = |(at, link): (usize, &str)| BondMember {
         name: format!("eth{at}"),
@@ -44,7 +43,7 @@ fn bond(name: &str, links: [&str; 2]) -> HostFacts {
     host
 }
 
-/// As seen publicly: a rate of 200, 183 Gb/s with one queue pair, 372 with eight.
+/// From public reports: a rate of 200, 183 Gb/s with one queue pair, 372 with eight.
 #[test]
 fn one_queue_pair_uses_one_member_of_a_bond() {
     let record = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(200.0));
@@ -52,10 +51,10 @@ fn one_queue_pair_uses_one_member_of_a_bond() {
     close(of(&record, &a, &b, 1), 196.0, 0.05);
     close(of(&record, &a, &b, 2), 392.1, 0.1);
     close(of(&record, &a, &b, 8), 392.1, 0.1);
-    // The end with a member down holds all queue pairs back.
+    // The end with a member down limits all queue pairs.
     let degraded = bond("b", ["up", "down"]);
     close(of(&record, &a, &degraded, 8), 196.0, 0.05);
-    // What a NIC carries of all flows together, and what nothing can exceed.
+    // A NIC's limit for all flows together, and the upper bound of everything.
     close(of_nic(&record, &a, "mlx5_0", &cell(), true).unwrap(), 392.1, 0.1);
     close(wire_rate(&record, Some(&a), Some(&b)).unwrap(), 400.0, 1e-9);
     close(wire_rate(&record, Some(&a), Some(&degraded)).unwrap(), 200.0, 1e-9);
@@ -74,7 +73,7 @@ fn a_stream_uses_one_member_unless_packets_are_spread() {
     close(of(&tcp, &spread(a), &spread(b), 1), 396.0, 0.05);
 }
 
-/// bnxt of 400 Gb/s that says 100, irdma of 50 that says 100.
+/// bnxt of 400 Gb/s that reports 100, irdma of 50 that reports 100.
 #[test]
 fn the_interfaces_speed_counts_where_the_drivers_rate_is_made_of_it() {
     let with = |name: &str, verbs: f64, speed: f64| {
@@ -88,7 +87,7 @@ fn the_interfaces_speed_counts_where_the_drivers_rate_is_made_of_it() {
     let said = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(100.0));
     close(of(&said, &with("a", 100.0, 400.0), &with("b", 100.0, 400.0), 1), 392.1, 0.1);
     close(of(&said, &with("a", 100.0, 50.0), &with("b", 100.0, 50.0), 1), 49.0, 0.05);
-    // The other end's driver tells the truth.
+    // The other end's driver is right.
     let mut other = with("b", 200.0, 200.0);
     other.rdma[0].ports[0].rate_source = Some(RateSource::Driver);
     close(of(&said, &with("a", 100.0, 400.0), &other, 1), 196.0, 0.05);

@@ -10,13 +10,13 @@ pub(crate) struct Group {
     pub ranks: u32,
     pub hosts: u32,
     pub nics: u32,
-    /// Whether the algorithm is a ring over all ranks. A ring crosses every host's NICs with all of its bus bandwidth;
+    /// Whether the algorithm is a ring over all ranks, which crosses every host's NICs with all of its bus bandwidth;
     /// an algorithm that first reduces inside a host can show more than the NICs carry.
     pub ring: bool,
 }
 
-/// Upper bound of the bus bandwidth in GB/s (1e9 bytes), from the one-way ceiling of one NIC in Gb/s. Not for
-/// reductions inside the switches. `None` for one host, for uneven groups and for operations of a pair.
+/// In GB/s (1e9 bytes), from the one-way ceiling of one NIC in Gb/s. Not for reductions inside the switches. `None` for
+/// one host, for uneven groups and for operations of a pair.
 pub(crate) fn busbw(op: Op, group: Group, nic_gbps: f64) -> Option<f64> {
     let Group { ranks, hosts, nics, ring } = group;
     if hosts < 2 || nics == 0 || ranks < hosts || !ranks.is_multiple_of(hosts) {

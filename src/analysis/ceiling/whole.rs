@@ -1,11 +1,11 @@
-//! Hosts as they would be if every member of their bonds carried traffic: what a missing one costs is the difference.
+//! Hosts with every member of their bonds in use: the difference is the cost of a missing one.
 
 use railgauge_wire::{
     facts::{BondMember, HostFacts, Interface, RateSource, RdmaPort},
     unit::{GigabitsPerSecond, MegabitsPerSecond},
 };
 
-/// The members of a bond that should carry traffic and do not, by their names.
+/// Names of members that should carry traffic and do not.
 fn idle(interface: &Interface) -> Vec<String> {
     interface.idle_members().map(|member| member.name.clone()).collect()
 }
@@ -15,8 +15,8 @@ pub(crate) fn lacks_members(facts: &HostFacts) -> bool {
     facts.interfaces.iter().any(|interface| interface.idle_members().next().is_some())
 }
 
-/// The facts of a host with every member of its bonds carrying traffic, but for those of one bond that stays as it is. A member
-/// whose speed is not known, as of one that is down, is taken for as fast as the fastest of its bond.
+/// The facts of a host with every member of its bonds in use, except for one bond that stays unchanged. A member of
+/// unknown speed, such as one that is down, counts as the fastest of its bond.
 pub(crate) fn whole(facts: &HostFacts, as_it_is: Option<&str>) -> HostFacts {
     let mut whole = facts.clone();
     let bonds = whole.interfaces.iter_mut().filter(|interface| Some(&*interface.name) != as_it_is);
@@ -37,7 +37,7 @@ fn ports(facts: &HostFacts) -> impl Iterator<Item = &RdmaPort> {
     facts.rdma.iter().flat_map(|device| &device.ports)
 }
 
-/// Makes every member of a bond carry traffic; whether one did not.
+/// Returns whether a member did not carry traffic.
 fn mend(bond: &mut Interface) -> bool {
     let (idle, carried) = (idle(bond), sum(bond.members.iter().filter(|member| member.carries())));
     let fastest = bond.members.iter().filter_map(|member| member.speed_mbps).max_by_key(|speed| speed.0);
@@ -55,7 +55,7 @@ fn mend(bond: &mut Interface) -> bool {
     !idle.is_empty()
 }
 
-/// The speeds of members together; `None` where one is not known.
+/// `None` if one is unknown.
 fn sum<'a>(members: impl Iterator<Item = &'a BondMember>) -> Option<MegabitsPerSecond> {
     members.map(|member| member.speed_mbps.map(|speed| speed.0)).sum::<Option<_>>().map(MegabitsPerSecond)
 }

@@ -1,4 +1,4 @@
-//! Journals of permutations among eight hosts with 1 and 16 streams, worked by hand.
+//! Journals of permutations among eight hosts with 1 and 16 streams, computed by hand.
 
 use super::*;
 use crate::analysis::{
@@ -9,13 +9,13 @@ use crate::analysis::{
     verdict::verdicts,
 };
 
-/// What the flow out of a host moves with one stream and with sixteen, in parts of 80 Gb/s.
+/// Rates of the flow out of a host with one stream and with sixteen, in parts of 80 Gb/s.
 type Shares = [(f64, f64); 8];
 
 const FULL: (f64, f64) = (1.0, 0.97);
 const HALF: (f64, f64) = (0.5, 0.96);
 
-/// Repeats alike: what one of them cannot show, as many can.
+/// Number of equal repeats, of which a few would not be enough.
 const REPEATS: u32 = 30;
 
 fn journal(pattern: &str, shares: &Shares) -> Journal {
@@ -36,7 +36,7 @@ fn repeated(pattern: &str, shares: &Shares, repeats: u32) -> Journal {
     journal
 }
 
-/// What is said of a ring of neighbours whose flows run side by side.
+/// Findings about a ring of neighbours whose flows run at the same time.
 fn said(shares: &Shares) -> Collisions {
     said_of(&journal("pattern = \"neighbours\"", shares))
 }
@@ -133,7 +133,7 @@ fn what_was_not_measured_is_said() {
     journal.tries.retain(|attempt| attempt.case != gone);
     let results = results(&journal).unwrap();
     let found = collisions(&journal.plan.tests, &results, &rows(&journal, &results)).remove(0);
-    // Three flows with both values are too few to tell.
+    // Three flows with both values are too few.
     assert_eq!(found.not_told.get(&NotTold::TooFew), Some(&4), "{found:?}");
     assert_eq!((found.colliding, found.loss_percent), (0, None));
 }

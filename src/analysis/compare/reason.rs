@@ -1,4 +1,4 @@
-//! Verdicts in sentences that a person on call understands.
+//! Verdicts in sentences for a person on call.
 
 use railgauge_stats::compare::{Comparison, Judged, Obstacle, Verdict};
 
@@ -9,13 +9,12 @@ use super::{
 };
 use crate::analysis::words::{brief, count};
 
-/// What the reason of a cell is made of.
+/// Input for the reason of a cell.
 pub(super) struct Told<'c> {
     pub collected: &'c Collected,
     pub pair: &'c Pair,
     pub found: &'c Comparison,
     pub judged: Judged,
-    /// Whether the runs took turns.
     pub in_turn: bool,
     pub strays: &'c [Stray],
 }
@@ -45,7 +44,7 @@ pub(super) fn cell(told: &Told<'_>) -> String {
         let turn = if *in_turn { "" } else { ", in turn," };
         let units = units(design);
         match need {
-            // Nobody makes so many: less noise is what helps.
+            // Too many to be practical: less noise is the advice.
             MANY.. => format!("; it would take more than {MANY} {units} to tell, so measure longer or with less noise"),
             _ => format!("; {need} {units}{turn} would probably tell"),
         }
@@ -149,7 +148,6 @@ fn join(parts: impl Iterator<Item = String>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// `1 of 10 runs after`, `2 of 8 blocks`.
 fn parts(n: usize, all: usize, side: Option<When>) -> String {
     match side {
         Some(side) => format!("{n} of {} {}", count(all, "run"), side.word()),
@@ -157,7 +155,7 @@ fn parts(n: usize, all: usize, side: Option<When>) -> String {
     }
 }
 
-/// Runs a side, or blocks, from which on their number is no advice.
+/// Number of runs a side, or blocks, from which on it is not advice.
 const MANY: usize = 100;
 
 pub(super) const fn unit(design: Design) -> &'static str {
@@ -181,7 +179,7 @@ const fn fewest(design: Design) -> &'static str {
     }
 }
 
-/// `fell by 3.10 %`; `did not move` where no digit of it would be other than 0.
+/// `fell by 3.10 %`; `did not move` if all its digits would be 0.
 fn moved(effect: f64) -> String {
     match digits::share(percent(effect)) {
         None => "did not move".to_owned(),

@@ -1,5 +1,3 @@
-//! A whole comparison in a sentence or two.
-
 use super::{
     Change, Comparison, Counts, Group, OneSided, digits,
     reason::{unit, units},
@@ -43,7 +41,7 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     text + &over_all(comparison)
 }
 
-/// Whether each cell of a row has a verdict, and only its interval keeps it from one.
+/// Whether each cell of a row has a verdict, and only the row's interval prevents one.
 fn leaves_margin(group: &Group) -> bool {
     let Counts { regressed, not_enough_data, too_noisy, .. } = group.counts;
     group.verdict == super::Word::NotEnoughData && regressed + not_enough_data + too_noisy == 0

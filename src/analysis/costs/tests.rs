@@ -1,4 +1,4 @@
-//! Values of two links, worked by hand.
+//! Values of two links, computed by hand.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::analysis::{
     verdict::{Status, Verdicts, verdicts},
 };
 
-/// What of 10 Gb/s each value leaves: nothing lost, a little that noise hides, half.
+/// Share of 10 Gb/s left by each value: no loss, a little that noise hides, half.
 const LEFT: [(&str, f64); 3] = [("0%", 1.0), ("0.01%", 0.999), ("1%", 0.5)];
 const NOISE: [f64; 4] = [1.0, 0.98, 1.02, 0.99];
 
-/// A run of two links at three values in four repeats. `slower`: what of it a link from `h2` has. `change` may spoil tries.
+/// A run of two links at three values in four repeats. `slower`: share left for a link from `h2`. `change` may spoil tries.
 fn journal(more: &str, slower: f64, change: impl Fn(&Case, u32, &mut Try)) -> Journal {
     let text = format!(
         "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"] }}\n[[test]]\nop = \"write\"\n\
@@ -38,7 +38,7 @@ fn journal(more: &str, slower: f64, change: impl Fn(&Case, u32, &mut Try)) -> Jo
         for (case, at) in journal.cases.iter().zip(0_u64..) {
             let value = case.cell.applied.as_deref().unwrap();
             let left = LEFT.iter().find(|(name, _)| *name == value).unwrap().1;
-            // Each try has a little of its own.
+            // Each try differs a little.
             let own = 1.0 + 0.002 * ((at + u64::from(repeat) * 3) % 5) as f64;
             let slower = if &*case.flow.from.host == "h2" { slower } else { 1.0 };
             let sample = made::sample(Bytes((125e6 * left * noise * own * slower) as u64));
@@ -85,7 +85,7 @@ fn each_value_is_held_against_the_first_repeat_by_repeat() {
     let cases: Vec<(u64, Option<u64>)> = much.flows.iter().map(|flow| (flow.case, flow.reference_case)).collect();
     assert_eq!(cases, [(4, Some(0)), (5, Some(1))]);
     assert!(much.flows.iter().all(|flow| flow.compared.answer == Answer::Costs), "{much:?}");
-    // Every row says which value it is of.
+    // Every row has its value.
     let envs: Vec<&str> = rows.iter().filter(|row| row.metric == Metric::Bandwidth).map(|row| &*row.env).collect();
     assert_eq!(envs, ["value=0%", "value=0%", "value=0.01%", "value=0.01%", "value=1%", "value=1%"]);
 }
@@ -174,7 +174,7 @@ fn history_never_mixes_values() {
 
 #[test]
 fn packets_that_a_value_loses_are_its_own_doing() {
-    // Segments sent again, and the bytes of that on the wire.
+    // Segments sent again, and their bytes on the wire.
     let lossy = |value: &'static str, resent: u64| {
         move |case: &Case, _: u32, attempt: &mut Try| {
             if let (Some(at), Ok(sample)) = (case.cell.applied.as_deref(), &mut attempt.result)
@@ -197,10 +197,10 @@ fn packets_that_a_value_loses_are_its_own_doing() {
     let [_, _, much] = bandwidth(&costs);
     assert_eq!(much.compared.answer, Answer::Costs);
     assert!(much.words().contains("sent again"), "{}", much.words());
-    // At the first value more bytes than the segments sent again are foreign, and bytes without lost packets at any.
+    // At the first value, more bytes than the segments sent again are foreign; at any value, so are additional bytes without lost packets.
     let first = journal_of("0%", 100_000);
     assert_eq!(state(&first, "0%").0, State::Contaminated);
-    // Nor does it serve as what the others are compared with.
+    // It is not a reference for the others either.
     let (costs, ..) = told(&first);
     assert_eq!(bandwidth(&costs)[2].compared.answer, Answer::Unknown);
     assert_eq!(state(&journal_of("1%", 0), "1%"), (State::Contaminated, 0));

@@ -11,10 +11,10 @@ use crate::analysis::row::{Reading, Texts};
 
 const NEEDED: [&str; 8] = ["case_id", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
 
-/// The readings of these metrics in a `records.parquet`, in the order of the frame.
+/// In the order of the frame.
 ///
 /// # Errors
-/// The file cannot be read, or is not a frame of ours.
+/// The file cannot be read, or is not a railgauge frame.
 pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
     let name = path_text(path);
     let frame = read_parquet(path, &NEEDED)?;

@@ -1,4 +1,4 @@
-//! The beginning of a journal, up to the planned cases: it says what the run is, and the outcomes need not be read.
+//! The start of a journal, up to the planned cases: it identifies the run without reading the outcomes.
 
 use std::{
     collections::BTreeMap,
@@ -36,10 +36,10 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
                 of.get_or_insert(read.run);
                 read.line
             }
-            // The plan is in the first line: without it the run is nothing to compare.
+            // The plan is in the first line: without it the run cannot be compared.
             Err(LineError::Damaged(why)) if number == 1 => return Err(foreign(why.to_owned()).into()),
-            // Whether that matters is found when the values are read, if it is not the line with the cases. A last line
-            // without an end is one that was not written to its end.
+            // Unless it is the line with the cases, reading the values decides whether it matters. A last line without
+            // a newline was cut off.
             Err(LineError::Damaged(_)) => {
                 damaged = damaged.or(text.ends_with(b"\n").then_some(number));
                 continue;

@@ -1,6 +1,6 @@
-//! Names of run directories: what those of one kind have in common, and the order of the numbers in them.
+//! Names of run directories: the shape of those of one kind, and the order of the numbers in them.
 
-/// What the names of runs of one kind have in common: the name with every number taken out, `reports/night-#`.
+/// The name with every number removed, `reports/night-#`: equal for runs of one kind.
 pub fn shape(name: &str) -> String {
     let mut shape = String::with_capacity(name.len());
     for c in name.chars() {
@@ -13,7 +13,7 @@ pub fn shape(name: &str) -> String {
     shape
 }
 
-/// The numbers in a name, to sort names of one shape by: `night-9` comes before `night-10`.
+/// Sort key for names of one shape: `night-9` comes before `night-10`.
 pub fn numbers(name: &str) -> Vec<(usize, &str)> {
     let digits = name.split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty());
     digits.map(|number| number.trim_start_matches('0')).map(|number| (number.len(), number)).collect()

@@ -1,4 +1,4 @@
-//! Many runs read at the same time and handed over in order.
+//! Reads many runs at the same time and returns them in order.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,11 +12,10 @@ use super::{Originals, Run, RunError, read};
 
 /// Runs that a thread may be ahead.
 const AHEAD: usize = 2;
-/// More threads than this wait for the disk and for memory, not for one another.
+/// More threads would wait for the disk and for memory.
 const THREADS: usize = 8;
 
-/// Reads all directories on several threads and gives each to `take`, in their order; a copy of an earlier one, and one
-/// that was imported, as an error.
+/// Reads all directories on several threads and calls `take` in their order; copies of earlier runs and imported ones are errors.
 pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMut(&Path, Result<Run, RunError>)) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(directories.len().max(1));
     let mut originals = Originals::default();
@@ -26,7 +25,7 @@ pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMu
                 let (send, receive) = sync_channel(AHEAD);
                 scope.spawn(move || {
                     for directory in directories.iter().skip(first).step_by(threads) {
-                        // Nobody takes any more: the caller panicked.
+                        // The receiver is gone: the caller panicked.
                         if send.send(read(directory, metrics)).is_err() {
                             return;
                         }
@@ -41,7 +40,7 @@ pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMu
                     directory,
                     match run {
                         Ok(run) => originals.check(run),
-                        // Whoever takes it must not count it twice either.
+                        // Even a caller that accepts imported runs must not count one twice.
                         Err(RunError::Imported { path, tools, run }) => originals
                             .check(*run)
                             .and_then(|run| Err(RunError::Imported { path, tools, run: Box::new(run) })),

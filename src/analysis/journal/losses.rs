@@ -1,5 +1,5 @@
-//! When hosts were lost and when they came back. Lines have the time of a wall clock that may be set in between, and parts of the soak
-//! that of a clock that never steps: what stands between two parts was between them.
+//! When hosts were lost and when they came back. Lines have the time of a wall clock that may be set in between, parts
+//! of the soak that of a clock that never steps: what is recorded between two parts happened between them.
 
 use railgauge_wire::{failure::Failure, unit::Nanoseconds};
 
@@ -8,14 +8,14 @@ use super::Loss;
 #[derive(Default)]
 pub(super) struct Losses {
     found: Vec<Loss>,
-    /// Those behind the last part of the soak.
+    /// Losses after the last part of the soak.
     pending: usize,
     until: Nanoseconds,
 }
 
 impl Losses {
     pub(super) fn lost(&mut self, host: &str, failure: &Failure, at: Option<Nanoseconds>) {
-        // A time before the end of the last part is that of a clock that was set: when it was in the next one is not known.
+        // A time before the end of the last part is that of a clock that was set: its true time in the next part is unknown.
         let at = at.filter(|at| *at >= self.until);
         self.found.push(Loss { host: host.to_owned(), at, failure: failure.clone(), back: None });
         self.pending += 1;
@@ -32,13 +32,13 @@ impl Losses {
         for loss in self.found.iter_mut().rev().take(std::mem::take(&mut self.pending)) {
             loss.at = Some(loss.at.map_or(until, |at| at.min(until)));
         }
-        // Whoever came back did so before this part began.
+        // Hosts that came back did so before this part began.
         for back in self.found.iter_mut().filter_map(|loss| loss.back.as_mut()) {
             *back = from.min(*back);
         }
     }
 
-    /// All of them, in the order of the journal.
+    /// In the order of the journal.
     pub(super) fn finish(self) -> Vec<Loss> {
         self.found
     }

@@ -1,4 +1,4 @@
-//! Whether a part of a soak can be one of its run.
+//! Whether a part of a soak can belong to its run.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use railgauge_wire::unit::Nanoseconds;
 
 use super::{Journal, times};
 
-/// By how much the clock of an agent may be off beside what it says itself, and a window be longer than its part.
+/// Error of an agent's clock beyond what it reports, and excess of a window over its part.
 const SLACK: Nanoseconds = Nanoseconds::from_secs(10);
 
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Parts {
         self.begun = None;
     }
 
-    /// Why no run can have recorded this part in a line that it wrote then; `None` where it can.
+    /// Why no run can have recorded this part in a line written then.
     pub(super) fn contradiction(
         &mut self,
         journal: &Journal,
@@ -43,7 +43,7 @@ impl Parts {
                 return Some("a part of the soak outside of the run".into());
             }
         }
-        // The line that tells when the soak began may be lost.
+        // The line with the start of the soak may be lost.
         if part.from == part.until && part.flows.is_empty() {
             self.begun = Some(part.from);
         }

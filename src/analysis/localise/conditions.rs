@@ -1,4 +1,4 @@
-//! What bounds how sure a run can be of a part: hosts that were busy, virtual machines, hosts that are one machine.
+//! Limits on the certainty about a part: busy hosts, virtual machines, hosts that share a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use railgauge_wire::facts::HostFacts;
 use super::OpenReason;
 use crate::analysis::journal::{HostUp, Journal};
 
-/// Share of a host that something else may take without a word, as in the check `idle` of preflight.
+/// Share of a host that other programs may use, as in the check `idle` of preflight.
 const BUSY: f64 = 0.5;
 
-/// What is known of the hosts of a run.
+/// What is known about the hosts of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Conditions {
-    /// Hosts by name, with the worst that stands against each.
+    /// By name, with the gravest reason against each.
     of: BTreeMap<String, OpenReason>,
 }
 
@@ -41,8 +41,8 @@ impl Conditions {
         Self { of: of.collect() }
     }
 
-    /// What stands against any of these hosts. An effect that is `far` beyond what control pairs show is seen on a busy host
-    /// and on a virtual machine, too; hosts that are one machine are no parts to tell apart, whatever the effect.
+    /// The reason against any of these hosts. An effect `far` beyond that of control pairs counts even on a busy host
+    /// or a virtual machine; hosts that are one machine cannot be distinguished, whatever the effect.
     pub(super) fn against<'h>(&self, hosts: impl Iterator<Item = &'h str>, far: bool) -> Option<OpenReason> {
         let of: Vec<OpenReason> = hosts.filter_map(|host| self.of.get(host).copied()).collect();
         let has = |reason: OpenReason| of.contains(&reason);
@@ -51,7 +51,7 @@ impl Conditions {
     }
 }
 
-/// Whether more than half of a host was taken while its facts were collected.
+/// Whether more than half of a host was in use while its facts were collected.
 fn is_busy(facts: &HostFacts) -> bool {
     let taken = facts.load.average.zip(facts.load.busy);
     taken.is_some_and(|(average, busy)| average > f64::from(facts.cpu.threads) * BUSY && busy > BUSY)

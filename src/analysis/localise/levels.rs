@@ -1,6 +1,6 @@
-//! Which level each case was compared with.
+//! The level that each case was compared with.
 
-/// Cases with the positions of their levels. A test may have millions of cases.
+/// Position of each case's level. A test may have millions of cases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LevelOf(Vec<(u64, u32)>);
 
@@ -9,12 +9,11 @@ impl LevelOf {
         self.0.binary_search_by_key(&case, |(case, _)| *case).ok()
     }
 
-    /// The level of a case; `None` where it was not looked at.
+    /// `None` where it was not looked at.
     pub fn of(&self, case: u64) -> Option<usize> {
         self.at(case).map(|at| self.0[at].1 as usize)
     }
 
-    /// Gives a case that was looked at another level.
     pub(super) fn change(&mut self, case: u64, level: usize) {
         if let Some(at) = self.at(case) {
             self.0[at].1 = u32::try_from(level).unwrap_or(u32::MAX);

@@ -1,5 +1,5 @@
-//! At which part of the cluster packets are lost. Retransmissions are counted at the sender, wherever on its way a packet was lost, so the
-//! share that each pair loses is one more view of the test, which is searched for parts as its values are.
+//! Finds the part of the cluster that loses packets. The sender counts retransmissions wherever a packet was lost, so
+//! the share lost by each pair is another view of the test, which is searched for parts like its values.
 
 use railgauge_stats::localise::{self, Pair, Setting};
 
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::analysis::truth::NOTED;
 
-/// Standard deviation of the share that a link loses, as a difference of logarithms: losses come in bursts.
+/// Standard deviation of a link's share of losses, as a difference of logarithms: losses occur in bursts.
 const NOISE: f64 = 0.5;
 
-/// How many times as much is lost at a part as elsewhere, if that sets it apart.
+/// Factor of losses against other parts from which on a part stands out.
 const TIMES: f64 = 3.0;
 
 /// The parts that lose far more than others; none where no packet was lost.

@@ -1,4 +1,4 @@
-//! What was bad about a named host while the cases ran that speak of it: a throttled GPU, or packets that TCP lost, look like a slow fabric.
+//! Faults of a named host during its cases: a throttled GPU, or packets lost by TCP, look like a slow fabric.
 
 use super::Localisation;
 use crate::analysis::{
@@ -6,8 +6,8 @@ use crate::analysis::{
     results::{CaseResult, lost_at},
 };
 
-/// Notes it of every part that is one host or a NIC of one and has no note yet. `results` are those of the tests, `more`
-/// those of the further cases, whose numbers follow theirs.
+/// Only for parts that are one host or its NIC and have no note yet. `results` are those of the tests, `more` those of
+/// the further cases, whose numbers follow theirs.
 pub(super) fn note(all: &mut [Localisation], results: &[CaseResult<'_>], more: &[CaseResult<'_>]) {
     let case = |id: u64| {
         let at = usize::try_from(id).ok()?;

@@ -1,4 +1,4 @@
-//! What is left of the findings of several views: each part once.
+//! Merges the findings of several views: each part once.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,7 +7,7 @@ use railgauge_model::schedule::{Flow, Port};
 use super::{Localisation, Named, Standing};
 use crate::analysis::results::CaseResult;
 
-/// Share of the flows that speak for a part from which on another part accounts for it.
+/// Share of a part's flows from which on another part explains it.
 const SAME: f64 = 0.8;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ fn flows<'r>(named: &Named, results: &'r [CaseResult<'r>]) -> impl Iterator<Item
     named.cases.iter().filter_map(of)
 }
 
-/// Findings of all views, those of a test one after the other, without what a view before them names.
+/// Findings of all views, grouped by test, without what an earlier view names.
 pub(super) fn merged(all: Vec<Localisation>, results: &[CaseResult<'_>]) -> Vec<Localisation> {
     let (mut merged, mut test) = (Vec::new(), String::new());
     let (mut bad, mut cleared) = (Known::default(), Known::default());
@@ -70,7 +70,7 @@ pub(super) fn merged(all: Vec<Localisation>, results: &[CaseResult<'_>]) -> Vec<
 }
 
 impl Localisation {
-    /// Leaves out what is not reported: what was only looked at to be sure, and what another part explains.
+    /// Removes what is not reported: what was only checked to be sure, and what another part explains.
     pub(super) fn leave_out(&mut self) {
         let Some(screen) = &self.screen else { return };
         let shown: Vec<bool> = (0..self.suspects.len()).map(|at| screen.findings.shows(at, &self.judgements)).collect();

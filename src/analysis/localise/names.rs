@@ -14,11 +14,11 @@ use crate::analysis::journal::Journal;
 pub(super) struct Names {
     hosts: Vec<String>,
     numbers: HashMap<String, u32>,
-    /// Group of each host; empty if the plan's groups are no partition of the test's hosts.
+    /// By host; empty if the plan's groups are not a partition of the test's hosts.
     pub(super) groups: Vec<u32>,
     group_names: Vec<String>,
     devices: BTreeMap<Port, String>,
-    /// Why the plan's groups are not used, if it has any that could be.
+    /// Why the plan's groups are not used, if it has any.
     pub(super) remark: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Words {
     pub(super) way: Way,
 }
 
-/// The group of hosts that are in none.
+/// The group of hosts in no other one.
 const REST: &str = "the hosts in no group";
 
 impl Names {
@@ -62,12 +62,12 @@ impl Names {
         names
     }
 
-    /// The number of an end; `None` for a host that no pair has.
+    /// `None` for a host without pairs.
     pub(super) fn port(&self, port: &schedule::Port) -> Option<Port> {
         Some(Port { host: *self.numbers.get(&*port.host)?, rail: port.rail })
     }
 
-    /// Whether both ends are in one group; not without groups.
+    /// False without groups.
     pub(super) fn is_within(&self, a: Port, b: Port) -> bool {
         let group = |port: Port| self.groups.get(port.host as usize);
         group(a).is_some() && group(a) == group(b)
@@ -77,7 +77,6 @@ impl Names {
         &self.hosts[number as usize]
     }
 
-    /// `gpu07 rail 3`.
     pub(super) fn end(&self, port: Port) -> String {
         format!("{} rail {}", self.host(port.host), port.rail)
     }
@@ -152,7 +151,7 @@ impl Names {
     }
 }
 
-/// What a name adds where only one direction is bad.
+/// Suffix of a name if only one direction is bad.
 pub const fn only(way: Way) -> &'static str {
     match way {
         Way::Both => "",
@@ -161,7 +160,7 @@ pub const fn only(way: Way) -> &'static str {
     }
 }
 
-/// The plan's groups as a partition of these hosts: groups that hold some of them but not all, as long as none overlaps
+/// The plan's groups as a partition of these hosts: groups that hold some of them but not all, if none overlaps
 /// another; hosts in no group form one of their own.
 pub(super) fn groups(
     plan: &BTreeMap<String, Vec<String>>,

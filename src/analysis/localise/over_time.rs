@@ -1,7 +1,7 @@
-//! What the time of a run makes of all values of a test alike: they sink, rise, or step.
+//! Effects of time on all values of a test: they sink, rise, or step.
 //!
-//! Of every moment, which is one repeat of a round, the median over its pairs counts, so that a bad part makes no course. What is found is
-//! taken from the values before parts are looked for.
+//! Uses the median over the pairs of every moment (a repeat of a round), so that a bad part has no effect. Subtracts
+//! the result from the values before the search for parts.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -20,15 +20,15 @@ use super::{
 };
 use crate::analysis::words::change;
 
-/// Least change that is reported, as a difference of logarithms: what clusters wander by anyway.
+/// Least change reported, as a difference of logarithms: clusters wander by less.
 const LEAST: f64 = 0.05;
 
 /// How the values of all pairs changed during a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverTime {
-    /// By how much the last differ from the first, in percent of the metric.
+    /// The last against the first, in percent of the metric.
     pub change_percent: f64,
-    /// When they changed; `None` where they drift.
+    /// When they changed; `None` for a drift.
     pub step_at: Option<String>,
 }
 
@@ -42,10 +42,10 @@ impl fmt::Display for OverTime {
     }
 }
 
-/// A moment: when it started, its round and its repeat.
+/// Start, round and repeat.
 type Moment = (Option<Timestamp>, u32, u32);
 
-/// Takes what the time makes of all values from those of `pairs`, which are those of `cases`; returns what that is.
+/// Subtracts the effects of time from the values of `pairs` (those of `cases`) and returns them.
 pub(super) fn set_aside(view: &View<'_>, names: &Names, pairs: &mut [Pair], cases: &[&One<'_>]) -> Option<OverTime> {
     let kind = |pair: &Pair| names.is_within(pair.from, pair.to);
     let centre = |within: bool| {

@@ -1,11 +1,11 @@
-//! What to do about a part: of one that was shown to be bad it depends on what the part is, of one that was not on why nothing is known.
+//! Remedies of parts: for a bad one by its kind, for an open one by the reason.
 
 use railgauge_wire::remedy::{self, Entry};
 
 use super::{Localisation, Named, OpenReason, node};
 
 impl Localisation {
-    /// What to do about one of its parts that was shown to be bad. What was bad about its GPUs meanwhile comes first.
+    /// For a bad part. Faults of its GPUs during the cases come first.
     pub fn remedy(&self, part: &Named) -> Entry {
         let by_kind = || match part.kind {
             "GPU" => remedy::SLOW_GPU,
@@ -18,8 +18,7 @@ impl Localisation {
         part.meanwhile_remedy.unwrap_or_else(by_kind)
     }
 
-    /// What may settle one of its parts that was shown to be neither bad nor good. The same run once more is proposed only where it may come
-    /// out differently.
+    /// What may settle an open part. Proposes the same run only if its result may differ.
     pub fn settles(&self, part: &Named) -> Entry {
         let controls_failed = self.controls.iter().any(|control| control.value.is_none());
         match part.open {
@@ -31,7 +30,7 @@ impl Localisation {
 }
 
 impl OpenReason {
-    /// What may settle a part that is open for this. `controls_failed`: some of the pairs that it was to be held against have no value.
+    /// What may settle a part that is open for this reason. `controls_failed`: some of its control pairs have no value.
     const fn remedy(self, controls_failed: bool) -> Entry {
         match self {
             Self::NoControls if controls_failed => remedy::MEASURE_AGAIN,

@@ -1,4 +1,4 @@
-//! Parts that the plan waives: they are told, and do not count.
+//! Parts that the plan waives: reported, but not counted.
 
 use railgauge_model::{
     plan::{Plan, model::Waiver},
@@ -9,8 +9,7 @@ use super::{Localisation, Named};
 use crate::analysis::journal::Journal;
 
 impl Localisation {
-    /// Notes for every part whether the plan waives it, and which waived rail no case has: a plan does not always say how many
-    /// rails its hosts have.
+    /// Marks every waived part, and notes waived rails without a case: a plan does not always say how many rails its hosts have.
     pub(super) fn waive(&mut self, journal: &Journal) {
         let waivers = &journal.plan.localise.waive;
         for named in &mut self.suspects {
@@ -25,24 +24,24 @@ impl Localisation {
     }
 }
 
-/// Whether a waiver is about this part: a host with its NICs and paths, a group with its uplinks and boundaries, a rail.
+/// Whether a waiver covers this part: a host with its NICs and paths, a group with its uplinks and boundaries, a rail.
 fn waives(waiver: &Waiver, named: &Named) -> bool {
     fn words(names: &[String]) -> Vec<&str> {
         names.iter().map(String::as_str).collect()
     }
-    // One NIC on a rail is its host's, and what a group has on it the group's.
+    // One NIC on a rail is its host's, and a group's share of the rail the group's.
     let rail = named.rail.filter(|_| named.hosts.is_empty() && named.groups.is_empty());
     waiver.covers(&words(&named.hosts), &words(&named.groups), rail.as_slice())
 }
 
-/// Whether the plan waives what flows between two ends: a host of it, a group of these, or its rail.
+/// Whether the plan waives a flow between two ends: by a host, a group of these, or its rail.
 pub(in crate::analysis) fn waives_flow(plan: &Plan, flow: &Flow) -> bool {
     let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
     let waives = |waiver: &Waiver| waiver.covers(&hosts, &groups_of(plan, &hosts), &[flow.from.rail, flow.to.rail]);
     plan.localise.waive.iter().any(waives)
 }
 
-/// The plan's groups that have one of these hosts.
+/// Those with any of these hosts.
 pub(super) fn groups_of<'p>(plan: &'p Plan, hosts: &[&str]) -> Vec<&'p str> {
     let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
     plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect()

@@ -1,9 +1,9 @@
-//! The words for what is told of a part: made here and nowhere else.
+//! All wording about parts is in this module.
 
 use super::{DecidedBy, OpenReason};
 
 impl OpenReason {
-    /// Why nothing is settled, as part of a sentence.
+    /// As part of a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Self::TooFew => "too few further tests have a result",

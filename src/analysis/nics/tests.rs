@@ -1,11 +1,11 @@
-//! Two tests of two hosts with four rails, worked by hand.
+//! Two tests of two hosts with four rails, computed by hand.
 
 use railgauge_wire::unit::Bytes;
 
 use super::*;
 use crate::analysis::{journal::Journal, made, results::results, rows::rows, verdict::verdicts};
 
-/// A run in which single rails move 10 Gb/s and together this share of it; `more` keys are of the second test.
+/// Single rails move 10 Gb/s, and together this share of it; `more` are keys of the second test.
 fn journal(share: f64, more: &str) -> Journal {
     let test = "[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = [\"64KiB\"]\nverify = false\nwarm_up = \"0s\"\n\
                 pattern = \"neighbours\"\n";

@@ -1,4 +1,4 @@
-//! How far hosts and NICs are from the centre, by the median of their links in one cell.
+//! Distance of hosts and NICs from the centre, by the median of their links in one cell.
 
 use foldhash::HashMap;
 use railgauge_model::schedule::Port;
@@ -6,9 +6,9 @@ use railgauge_stats::robust::median;
 
 use super::{index::Index, links::Link};
 
-/// Links that an end must have for a median of its own.
+/// Fewest links of an end for a median of its own.
 const FEWEST_LINKS: usize = 2;
-/// Ends that must have one: of three nobody can be told apart by one value each.
+/// Fewest ends with a median: one of three cannot be distinguished by one value each.
 const FEWEST_ENDS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -16,13 +16,13 @@ pub struct NicDeviation {
     pub port: Port,
     pub links: usize,
     pub deviation: f64,
-    /// The same of links that it initiates, and of those that it answers.
+    /// For links that it initiates, and for those that it answers.
     pub ways: [Option<f64>; 2],
-    /// Position of the part that it is, among those that are named.
+    /// Position among the named parts.
     pub part: Option<usize>,
 }
 
-/// Ends that are worse than the centre by more than the least effect, the worst first.
+/// Ends below the centre by more than the least effect, worst first.
 pub(super) fn ends<'l, 'a: 'l>(
     here: impl Iterator<Item = &'l Link<'a>>,
     index: &Index<'_>,

@@ -1,17 +1,17 @@
-//! Which part a link or a case belongs to, looked up: a large cluster has hundreds of bad parts and hundreds of thousands of links.
+//! Looks up the part of a link or a case: a large cluster has hundreds of bad parts and hundreds of thousands of links.
 
 use foldhash::HashMap;
 use railgauge_model::schedule::{Flow, Port};
 
 use super::parts::Part;
 
-/// The parts of one test by what belongs to them. Positions are those among all parts, the gravest first.
+/// Positions are those among all parts, the gravest first.
 #[derive(Default)]
 pub(super) struct Index<'a> {
     /// Ends that are a part: the first part of each host, of all its rails or of one.
     ends: HashMap<(&'a str, Option<u32>), usize>,
     flows: HashMap<&'a Flow, usize>,
-    /// Cases that speak for a part that is bad or may be.
+    /// Cases that are evidence for a bad or suspect part.
     bad: HashMap<u64, usize>,
 }
 
@@ -34,19 +34,19 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The first part that an end is, or of which it is a NIC.
+    /// The first part that is the end, or whose NIC it is.
     pub(super) fn of_end(&self, port: &Port) -> Option<usize> {
         let of = |rail| self.ends.get(&(&*port.host, rail)).copied();
         [of(None), of(Some(port.rail))].into_iter().flatten().min()
     }
 
-    /// The first part to which a link belongs: one of its ends is the part, or it is one of the links that speak for it, at any size.
+    /// The first part that has one of the link's ends, or has the link as evidence, at any size.
     pub(super) fn of_link(&self, flow: &Flow) -> Option<usize> {
         let of_flow = self.flows.get(flow).copied();
         [self.of_end(&flow.from), self.of_end(&flow.to), of_flow].into_iter().flatten().min()
     }
 
-    /// The first bad part for which a case speaks.
+    /// The first bad part with this case as evidence.
     pub(super) fn bad_of_case(&self, case: u64) -> Option<usize> {
         self.bad.get(&case).copied()
     }

@@ -1,4 +1,4 @@
-//! What a sample says that cannot be true, as fields.
+//! Impossible values of a sample, as fields.
 
 use std::fmt;
 
@@ -6,27 +6,24 @@ use serde::Serialize;
 
 use crate::analysis::words::number;
 
-/// Something that cannot be true.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "contradiction", rename_all = "kebab-case")]
 pub enum Contradiction {
-    /// Two counts of one thing that do not agree.
     Counts {
         what: &'static str,
         by: [&'static str; 2],
         counts: [u128; 2],
-        /// The host of the second, where that is another one.
+        /// The host of the second, if it differs.
         #[serde(skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
-    /// A number that is outside of what it can be, or is not a number.
+    /// Out of range, or not a number.
     Outside {
         what: &'static str,
         value: f64,
-        /// Its unit.
         unit: &'static str,
         by: &'static str,
-        /// The least and the most that it can be.
+        /// Least and greatest possible value.
         range: (f64, f64),
     },
     Elsewhere {
@@ -39,7 +36,7 @@ pub enum Contradiction {
     },
 }
 
-/// A number with its unit that `by` has between these two, unless it is there.
+/// `None` if the number is in the range that `by` gives.
 pub(super) fn outside(
     what: &'static str,
     (value, unit): (f64, &'static str),

@@ -1,4 +1,4 @@
-//! What the ranks of a collective can say of one window.
+//! Limits on a collective's window.
 
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{terms::Op, unit::Bytes};
@@ -6,19 +6,18 @@ use railgauge_wire::{terms::Op, unit::Bytes};
 use super::{Contradiction, link::ANY_MEMORY, outside};
 use crate::analysis::results::CaseResult;
 
-/// What the mean time of an operation may differ from the window over its operations: times are rounded to
-/// whole ones.
+/// Tolerance between the mean time of an operation and the window over its operations, in nanoseconds of rounding.
 const ROUNDING: f64 = 1.0;
 
-/// Bytes that all ranks of a group compare: what the operation leaves behind on each, before the window and after it. A
-/// reduction to one rank leaves it there alone, and one that is scattered leaves a part on each; everything else leaves
-/// the whole on every rank (nccl-tests, `doc/PERFORMANCE.md`).
+/// Bytes compared by all ranks of a group: the result of the operation on each, before the window and after it. A
+/// reduction to one rank leaves it only there, a scattered one leaves a part on each rank, everything else the whole on
+/// every rank (nccl-tests, `doc/PERFORMANCE.md`).
 pub(crate) fn verified(op: Op, size: Bytes, ranks: u32) -> Bytes {
     let holders = if matches!(op, Op::Reduce | Op::ReduceScatter) { 1 } else { u64::from(ranks) };
     size.saturating_mul(holders).saturating_mul(2)
 }
 
-/// Everything that contradicts the group that was planned, or the slowest rank.
+/// Everything that contradicts the planned group, or the slowest rank.
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let (flow, measured) = (&result.case.flow, &sample.initiator);
     let mut found = Vec::new();

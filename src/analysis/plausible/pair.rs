@@ -1,4 +1,4 @@
-//! What no hardware does in the window of a pair.
+//! Physical limits on a pair's window.
 
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::analysis::results::CaseResult;
 
-/// Bandwidth above the link's rate that is put down to clocks and rounding: both ends' crystals differ by less than
-/// 100 ppm, and the rate itself is exact (IEEE 802.3, clause 4A).
+/// Excess over the link's rate attributed to clocks and rounding: both ends' crystals differ by less than 100 ppm, and
+/// the rate itself is exact (IEEE 802.3, clause 4A).
 const RATE_TOLERANCE: f64 = 1.01;
-/// Everything that is faster than hardware, or than the link's rate in Gb/s.
+/// Everything faster than hardware, or than the link's rate in Gb/s.
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<Contradiction> {
     let mut found: Vec<Contradiction> =
         multiplied(result, sample).into_iter().chain(too_soon(result, sample)).collect();
@@ -32,18 +32,18 @@ fn multiplied(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction>
     outside("rate", (rate, "TFLOP/s"), "GPUs have", (0.0, ANY_GPU)).filter(|_| result.case.cell.op == Op::Matmul)
 }
 
-/// Reads of memory that were faster than those of the nearest cache of any processor.
+/// Reads of memory faster than those of the nearest cache of any processor.
 fn too_soon(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (cell, end) = (&result.case.cell, &sample.initiator);
     let is_chase = cell.transport.is_within_host() && cell.metric == TestMetric::Latency;
     let (each, mean) =
         (end.each.as_deref().copied().filter(|_| is_chase)?, end.elapsed.as_f64() / end.operations as f64);
-    // Half of all reads take as long as their median at least; those that are timed last may be fewer.
+    // Half of all reads take at least as long as their median; those timed last may be fewer.
     outside("read", (each.min(mean), "ns"), "caches take", (ANY_CACHE, f64::INFINITY))
         .or_else(|| outside("median of reads", (each, "ns"), "its window has", (0.0, 3.0 * mean)))
 }
 
-/// Ends that moved more in their window than the link carries, or than any does where its rate is not known. Of both directions each end counts its own.
+/// Ends that moved more in their window than the link (for an unknown rate, any link) carries. For both directions each end counts its own.
 fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<Contradiction> {
     if result.case.cell.metric != TestMetric::Bandwidth {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What speaks against a case. Of millions of cases nearly all are well, so that this stands aside.
+//! Objections to a case. Separate, because nearly all of millions of cases have none.
 
 use std::ops::Deref;
 
@@ -10,20 +10,20 @@ use crate::analysis::{
     truth::{Doubt, Uncounted},
 };
 
-/// What speaks against a case, and fields of its [`CaseResult`] by that's `Deref`.
+/// Objections to a case, accessible as fields of its [`CaseResult`] by `Deref`.
 #[derive(Debug, Clone, Default)]
 pub struct Against<'a> {
-    /// Repeat and failure, of every repeat that was tried and not measured.
+    /// By repeat, of every repeat that was tried and not measured.
     pub failures: Vec<(u32, &'a Failure)>,
-    /// Why repeats without any try were not run.
+    /// For repeats without any try.
     pub not_run: Option<NotRun>,
-    /// Why its samples must not be trusted, each reason once and with its host.
+    /// Each reason once and with its host.
     pub doubts: Vec<Doubt>,
-    /// Losses that TCP made good, and what one of the plan's values made of the packets: nothing that speaks against them.
+    /// Losses that TCP repaired, and effects of the plan's value on packets: not objections.
     pub excused: Vec<Doubt>,
     /// Ends whose bytes on the wire were not compared with the payload, each reason once.
     pub uncounted: Vec<Uncounted>,
-    /// What its samples lack, or say and cannot be true.
+    /// Missing and impossible values of its samples.
     pub lacks: Implausible,
 }
 
@@ -49,7 +49,6 @@ static NOTHING: Against<'static> = Against {
     lacks: Implausible { absent: Vec::new(), impossible: Vec::new() },
 };
 
-/// [`Against`], or nothing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Aside<'a>(Option<Box<Against<'a>>>);
 

@@ -1,15 +1,14 @@
-//! Doubts that do not speak against a value.
+//! Doubts that are not objections to a value.
 
 use railgauge_wire::terms::Transport;
 
 use super::CaseResult;
 use crate::analysis::truth::Doubt;
 
-/// Takes from the doubts of a case what its plan asked for, and what TCP lost: it sends that again, and the value is that of the network
-/// as it is.
+/// Removes doubts that follow from the plan, and TCP losses: these packets are sent again, and the value is that of the network as it is.
 ///
-/// A value of the test other than the first may lose packets, which are then sent again; bytes too many without a lost packet stay
-/// foreign. Of the bytes that a command of the plan moves beside a flow nobody knows.
+/// A test's value other than the first may lose packets, which are then sent again; additional bytes without a lost
+/// packet stay foreign. The bytes of a plan's command next to a flow are unknown.
 pub(super) fn excuse(result: &mut CaseResult<'_>) {
     let is_lost = |doubt: &Doubt| doubt.lost().is_some();
     let loses = !result.case.cell.is_reference(result.test) && result.doubts.iter().any(is_lost);

@@ -1,15 +1,15 @@
-//! Lists of one in most of millions of cases.
+//! Lists with one item in most of millions of cases.
 
 use std::ops::Deref;
 
-/// A list that takes no memory of its own while it has one item or none.
+/// Uses no memory of its own with at most one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Few<T>(Held<T>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Held<T> {
     One([T; 1]),
-    // Of none nothing is allocated.
+    // An empty one allocates nothing.
     Others(Box<[T]>),
 }
 

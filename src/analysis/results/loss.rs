@@ -1,30 +1,30 @@
-//! Packets that were lost or sent again, and whether that can be why a value is low.
+//! Packets lost or sent again, and whether they can explain a low value.
 
 use railgauge_stats::robust::median;
 
 use super::CaseResult;
 use crate::analysis::truth::{Doubt, LOSS_TOLERANCE};
 
-/// The longest round trip of a stream within a cluster in nanoseconds, with queues.
+/// The longest round trip of a stream within a cluster, in nanoseconds, with queues.
 const ROUND_TRIP: f64 = 1e6;
-/// Congestion controls of Linux that do not slow down for losses.
+/// Linux congestion controls that do not slow down for losses.
 const BBR: [&str; 3] = ["bbr", "bbr2", "bbr3"];
 
 impl CaseResult<'_> {
-    /// The gravest loss of packets, whether or not it speaks against the case.
+    /// Whether or not it is an objection to the case.
     pub(in crate::analysis) fn loss(&self) -> Option<(f64, &Doubt)> {
         let all = self.doubts.iter().chain(&self.excused).filter_map(|doubt| Some((doubt.lost()?, doubt)));
         all.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Whether more was lost than happens on a healthy link, and not by the plan's doing: it shows nothing to compare others with.
+    /// Whether more was lost than on a healthy link, and not by the plan's intent: then it is not a reference for others.
     pub(in crate::analysis) fn loses(&self) -> bool {
         self.case.cell.is_reference(self.test) && self.loss().is_some_and(|(share, _)| share > LOSS_TOLERANCE)
     }
 
-    /// Whether a stream that loses this share of its packets may be as slow as this one: at the longest round trip its rate is at most
-    /// `MSS / RTT * sqrt(3/2) / sqrt(p)` (Mathis et al. 1997). With the short round trips of a cluster CUBIC is no slower and hardly
-    /// faster (RFC 9438, 4.3); BBR does not slow down for losses.
+    /// Whether a stream with this share of lost packets may be as slow as this one: at the longest round trip its rate
+    /// is at most `MSS / RTT * sqrt(3/2) / sqrt(p)` (Mathis et al. 1997). With the short round trips of a cluster CUBIC
+    /// is no slower and hardly faster (RFC 9438, 4.3); BBR does not slow down for losses.
     fn is_held_by(&self, share: f64) -> bool {
         let Some((link, (_, sample))) = self.link.zip(self.samples.first()) else { return false };
         let rate =
@@ -35,7 +35,7 @@ impl CaseResult<'_> {
     }
 }
 
-/// What was lost in the cases that speak of a lossy part, in words, where that can be why it is slow: most of them are held by it.
+/// Losses of the cases behind a lossy part, in words, if they can explain its slowness: they limit most of these cases.
 pub(in crate::analysis) fn lost_at(cases: &[&CaseResult<'_>]) -> Option<String> {
     let lost = |result: &&CaseResult<'_>| result.loss().map_or(0.0, |(share, _)| share);
     let share = median(&cases.iter().map(lost).collect::<Vec<_>>()).ok().filter(|share| *share > 0.0)?;

@@ -1,4 +1,4 @@
-//! Whether a case is one of its test.
+//! Whether a case belongs to its test.
 
 use railgauge_model::{journal::event::Case, plan::model::Test};
 use railgauge_wire::unit::Bytes;
@@ -8,7 +8,7 @@ pub(in crate::analysis) fn measures(case: &Case, test: &Test) -> bool {
     qps && measures_on_any(case, test)
 }
 
-/// Whether a case measures what its test wants, on however many queue pairs.
+/// For any number of queue pairs.
 pub(in crate::analysis) fn measures_on_any(case: &Case, test: &Test) -> bool {
     let cell = &case.cell;
     let wants = (test.op, test.metric, test.transport, test.service, test.memory);

@@ -9,7 +9,7 @@ use railgauge_wire::failure::Kind;
 use super::Few;
 use crate::analysis::journal::{Journal, Try};
 
-/// The tries of each of these cases, whose numbers follow one another, in the order of the journal.
+/// The tries of each of these consecutively numbered cases, in the order of the journal.
 pub(super) fn by_case<'a>(journal: &'a Journal, cases: &[Case]) -> Vec<Few<&'a Try>> {
     let first = cases.first().map_or(0, |case| case.id);
     let place = |attempt: &Try| {
@@ -22,7 +22,7 @@ pub(super) fn by_case<'a>(journal: &'a Journal, cases: &[Case]) -> Vec<Few<&'a T
     (0..cases.len()).map(of_case).collect()
 }
 
-/// How much a try of a repeat counts beside others.
+/// The weight of a try of a repeat against others.
 fn weight(attempt: &Try) -> u8 {
     match &attempt.result {
         Ok(sample) if !sample.checked.wrong.is_zero() => 2,
@@ -32,9 +32,9 @@ fn weight(attempt: &Try) -> u8 {
     }
 }
 
-/// The try of each repeat that counts, in the order of the repeats. Of several tries of a repeat one with wrong bytes counts, since no
-/// later try makes them right. Else the last measured one does, else the last failure: a resumed run tries again what failed, and a
-/// measurement once made is not lost to a later failure.
+/// The try of each repeat that counts, in the order of the repeats: the one with wrong bytes, since no later try
+/// corrects them; otherwise the last measured one; otherwise the last failure. A resumed run repeats failures, and a
+/// later failure does not discard a measurement.
 pub(super) fn that_count<'a>(tries: &[&'a Try]) -> Few<&'a Try> {
     if let [only] = tries {
         return [*only].into_iter().collect();

@@ -1,4 +1,4 @@
-//! Which link the flows of an event have in common, and no flow that went on meanwhile.
+//! The links that the flows of an event share, without those of a flow that continued.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use super::{
 };
 use crate::analysis::switches::ways::Ways;
 
-/// Links that all flows of an event pass, and none that went on at the time.
+/// Links that all flows of an event pass, and none that continued at the time.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CommonLinks {
-    /// Where they are; empty where there is none, or where nobody knows.
+    /// Empty without any, or if unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
-    /// Why nobody knows; empty if it is known.
+    /// Why it is unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub links_unknown: String,
 }
 
 const NAMED: usize = 4;
 
-/// Looks for them. `all` are all stalls, by begin.
+/// `all` are all stalls, by start.
 pub(super) fn common(
     traffic: &Traffic<'_>,
     ways: Option<&Ways<'_>>,
@@ -50,7 +50,7 @@ pub(super) fn common(
     }
     let mut shared = shared.unwrap_or_default();
     for case in went_on(traffic, event, all) {
-        // Of a flow whose way nobody knows, nobody knows which links it shows to be good.
+        // A flow of unknown way does not show any link to be good.
         if let Ok(links) = passed(traffic, ways, case) {
             shared.retain(|link| !links.contains(link));
         }
@@ -65,7 +65,7 @@ pub(super) fn common(
     CommonLinks { links, links_unknown: String::new() }
 }
 
-/// Numbers of the links that a flow passes, there and back: what is lost on its way back stalls it too.
+/// In both directions: a loss on the way back stalls a flow too.
 fn passed(traffic: &Traffic<'_>, ways: &Ways<'_>, case: u64) -> Result<BTreeSet<Hop>, NotKnown> {
     let known = case_of(traffic.journal, case).zip(traffic.ends.get(&case));
     let Some((case, [from, to])) = known else { return Err(NotKnown::NotPlanned) };
@@ -81,7 +81,6 @@ fn passed(traffic: &Traffic<'_>, ways: &Ways<'_>, case: u64) -> Result<BTreeSet<
     Ok(links)
 }
 
-/// Why the way of a flow is not known.
 #[derive(Debug, thiserror::Error)]
 enum NotKnown {
     #[error("a flow is not planned")]

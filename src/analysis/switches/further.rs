@@ -21,12 +21,11 @@ use crate::analysis::{
     rows::rows,
 };
 
-/// Most rounds of a test that are measured for links, beside the test itself. On a large fabric three settle a suspect; where few hosts make
-/// few controls a round it takes more.
+/// Most rounds for links per test. On a large fabric three settle a suspect; with few hosts, and thus few controls a round, it takes more.
 const ROUNDS: u32 = 8;
 
-/// The next round of cases for links between switches that stand out: it tells the suspects apart beside paths known to be good. None where
-/// nothing stands out, all is settled, or so many rounds have been measured.
+/// The next round of cases for suspect links between switches: it distinguishes them with the help of paths known to be
+/// good. None if nothing stands out, all is settled, or the limit of rounds is reached.
 pub fn further(journal: &Journal, of_tests: &[CaseResult<'_>], rows_of_tests: &[Row]) -> Vec<Case> {
     let Some(ways) = Ways::of(journal) else { return Vec::new() };
     let more = results::further(journal);
@@ -73,7 +72,7 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
     let mut cases = Vec::new();
     for probe in wanted {
         let (Some((from, _)), Some((to, _))) = (end(probe.from), end(probe.to)) else { continue };
-        // A NIC port may send and receive at once in a round of probes; ours are used once.
+        // A NIC port could send and receive at once in a round of probes; ours are used once.
         if taken.contains(from) || taken.contains(to) {
             continue;
         }

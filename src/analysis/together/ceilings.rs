@@ -1,4 +1,4 @@
-//! Ceilings of flows at once: what each NIC can give or take, shared by the flows on it.
+//! Ceilings of flows at once: the rate of each NIC, shared by the flows on it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,12 +8,12 @@ use railgauge_wire::{facts::HostFacts, terms::Metric};
 use super::{Cell, cell, ends};
 use crate::analysis::{ceiling::of_nic, results::CaseResult};
 
-/// The ceilings of every case of flows at once, in Gb/s.
+/// In Gb/s.
 pub struct Ceilings {
     by_case: HashMap<u64, Known>,
 }
 
-/// The ceilings of one case; `None` where the rate of a NIC they rest on is not known.
+/// The ceilings of one case; `None` if a NIC's rate is unknown.
 struct Known {
     /// Its share of the NICs at both ends.
     flow: Option<f64>,
@@ -24,14 +24,14 @@ struct Known {
 
 #[derive(Default)]
 struct Lane {
-    /// What the NIC can do; `None` until a flow says it.
+    /// The rate of the NIC; `None` until a flow gives it.
     nic: Option<f64>,
-    /// Ceilings of the flows on it, each alone; `None` once one is not known.
+    /// Ceilings of the flows on it, each alone; `None` if one is unknown.
     flows: Vec<Option<f64>>,
 }
 
 impl Lane {
-    /// The most that can pass: what the NIC can do, or what its flows' other ends can.
+    /// Limited by the NIC, or by its flows' other ends.
     fn most(&self) -> Option<f64> {
         let flows: f64 = self.flows.iter().copied().sum::<Option<f64>>()?;
         Some(self.nic?.min(flows))
@@ -43,7 +43,7 @@ impl Lane {
 }
 
 impl Ceilings {
-    /// Those of all cases; `facts` are those of a host by its name, `alone` is the ceiling of a flow that shares no NIC.
+    /// `facts` returns those of a host by name; `alone` is the ceiling of a flow that shares no NIC.
     pub fn new<'r, 'f>(
         facts: &impl Fn(&str) -> Option<&'f HostFacts>,
         results: impl Iterator<Item = &'r CaseResult<'r>>,
@@ -57,7 +57,7 @@ impl Ceilings {
         Self { by_case }
     }
 
-    /// The ceiling of a row; `None` for metrics without one.
+    /// `None` for metrics without one.
     pub fn of(&self, case: u64, metric: Metric) -> Option<f64> {
         let known = self.by_case.get(&case)?;
         match metric {
@@ -97,7 +97,7 @@ fn of_round<'f>(
     round.iter().map(known).collect()
 }
 
-/// What the NIC at one end of a case can give or take.
+/// The rate of the NIC at one end of a case.
 fn nic<'f>(
     facts: &impl Fn(&str) -> Option<&'f HostFacts>,
     result: &CaseResult<'_>,

@@ -1,4 +1,4 @@
-//! What a row of a round is about: the ends of one flow, a NIC that flows share, or everything in the round.
+//! The scope of a round's row: the ends of one flow, a shared NIC, or everything in the round.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use railgauge_wire::terms::Metric;
 use super::{Cell, cell, ends};
 use crate::analysis::results::CaseResult;
 
-/// The ports that the rows of one test are about.
+/// The ports in the rows of one test.
 #[derive(Debug, Default)]
 pub struct Subjects<'r> {
     /// The ends of all flows of a round and cell, for tests with flows at once.
@@ -25,8 +25,7 @@ impl<'r> Subjects<'r> {
         Self { rounds }
     }
 
-    /// What the row of `metric` is about: the ends of its flow or all ranks of its group; for a sum the NIC that its flows
-    /// share, or the ends of all flows of the round.
+    /// The ends of its flow or all ranks of its group; for a sum the NIC that its flows share, or the ends of all flows of the round.
     fn of(&self, result: &'r CaseResult<'r>, metric: Metric) -> Vec<&'r Port> {
         let (source, sink) = ends(result.case);
         match metric {
@@ -40,8 +39,8 @@ impl<'r> Subjects<'r> {
         }
     }
 
-    /// Whether the row of `metric` is about these hosts and rails only. `rail` is the row's own: that of a flow is its
-    /// initiator's, while a sum is about the NIC that its flows share, or about all NICs of the round.
+    /// Whether the row of `metric` is about these hosts and rails only. `rail` is the row's own, for a flow that of its
+    /// initiator; a sum is about the NIC that its flows share, or about all NICs of the round.
     pub fn are_within(
         &self,
         (result, metric, rail): (&'r CaseResult<'r>, Metric, u32),

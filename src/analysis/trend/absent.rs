@@ -1,4 +1,4 @@
-//! Runs in which a series should have a value and has none: a failure that comes and goes is one, too.
+//! Runs in which a series should have a value and has none: an intermittent failure is one, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,13 +8,13 @@ use super::{
     lines::Lines,
 };
 
-/// The runs of every plan, as far as they tell what is absent.
+/// The runs of every plan, as input for absent values.
 pub(super) struct Absent<'a> {
     order: &'a Order<'a>,
-    /// Places in time of the runs of a plan in all its versions. One that ended before anything was planned is left out where
-    /// another of the same night was not.
+    /// Positions in time of the runs of a plan in all its versions. Leaves out a run that ended before planning if
+    /// another of the same night did not.
     runs: HashMap<usize, Vec<usize>>,
-    /// Subjects that a version measures, in any of its runs.
+    /// In any of its runs.
     measured: HashSet<(usize, usize)>,
     /// Versions that measure other pairs each night.
     rotating: &'a HashSet<usize>,
@@ -38,9 +38,9 @@ impl<'a> Absent<'a> {
         Self { order, runs, measured, rotating }
     }
 
-    /// Places in time of the runs that each series lacks, from the places of its values; `lost` are those in which a value was
-    /// expressly none. What was never measured before is absent only then. A run is lacked by the series that had a value
-    /// last, where other hardware took a place.
+    /// Positions in time of the runs that each series lacks, from the positions of its values; `lost` are those with an
+    /// explicit failure, which alone count for what was never measured before. If other hardware took a place, the
+    /// series with the last value lacks the run.
     pub(super) fn of(
         &self,
         series: &[(&Key, Vec<usize>)],
@@ -71,7 +71,7 @@ impl<'a> Absent<'a> {
         absent
     }
 
-    /// Whether something should have a value of a run even if the run does not speak of it.
+    /// Whether something should have a value of a run even if the run does not mention it.
     fn is_due(&self, watch: &Watch, run: usize) -> bool {
         let Past { plan, planned, part, .. } = self.order.at(run);
         match watch {

@@ -1,4 +1,4 @@
-//! What the series and their changes come to.
+//! Counts of series and their changes.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::analysis::verdict::Status;
 pub(super) struct Found {
     /// Cases without a value of the last night.
     pub missing: usize,
-    /// Changes for the worse whose series ended and of which nothing shows that they are over.
+    /// Changes for the worse whose series ended and that nothing shows to be over.
     pub left: usize,
     /// Series whose last night must be repeated.
     pub repeats: usize,
-    /// Series without a value in a run of the last night that too few later ones answered.
+    /// Series without a value in a run of the last night, with too few later answers.
     pub unanswered: usize,
     pub stopped: usize,
     pub suspicious: usize,
@@ -34,8 +34,8 @@ pub(super) fn sum(
 ) -> Trend {
     let missing = missing(&everything, &series);
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
-    // A pair of a plan that rotates is measured now and then: its hosts and NICs are watched in its place.
-    // So is what stays in a group.
+    // A pair of a rotating plan is only measured now and then: its hosts and NICs are watched in its place, and so is
+    // what stays in a group.
     let now_and_then = |one: &Collected| one.part.as_ref().is_none_or(|part| matches!(part, Part::Within(_)));
     let pairs = everything.series.iter().map(|one| one.rotating && now_and_then(one));
     let found = Found {
@@ -53,7 +53,7 @@ pub(super) fn sum(
     let series_tell = watched && repeats + unanswered + stopped + suspicious + too_noisy + too_young == 0;
     let untold = everything.torn || everything.undated || everything.lacking.is_some();
     let unsure = left + absent > 0 || untold || !series_tell;
-    // A fault that no run since measured remains one.
+    // A fault that no later run measured remains one.
     let reported = everything.reported.iter().map(|one| one.status).max().unwrap_or(Status::Pass);
     let status = match () {
         () if reported == Status::Fail => Status::Fail,
@@ -102,7 +102,7 @@ pub(super) fn sum(
     }
 }
 
-/// Hosts that their plan has no more, with the number of series that ended and their last night.
+/// Hosts that left their plan, with the number of series that ended and their last night.
 fn gone(everything: &Everything, series: &[Series]) -> Vec<(String, usize, String)> {
     let mut hosts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let ended = everything.series.iter().zip(series).filter(|(one, _)| one.part.is_none());
@@ -116,7 +116,7 @@ fn gone(everything: &Everything, series: &[Series]) -> Vec<(String, usize, Strin
     hosts.into_iter().map(|(host, (series, last))| (host, series, last)).collect()
 }
 
-/// Cases that should have a value of the last night and have none, the longest missing first.
+/// The longest missing first.
 fn missing(everything: &Everything, series: &[Series]) -> Vec<Missing> {
     let silent = series.iter().filter(|series| series.missing > 0).map(|series| Missing {
         kind: series.kind.clone(),

@@ -1,15 +1,15 @@
-//! Which devices each link went through, run by run: names of devices may change while the series of a link goes on.
+//! The devices on each link's path, run by run: names of devices may change while the series of a link continues.
 
 use std::collections::HashMap;
 
 use super::history::Devices;
 
-/// Devices at both ends of each subject, by the place of the run from which on they were so, in the order of time.
+/// By subject: devices at both ends, by the position of the first run with them, in order.
 #[derive(Debug, Default)]
 pub(super) struct Through(HashMap<usize, Vec<(usize, Devices)>>);
 
 impl Through {
-    /// Of what was noted by the numbers of runs; `place` says when each was.
+    /// From run numbers; `place` gives the position of each in time.
     pub(super) fn new(noted: HashMap<usize, Vec<(u32, Devices)>>, place: impl Fn(u32) -> usize) -> Self {
         let ordered = |(subject, all): (usize, Vec<(u32, Devices)>)| {
             let mut all: Vec<(usize, Devices)> = all.into_iter().map(|(run, devices)| (place(run), devices)).collect();
@@ -19,7 +19,7 @@ impl Through {
         Self(noted.into_iter().map(ordered).collect())
     }
 
-    /// The devices of a subject at the time of a run; the first ones before any is known.
+    /// The first known ones if none is known yet.
     pub(super) fn at(&self, subject: usize, run: usize) -> Option<&Devices> {
         let all = self.0.get(&subject)?;
         let until = all.partition_point(|(place, _)| *place <= run);

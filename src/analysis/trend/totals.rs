@@ -1,4 +1,4 @@
-//! Several changes for the worse of one series after another: what they come to.
+//! Sums of several consecutive changes for the worse of one series.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use super::{Alert, Rule, Series, State, Way, reason};
 
-/// What several changes for the worse that are still so come to, for the series of a test, metric and size.
+/// Sum of several open changes for the worse, for the series of a test, metric and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Total {
     pub kind: String,
     /// First night of the first of them.
     pub since: String,
-    /// Median over the series of the present level against the last good one, in percent.
+    /// Median over the series of the present level against the last good one.
     pub percent: f64,
-    /// Series with more than one such change, and all that are measured.
+    /// Series with more than one such change, and all measured ones.
     pub series: (usize, usize),
     pub sentence: String,
 }
 
-/// The totals, the largest first.
+/// Largest first.
 pub(super) fn totals(series: &[Series]) -> Vec<Total> {
     let mut kinds: BTreeMap<&str, Vec<&Series>> = BTreeMap::new();
     series.iter().filter(|one| one.alive).for_each(|one| kinds.entry(&one.kind).or_default().push(one));
@@ -37,13 +37,13 @@ pub(super) fn totals(series: &[Series]) -> Vec<Total> {
     totals
 }
 
-/// Changes of the level for the worse that are still so.
+/// Open changes of the level for the worse.
 pub(super) fn standing(one: &Series) -> impl Iterator<Item = &Alert> {
     let of_level = |rule| matches!(rule, Rule::Step | Rule::Drift);
     one.alerts.iter().filter(move |a| a.way == Way::Worse && a.state == State::Open && of_level(a.rule))
 }
 
-/// The present level against the last good one, in percent; `None` without a present level.
+/// Percent; `None` without a present level.
 pub(super) fn against_good(one: &Series) -> Option<f64> {
     (one.missing == 0).then(|| 100.0 * (one.centre / one.accepted - 1.0)).filter(|percent| percent.is_finite())
 }

@@ -1,19 +1,19 @@
-//! Runs that gave nothing: whether one of them is the last, and whether they are too many.
+//! Runs without values: whether one of them is the last, and whether they are too many.
 
 use std::collections::BTreeMap;
 
 use super::history::Past;
 use crate::analysis::history::{numbers, shape};
 
-/// Runs of a kind by which it is judged whether too many gave nothing.
+/// Runs of a kind considered for the share without values.
 const RECENT: usize = 28;
 /// Fewest runs of a kind that are judged by themselves.
 const FEWEST: usize = 7;
-/// One of so many runs is a large share.
+/// One in this many runs is a large share.
 const SHARE: usize = 4;
 
-/// Whether a run that cannot be read may be the last one: none of its kind has a name after its own. `torn` are their names,
-/// with the number of runs that were read before each.
+/// Whether an unreadable run may be the last one: none of its kind has a later name. `torn` are their names, with the
+/// number of runs read before each.
 pub(super) fn is_last(past: &[Past], torn: &[(usize, String)]) -> bool {
     torn.iter().any(|(before, name)| {
         let kind = shape(name);
@@ -25,9 +25,9 @@ pub(super) fn is_last(past: &[Past], torn: &[(usize, String)]) -> bool {
     })
 }
 
-/// Runs that gave no value, and the number of runs they are a quarter of or more: of all runs, or of the last 28 of a kind.
-/// What they would have shown cannot be told from the others: a night may have given nothing because something was bad.
-/// `refused` are the names of runs that are not among those of the past.
+/// Runs without a value, and the number of runs of which they are at least a quarter: of all runs, or of the last 28 of
+/// a kind. Their content cannot be inferred from the others: something bad may be the cause. `refused` are the names of
+/// runs that are not in `past`.
 pub(super) fn lacking(past: &[Past], refused: &[String]) -> Option<(usize, usize)> {
     let known = past.iter().map(|run| (run.directory.as_str(), run.valued));
     let all: Vec<(&str, bool)> = known.chain(refused.iter().map(|name| (name.as_str(), false))).collect();

@@ -1,4 +1,4 @@
-//! What the facts of both ends say against a case before a byte of it is sent.
+//! Objections to a case from the facts of both ends, before a byte is sent.
 
 use railgauge_model::journal::event::{Case, LinkRecord};
 use railgauge_wire::facts::Traffic;
@@ -6,13 +6,13 @@ use railgauge_wire::facts::Traffic;
 use super::{Doubt, Ends};
 use crate::analysis::ceiling::LinkEnd;
 
-/// Share of a port's rate that something else may take while we are still idle: file systems and monitoring are below.
+/// Share of a port's rate that other traffic may use before the run: file systems and monitoring are below.
 const CARRIED: f64 = 0.05;
-/// The same in bits per second, where nobody knows the rate: what monitoring takes on the slowest of links.
+/// In bits per second, for an unknown rate: the load of monitoring on the slowest of links.
 const CARRIED_UNKNOWN: f64 = 8e6;
 
-/// Reasons not to trust any sample of a case: a NIC that was busy when its host was looked at, before the run had sent
-/// anything; and path MTUs that differ, unless the plan names one (`mtu_named`).
+/// Reasons not to trust any sample of a case: a NIC that was busy before the run had sent anything; and path MTUs that
+/// differ, unless the plan sets one (`mtu_named`).
 pub(crate) fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<Doubt> {
     let ends = [
         (&*case.flow.from.host, &*link.from_device, LinkEnd::find(from, &link.from_device)),
@@ -32,11 +32,11 @@ pub(crate) fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>,
     found
 }
 
-/// The idle look: what a port carried before the run began.
+/// The traffic of a port before the run began.
 fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<Doubt> {
     let port = end.port?;
     let Traffic { received, sent } = port.traffic.or(end.interface.and_then(|interface| interface.traffic))?;
-    // An emulated device makes its rate up.
+    // An emulated device invents its rate.
     let rate = port.rate_gbps.filter(|_| end.device.is_some_and(|device| !device.software));
     let most = rate.map_or(CARRIED_UNKNOWN, |rate| rate.bits().0 * CARRIED);
     (received.max(sent).0 > most).then(|| Doubt::Busy {

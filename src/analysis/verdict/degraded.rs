@@ -1,4 +1,4 @@
-//! The verdict on ports that ran at less than their best rate or width while the soak lasted.
+//! The verdict on ports below their best rate or width during the soak.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::analysis::{
     words::count,
 };
 
-/// How far off the length of such a time may be: rate and lanes are looked at once a second (docs/tests.md).
+/// Error of the length of such a time: rate and lanes are read once a second (docs/tests.md).
 const ERROR: Nanoseconds = Nanoseconds::from_secs(1);
 
-/// The verdict; `None` where nobody demands what nobody knows.
+/// `None` without a demand and without data.
 pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
     let (ports, unknown) = (found.counts.watched_ports, found.counts.without_speed);
     if unknown == ports && !limit.written {
@@ -67,7 +67,7 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
     Some(verdict("longest_degraded", demand, &count(ports, "port"), status, reason, tally))
 }
 
-/// Times at less than the best, by port: those that follow each other without a gap are one, with its worst part.
+/// By port: consecutive times without a gap are one, with its worst part.
 fn times(lower: &[PortLower]) -> Vec<(&str, Span, Lower)> {
     let mut by_port: BTreeMap<&PortName, Vec<&PortLower>> = BTreeMap::new();
     for one in lower {

@@ -1,5 +1,5 @@
-//! The verdict every test has: all its cases were measured as often as planned, undisturbed, and their data verified. Cases
-//! that were measured beside it to settle a suspect are no part of it, but for wrong bytes: those are wrong wherever they arrive.
+//! The verdict of every test: all its cases were measured as often as planned, undisturbed, and verified. Further cases
+//! do not count, except for wrong bytes, which are wrong wherever they arrive.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::analysis::{
     words::count,
 };
 
-/// Judges all cases of a test; `corrupt` are its further cases with wrong bytes, `lossy` names the parts at which packets are lost.
+/// `corrupt` are further cases with wrong bytes; `lossy` names the parts that lose packets.
 pub(super) fn judge(
     test: &Test,
     results: &[&CaseResult<'_>],
@@ -24,7 +24,7 @@ pub(super) fn judge(
     lossy: Vec<String>,
 ) -> Verdict {
     let with = |state| results.iter().filter(move |result| result.state == state);
-    // A plan may switch verification off; then only somebody who demanded something else gets a pass without it.
+    // A plan may switch verification off; then a pass needs another demand.
     let unverifiable = !test.verify && test.expect.is_empty();
     let demand = if test.verify || unverifiable {
         "every case is measured and its data verified"
@@ -77,7 +77,7 @@ pub(super) fn judge(
     }
 }
 
-/// The losses that do not speak against a value, or whose place is known; `None` without any.
+/// Losses that are not an objection, or whose place is known; `None` without any.
 fn lost(results: &[&CaseResult<'_>], parts: Vec<String>) -> Option<Reason> {
     let counts = |result: &&&CaseResult<'_>| result.doubts.is_empty() || !parts.is_empty();
     let lossy = || results.iter().filter(counts).filter_map(|one| Some((one.loss()?, one)));
@@ -86,7 +86,7 @@ fn lost(results: &[&CaseResult<'_>], parts: Vec<String>) -> Option<Reason> {
     Some(reason.with("cases", lossy().count()).with("parts", parts))
 }
 
-/// The GPUs whose memory was tested and is wrong, each once, with their hosts; `None` without any.
+/// GPUs with wrong memory, each once, with their hosts; `None` without any.
 fn memory<'r>(wrong: impl Iterator<Item = &'r &'r CaseResult<'r>>) -> Option<Reason> {
     let tests = wrong.filter(|result| result.case.cell.op == Op::GpuMemoryTest);
     let parts: BTreeSet<_> = tests.map(|result| &result.case.flow.to).map(|port| (&port.host, port.rail)).collect();
@@ -96,7 +96,7 @@ fn memory<'r>(wrong: impl Iterator<Item = &'r &'r CaseResult<'r>>) -> Option<Rea
     (!parts.is_empty()).then(|| reason.remedy(Some(remedy)))
 }
 
-/// The cases that are not as the test wants them; `None` without any.
+/// `None` without any.
 fn incomplete(of: usize, bad: &[&CaseResult<'_>]) -> Option<Reason> {
     let order = [
         State::Wrong,
@@ -116,7 +116,7 @@ fn incomplete(of: usize, bad: &[&CaseResult<'_>]) -> Option<Reason> {
     Some(reason.with("states", Value::Data(fields, words.join(", "))))
 }
 
-/// The worst of them, the first if there are several.
+/// The first if there are several.
 fn worst<'r>(bad: &[&'r CaseResult<'r>]) -> Option<&'r CaseResult<'r>> {
     bad.iter().copied().reduce(|worst, one| if one.state > worst.state { one } else { worst })
 }

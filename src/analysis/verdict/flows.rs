@@ -1,7 +1,7 @@
 //! The verdict on flows at once: none of them is far below the others of the test.
 //!
-//! Suspects are not sought among flows at once, because what one of them reaches says as much of the others. A flow that stands
-//! out all the same is told here: nobody may take it for a pass.
+//! Flows at once are not searched for suspects, because their rates depend on each other. An outlier is reported here
+//! all the same: it is not a pass.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::analysis::{
 
 const FLOW: &str = "flow";
 
-/// The verdict on one test; `None` for other tests, and where too few flows have values to compare them.
+/// `None` for other tests, and where too few flows have values to compare.
 pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &Plan) -> Option<Verdict> {
     if !test.at_once() {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
         reason.push(nothing.with("below", below));
     }
     reason.extend(parts::untested_parts(untested, &test.name));
-    // Where only waived flows stand out the verdict is theirs, and does not count.
+    // If only waived flows stand out, the verdict is about them and does not count.
     let set_aside = own.is_empty() && !waived.is_empty() && missing == 0;
     let is_open = !parts.is_empty() || missing > 0;
     let status = if is_open { Status::Inconclusive } else { Status::Pass };
@@ -68,7 +68,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
     })
 }
 
-/// The only host that all these flows share; `None` for a single flow, or where there is none.
+/// The only host that all these flows share; `None` for a single flow, or without one.
 fn in_common(links: &[&Link<'_>]) -> Option<String> {
     let hosts =
         |link: &&Link<'_>| -> BTreeSet<Arc<str>> { link.result.case.flow.hosts().into_iter().cloned().collect() };
@@ -79,7 +79,7 @@ fn in_common(links: &[&Link<'_>]) -> Option<String> {
     }
 }
 
-/// Below which share of the centre of good flows a flow would stand out, in percent: where flows scatter much, little does.
+/// Percent of the centre of good flows below which a flow would stand out: the more flows scatter, the lower.
 fn from_where(links: &[&Link<'_>]) -> Option<f64> {
     let widest = links.iter().filter_map(|link| link.level).map(|level| level.threshold).max_by(f64::total_cmp);
     widest.map(|threshold| 100.0 * (-threshold).exp())

@@ -1,5 +1,5 @@
-//! The verdicts on the links between switches: that none stands out, and that the flows of a test loaded as many of them as the plan
-//! demands. Of a link that was not loaded nobody knows whether it is good, so it is never a pass, and no failure either.
+//! The verdicts on the links between switches: that none stands out, and that the flows of a test loaded as many as
+//! demanded. The state of a link that was not loaded is unknown, so it is neither a pass nor a failure.
 
 use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;
@@ -17,11 +17,11 @@ use crate::analysis::{
 
 const NAMED: usize = 3;
 
-/// The verdict that no link between switches is worse than its peers in a test; `None` where none was searched for.
+/// No link between switches is worse than its peers in a test; `None` where none was searched.
 ///
-/// A link that stands out is a suspect until it was measured again: it fails the verdict only when that confirmed it.
+/// An outlier is a suspect until it is measured again: it only fails the verdict if that confirms it.
 pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
-    // Of links that no flow passed nothing is said: `links_covered` demands that they are passed.
+    // Does not cover links without a flow: `links_covered` demands these.
     let found = switches?.links.iter().find(|links| links.test == test.name && links.passed > 0)?;
     let OnLinks { undecided, failed, passed, of, suspects, unexplained, too_noisy, waived, .. } = found;
     let (cleared, suspects): (Vec<_>, Vec<_>) = suspects
@@ -52,7 +52,7 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
     Some(Verdict { waived, scope, ..verdict(test, demand, status, reason, tally) })
 }
 
-/// The verdict on one test; `None` where the plan demands nothing of links.
+/// `None` where the plan demands nothing of links.
 pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
     let wanted = test.links_covered?;
     let found = switches.and_then(|switches| switches.loaded.iter().find(|loaded| loaded.test == test.name));
@@ -67,7 +67,7 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
         Some(found) if found.of == 0 => reason.push(Reason::new(Id::NoLinks)),
         Some(found) => {
             reason = loading(found);
-            // Of rounding alone nothing fails: 31 of 32 is not 97 %, and all of them is 100 %.
+            // Rounding alone must not fail: 31 of 32 is not 97 %, and all of them is 100 %.
             if found.impossible.is_empty() && found.loaded as f64 * 100.0 >= wanted * found.of as f64 {
                 status = Status::Pass;
             }
@@ -78,7 +78,7 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
     Some(verdict(test, demand, status, reason, tally))
 }
 
-/// What was searched for cables and switches that are worse than the others, and what could not be judged.
+/// What was searched for bad cables and switches, and what could not be judged.
 pub fn searched(on: &OnLinks) -> Reasons {
     let OnLinks { flows, contended, undecided, failed, passed, of, unexplained, too_noisy, .. } = on;
     let outliers = on.suspects.iter().any(|one| one.between_switches && one.standing != Standing::Cleared);
@@ -127,7 +127,6 @@ pub fn loading(found: &Loaded) -> Reasons {
     reasons
 }
 
-/// A cable or switch that is worse than the others.
 fn stands_out(suspect: &SuspectLink) -> Reason {
     let bad = suspect.standing == Standing::Confirmed;
     Reason::new(Id::LinkStandsOut)

@@ -1,4 +1,4 @@
-//! Members of bonds that are missed: were they there, the ceiling of a row would be higher.
+//! Missing members of bonds: with them, the ceiling of a row would be higher.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,10 +21,10 @@ use crate::analysis::{
     row_ceiling::RowCeilings,
 };
 
-/// From which multiple of its value on a ceiling is another one: what is less is rounding.
+/// Ratio of ceilings beyond rounding.
 const HIGHER: f64 = 1.0 + 1e-9;
 
-/// Bonds that hold the ceilings of these rows down by members that carry nothing, each once. `results` are those of the test.
+/// Bonds that lower the ceilings of these rows by members without traffic, each once. `results` are those of the test.
 pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[Scoped<'_>]) -> Vec<Reason> {
     let mut found: BTreeMap<(&str, &str), &Interface> = BTreeMap::new();
     let lacking = journal.hosts.iter().filter(|(_, up)| lacks_members(&up.facts));
@@ -55,7 +55,7 @@ pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[S
     found.into_iter().map(|((host, _), bond)| lack(host, bond)).collect()
 }
 
-/// A round of flows at once, by its number, message size, queue pairs and value of the test.
+/// Number, message size, queue pairs and value of the test.
 type Round<'r> = (u32, Bytes, u32, Option<&'r str>);
 
 fn round<'r>(result: &'r CaseResult<'_>) -> Round<'r> {
@@ -74,7 +74,7 @@ fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round<'r>, Vec<&'r Case
 
 type Bond<'j> = ((&'j str, &'j str), &'j Interface);
 
-/// The bonds at both ends of a case that lack members.
+/// At both ends of a case.
 fn bonds<'j>(journal: &'j Journal, result: &CaseResult<'_>) -> Vec<Bond<'j>> {
     let flow = &result.case.flow;
     let ends = result.link.map(|link| [(&flow.from.host, &link.from_device), (&flow.to.host, &link.to_device)]);

@@ -1,4 +1,4 @@
-//! What to do where values have too few others to be held against.
+//! The remedy for values with too few peers.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use railgauge_wire::{
 use super::peers::AT_LEAST;
 use crate::analysis::words::{self, number};
 
-/// The remedy for trusted values of an expectation that have too few peers, each with its size, with a limit to begin with; `None` without such
-/// a value, and where the demand allows so much that no limit is left. Of several sizes the limit is that of the one that the metric is
-/// about: the largest of a bandwidth, the smallest of a latency.
+/// For trusted values of an expectation that have too few peers, each with its size: proposes a limit. `None` without
+/// such a value, and if the demand is too loose for any limit. Of several sizes it uses the metric's main one: the
+/// largest for a bandwidth, the smallest for a latency.
 pub(super) fn remedy(wanted: &Expectation, values: impl Iterator<Item = (Bytes, f64)>) -> Option<Remedy> {
     let Limit::WithinPercentOfPeers(percent) = wanted.limit else { return None };
     let (metric, unit) = (wanted.metric, wanted.metric.unit());
@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    /// A limit of a small size would let a large one pass at a tenth of its value.
+    /// A limit for a small size would let a large one pass at a tenth of its value.
     #[test]
     fn of_several_sizes_the_limit_is_that_of_one_and_says_so() {
         let values = [(Bytes(64), 1.2), (Bytes(4 << 20), 12.0), (Bytes(65_536), 24.0)];

@@ -1,4 +1,4 @@
-//! Names of the parts of a verdict: hosts together where many are bad in the same direction.
+//! Names of the parts of a verdict: many hosts that are bad in the same direction are grouped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::analysis::localise::{Named, TOGETHER, Way, only};
 
 const NAMED: usize = 8;
 
-/// The whole host that a part is, where the verdict has nothing more to say of it.
+/// The whole host that a part is, if the verdict has no more details on it.
 fn host(part: Option<&Named>) -> Option<(Way, &str)> {
     let part = part.filter(|part| part.meanwhile.is_none())?;
     Some((part.way, part.host()?))
 }
 
-/// Parts by name in their order. [`TOGETHER`] hosts and more that are bad in the same direction are at the place of the first.
+/// In order. At least [`TOGETHER`] hosts that are bad in the same direction are at the position of the first.
 pub(super) fn named(all: &[(&str, Option<&Named>)]) -> Value {
     let mut ways: BTreeMap<Way, Vec<&str>> = BTreeMap::new();
     for (way, host) in all.iter().filter_map(|(_, part)| host(*part)) {
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn hosts_are_together_by_direction() {
         let hosts = |way: Way, all: &[usize]| -> Vec<Named> {
-            // However a name is worded.
+            // For any wording of a name.
             all.iter().map(|n| part("host", format!("the machine gpu{n}"), vec![format!("gpu{n}")], way)).collect()
         };
         let text = |parts: &[Vec<Named>]| {

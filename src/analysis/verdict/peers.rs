@@ -1,4 +1,4 @@
-//! What the other links of the same test, cell and rail came to.
+//! Values of the other links of the same test, cell and rail.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,11 @@ use railgauge_wire::unit::Bytes;
 
 use crate::analysis::{results::CaseResult, row::Row};
 
-/// Other links that must have been measured before one can be held against them. With two, the median is their mean,
-/// and one bad peer would move it by half its distance.
+/// Fewest other links for a comparison. With two, the median is their mean, and one bad peer would move it by half its distance.
 pub(super) const AT_LEAST: usize = 3;
 
-/// What links must have in common to be peers: size, variant, ranks and rail. Within hosts all parts are peers, whatever their number; ways
-/// between two parts are peers of the same way on other hosts, since not all ways are built alike.
+/// Key of peers: size, variant, ranks and rail. Within hosts all parts are peers, whatever their number; ways between
+/// two parts are peers of the same way on other hosts, since not all ways are built alike.
 type PeersKey = (Bytes, String, u32, (u32, u32));
 
 pub(super) struct Peers {
@@ -38,7 +37,7 @@ impl Peers {
         Self { values }
     }
 
-    /// Median of all links but this one; `None` with fewer than [`AT_LEAST`] others.
+    /// Median of all other links; `None` with fewer than [`AT_LEAST`].
     pub(super) fn centre(&self, result: &CaseResult<'_>, row: &Row) -> Option<f64> {
         let values = self.values.get(&key(result, row))?;
         let own = row.value.and_then(|value| values.iter().position(|other| other.total_cmp(&value).is_eq()));
@@ -46,7 +45,7 @@ impl Peers {
         if others < AT_LEAST {
             return None;
         }
-        // The value at a place of the list without `own`, found without building that list.
+        // The value at a position of the list without `own`, found without building that list.
         let at = |place: usize| values[place + usize::from(own.is_some_and(|own| place >= own))];
         let half = others / 2;
         Some(if others % 2 == 1 { at(half) } else { f64::midpoint(at(half - 1), at(half)) })

@@ -1,4 +1,4 @@
-//! Says of verdicts where the hosts stand that they name, where the plan gives their places.
+//! Adds the places of hosts to verdicts, if the plan has them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{analysis::localise::Localisation, preflight::Held};
 
-/// Adds the places of the hosts that a verdict names, in its reason and as a field. A pass sends nobody anywhere.
+/// Adds the places of the hosts that a verdict names, in its reason and as a field. A pass does not need any.
 pub(super) fn say(verdict: &mut Verdict, places: &BTreeMap<String, String>, localisation: &[Localisation]) {
     if places.is_empty() || verdict.status == Status::Pass {
         return;
@@ -34,7 +34,7 @@ pub(super) fn say(verdict: &mut Verdict, places: &BTreeMap<String, String>, loca
     }
 }
 
-/// Hosts that a verdict names, in that order, some of them more than once.
+/// In the order of the verdict, possibly repeated.
 fn named<'v>(verdict: &'v Verdict, localisation: &'v [Localisation]) -> Vec<&'v str> {
     let mut hosts: Vec<&str> = Vec::new();
     let parts = verdict.parts.iter().filter(|_| verdict.kind == Kind::Parts);

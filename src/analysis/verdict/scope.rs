@@ -1,5 +1,3 @@
-//! What an expectation is about.
-
 use std::fmt;
 
 use railgauge_model::plan::model::Expectation;
@@ -10,9 +8,9 @@ use crate::analysis::words::sizes;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Scope {
-    /// Smallest and largest message size in bytes; `None` for all.
+    /// In bytes; `None` for all.
     pub sizes: Option<(Bytes, Bytes)>,
-    /// Rails; all if empty.
+    /// All if empty.
     pub rails: Vec<u32>,
     pub group: Option<String>,
 }
@@ -22,13 +20,13 @@ impl Scope {
         Self { sizes: wanted.sizes, rails: wanted.rails.clone(), group: wanted.group.clone() }
     }
 
-    /// `None` where it leaves nothing of the test out.
+    /// `None` if the scope is the whole test.
     #[must_use]
     pub fn narrowed(self) -> Option<Self> {
         (self.sizes.is_some() || !self.rails.is_empty() || self.group.is_some()).then_some(self)
     }
 
-    /// In words, what leaves something out: `64 KiB to 8 MiB`, `rails 0, 1`, `group leaf1`.
+    /// Only restrictions, in words: `64 KiB to 8 MiB`, `rails 0, 1`, `group leaf1`.
     pub fn parts(&self) -> Vec<String> {
         let rails = match self.rails.as_slice() {
             [] => None,
@@ -40,7 +38,6 @@ impl Scope {
     }
 }
 
-/// `64 KiB to 8 MiB, rails 0, 1, group leaf1`.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.sizes.is_none().then(|| "all sizes".to_owned());

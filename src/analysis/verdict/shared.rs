@@ -1,8 +1,8 @@
-//! Hosts that cases have in common.
+//! Hosts that cases share.
 
 use std::collections::BTreeSet;
 
-/// The only host that all of several cases share; `None` where they share more or none, as several cases of one pair do.
+/// The only host that all of several cases share; `None` if they share more or none, as several cases of one pair do.
 pub fn only_shared<'c>(cases: impl Iterator<Item = &'c [String]>) -> Option<String> {
     let mut of_all: Option<BTreeSet<&str>> = None;
     let mut any: BTreeSet<&str> = BTreeSet::new();

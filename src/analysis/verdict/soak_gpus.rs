@@ -1,5 +1,5 @@
-//! The verdict on the GPUs whose memory the flows of a soak used: none has an error. What slows a GPU down is told and fails nothing, as in
-//! tests.
+//! The verdict on the GPUs whose memory the flows of a soak used: none has an error. What slows down a GPU is reported
+//! and does not fail, as in tests.
 
 use super::{
     Status, Tally, Verdict,
@@ -12,7 +12,7 @@ use crate::analysis::{
     words::count,
 };
 
-/// The verdict; `None` where no record tells of a GPU.
+/// `None` if no record has a GPU.
 pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
     let (all, failed, untold) = (&found.gpus, &found.gpu_failures, &found.gpus_untold);
     if all.is_empty() && failed.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
         (0, _) => Status::Inconclusive,
         _ => Status::Fail,
     };
-    // A flow that failed by its GPU counts where no GPU is told.
+    // A flow that failed because of its GPU counts if no GPU is recorded.
     let violating = bad.len() + if all.is_empty() { failed.len() } else { 0 };
     let in_scope = (all.len() + untold.len()).max(violating);
     let tally = Tally { in_scope, judged: in_scope - open, violating, missing: open, ..Tally::default() };

@@ -1,5 +1,3 @@
-//! The sums of the files of a run directory.
-
 use std::{
     io::{self, Read},
     path::Path,
@@ -8,19 +6,19 @@ use std::{
 use railgauge_model::files;
 use serde::{Deserialize, Serialize};
 
-/// By what a reader of a run directory knows that journal, frame and verdicts belong together and are as they were written.
+/// Show that journal, frame and verdicts of a run directory belong together and are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
     /// CRC-32 of `records.jsonl`, eight hexadecimal digits.
     pub journal: String,
     /// CRC-32 of `records.parquet`.
     pub frame: String,
-    /// Whether no line of the journal is damaged or missing, but for those that were made good, and none contradicts another.
+    /// Whether the journal has no contradictions and no damaged or missing lines, except those made up for.
     pub whole: bool,
 }
 
 impl Sums {
-    /// CRC-32 of a file as it stands here. The file is read piece by piece: a journal may have gigabytes.
+    /// CRC-32 of a file, read in pieces: a journal may have gigabytes.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,11 +1,11 @@
-//! The limits of a plan, in the plan's own units and spelling.
+//! The limits of a plan, in its own units and spelling.
 
 use railgauge_model::plan::model::{Expectation, Limit, Written};
 use railgauge_wire::terms::Metric;
 
 use super::number;
 
-/// A limit that the plan gives as a value: `1 s`, `90 Gb/s`, as it is written there. Percentages have none.
+/// As written in the plan: `1 s`, `90 Gb/s`. Percentages have none.
 pub fn limit(wanted: &Expectation) -> Option<String> {
     let (Limit::AtLeast(value) | Limit::AtMost(value)) = wanted.limit else { return None };
     Some(match &wanted.written {
@@ -14,11 +14,10 @@ pub fn limit(wanted: &Expectation) -> Option<String> {
     })
 }
 
-/// Values that are told in the plan's unit, in this unit: beyond, they would be zeros or digits only.
+/// Range in the plan's unit: values outside would be zeros or digits only.
 const READABLE: std::ops::Range<f64> = 0.01..10_000.0;
 
-/// A value of the expectation's metric, in the unit in which the plan writes its limit: `0.2134 s`. One that cannot be read in that
-/// unit (`0.000006423 s`) is told in the metric's own.
+/// In the unit of the plan's limit: `0.2134 s`. A value that is unreadable in that unit (`0.000006423 s`) is in the metric's own.
 pub fn held_against(wanted: &Expectation, value: f64) -> String {
     let own = |metric: Metric| format!("{} {}", number(value), metric.unit());
     match &wanted.written {

@@ -1,4 +1,4 @@
-//! Changes with their intervals, one below the other, against the band of those that count as none.
+//! Changes with their intervals below each other, against the band of those that count as none.
 
 use plotters::{
     element::{Circle, Rectangle},
@@ -19,7 +19,6 @@ pub(in crate::report) enum Look {
     Worse,
     Better,
     Same,
-    /// Not known.
     Unknown,
 }
 
@@ -34,26 +33,22 @@ impl Look {
     }
 }
 
-/// One change in percent.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Row {
     pub label: String,
     pub percent: f64,
     pub interval: Option<(f64, f64)>,
-    /// Changes from the first, which is negative, to the second count as none. A margin is a factor up or down, so that in
-    /// percent it reaches further up.
+    /// Changes from the first (negative) to the second count as none. The margin is a factor, so in percent its upper edge is farther away.
     pub margin: (f64, f64),
     pub look: Look,
 }
 
-/// Letters of a label that fit beside the drawing.
+/// Letters of a label that fit next to the chart.
 const LETTERS: usize = 52;
 const HEIGHT: u32 = 22;
 
-/// Draws the rows in their order.
-///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, ChartError> {
     // Far ends of intervals must not squeeze the estimates into a point.
     let farthest = rows.iter().map(|row| row.percent.abs().max(row.margin.1)).fold(0.1, f64::max);

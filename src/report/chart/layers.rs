@@ -1,4 +1,4 @@
-//! Charts of lines and areas, as the blocks of a test draw them.
+//! Charts of lines and areas for the blocks of a test.
 
 use plotters::{
     element::{Circle, Polygon},
@@ -13,7 +13,7 @@ use super::{
     ticks::Axis,
 };
 
-/// Places in the units of the axes.
+/// In the units of the axes.
 pub(in crate::report) type Places = Vec<(f64, f64)>;
 
 pub(in crate::report) enum Layer {
@@ -24,10 +24,10 @@ pub(in crate::report) enum Layer {
     Specks(Role, Places),
 }
 
-/// Draws layers, the first at the back, with axes below and `tips` on top. `label` is what a screen reader says.
+/// The first layer at the back, axes below and `tips` on top. `label` is for screen readers.
 ///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 pub(in crate::report) fn layers(
     label: &str,
     [x, y]: [&Axis; 2],

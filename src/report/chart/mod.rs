@@ -1,8 +1,7 @@
-//! Charts as SVG inside the page. One file draws one kind of chart; a chart is one function. What is lines and areas is drawn by
-//! `layers` from the file that shows it.
+//! Charts as SVG inside the page. Each file renders one kind of chart; lines and areas use `layers`.
 //!
-//! Colours are classes of the page's style sheet and not numbers, so that one drawing serves light, dark and paper.
-//! `theme` knows how a plotters drawing gets them.
+//! Colours are classes of the page's style sheet, so that one SVG works for light, dark and paper. `theme` adds them to
+//! the output of plotters.
 
 mod error;
 pub(super) mod forest;

@@ -1,4 +1,4 @@
-//! A series of nights with its levels, its change points, and what was changed on purpose.
+//! A series of nights with its levels, change points, and declared changes.
 
 use plotters::{
     element::Circle,
@@ -16,26 +16,22 @@ use crate::analysis::words::number;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Mark {
-    /// First night of the new level.
     pub day: i64,
     pub worse: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(in crate::report) struct Drawing<'a> {
-    /// Metric and unit.
     pub title: String,
-    /// Night (counted in days from 1970) and value.
+    /// Night (in days from 1970) and value.
     pub points: &'a [(i64, f64)],
     pub marks: Vec<Mark>,
     pub epochs: Vec<i64>,
     pub date: fn(i64) -> String,
 }
 
-/// Draws a series.
-///
 /// # Errors
-/// plotters refuses what it is given.
+/// plotters fails.
 pub(in crate::report) fn series(drawing: &Drawing<'_>) -> Result<String, ChartError> {
     let points = drawing.points;
     let values = || points.iter().map(|(_, value)| *value);

@@ -1,7 +1,6 @@
-//! Colours of a drawing by their role.
+//! Colours of a chart by their role.
 //!
-//! plotters is given numbers that are no colours anybody would choose; [`classes`] turns each into a class of the
-//! page's style sheet.
+//! plotters gets arbitrary numbers as colours; [`classes`] converts each to a class of the page's style sheet.
 
 use plotters::style::RGBColor;
 
@@ -28,7 +27,7 @@ roles! {
     DEMAND = 10 "demand";
 }
 
-/// The drawing with classes in place of the numbers: `f-main` where it fills, `s-main` where it draws a line.
+/// Replaces the numbers by classes: `f-main` for fills, `s-main` for lines.
 pub(super) fn classes(svg: &str) -> String {
     ROLES.iter().fold(svg.to_owned(), |svg, (number, class)| {
         svg.replace(&format!("fill=\"#0102{number:02X}\""), &format!("class=\"f-{class}\""))

@@ -1,36 +1,36 @@
-//! What happened when: a line for each place, bands for times, on one axis.
+//! Events over time: a line for each place, bands for times, on one axis.
 //!
-//! Written here and not by plotters: bands that fall on the same pixels are one, so that days with thousands of events stay small.
+//! Not plotters: bands on the same pixels are one, so that days with thousands of events stay small.
 
 use std::fmt::Write;
 
 use super::plot::{escape, margin, shortened};
 
-/// Width of the drawing, in pixels of the page at full size.
+/// In pixels of the page at full size.
 const WIDTH: usize = 1120;
 const LINE: usize = 18;
 const NAME: usize = 46;
-/// Least width of a band: a short event must be seen.
+/// Least width of a band, so that a short event is visible.
 const LEAST: usize = 2;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Band {
-    /// From and to, as shares of the axis.
+    /// As shares of the axis.
     pub from: f64,
     pub until: f64,
     pub class: &'static str,
     pub tip: String,
 }
 
-/// A place and its bands, in the order of time.
+/// A place and its bands, in order of time.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Line {
     pub name: String,
     pub bands: Vec<Band>,
 }
 
-/// Draws the lines below each other; `behind` are bands over all of them, `marks` places and texts of the axis. `label` is what a screen
-/// reader says.
+/// Renders the lines below each other; `behind` are bands over all of them, `marks` positions and texts of the axis.
+/// `label` is for screen readers.
 pub(in crate::report) fn timeline(label: &str, lines: &[Line], behind: &[Band], marks: &[(f64, String)]) -> String {
     let longest = lines.iter().map(|line| line.name.chars().count().min(NAME)).max().unwrap_or(0);
     let left = margin(longest);
@@ -80,7 +80,7 @@ fn on_pixels(bands: &[Band], across: usize) -> Vec<Pixels<'_>> {
     for first in bands {
         let from = place(first.from).min(across.saturating_sub(LEAST));
         let until = place(first.until).max(from + LEAST);
-        // A band of another kind lies above: what it hides stands beside it.
+        // A band of another kind lies above: the hidden one is visible next to it.
         match found.iter_mut().rev().find(|last| last.first.class == first.class).filter(|last| from <= last.until) {
             Some(last) => (last.until, last.more) = (last.until.max(until), last.more + 1),
             None => found.push(Pixels { from, until, first, more: 0 }),

@@ -1,5 +1,3 @@
-//! What changes have in common.
-
 use serde::Serialize;
 
 use crate::analysis::compare::{Cause, Comparison, Word};
@@ -14,7 +12,7 @@ pub struct CauseView {
     pub text: String,
 }
 
-/// What the banner says of changes for the worse that have something in common.
+/// The banner's text about common factors of changes for the worse.
 pub(super) fn bad(comparison: &Comparison) -> String {
     let worse = comparison.causes.iter().filter(|cause| cause.verdict == Word::Regressed);
     let names: Vec<&str> = worse.map(|cause| cause.name.as_str()).collect();
@@ -23,7 +21,6 @@ pub(super) fn bad(comparison: &Comparison) -> String {
     told.join("; ") + &more
 }
 
-/// All of them, in their order.
 pub(super) fn causes(comparison: &Comparison) -> Vec<CauseView> {
     let view = |cause: &Cause| CauseView {
         class: class(cause.verdict),

@@ -1,4 +1,4 @@
-//! Everything shown of a comparison: one page and the text on the terminal, of one view.
+//! The report of a comparison: one page and the terminal text, from one view.
 
 mod causes;
 pub mod text;
@@ -12,10 +12,10 @@ use crate::analysis::compare::Comparison;
 pub use causes::CauseView;
 pub use view::{CompareView, SideView, view};
 
-/// Writes the page of a comparison. What was there before is replaced as a whole or not at all.
+/// Replaces the page as a whole or not at all.
 ///
 /// # Errors
-/// A chart cannot be drawn, or the file cannot be written.
+/// A chart cannot be rendered, or the file cannot be written.
 pub fn write(comparison: &Comparison, path: &Path) -> Result<CompareView, ReportError> {
     let view = view(comparison).map_err(ReportError::drawing("the chart of changes"))?;
     let page = html::page("compare.html", &view).map_err(ReportError::drawing("the page of a comparison"))?;

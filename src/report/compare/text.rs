@@ -1,5 +1,3 @@
-//! A comparison on the terminal.
-
 use std::{fmt::Write, path::Path};
 
 use railgauge_model::border::text::path_text;
@@ -13,7 +11,7 @@ use crate::report::{
 /// Rows shown of a table: the page has them all.
 const ROWS: usize = 20;
 
-/// The summary. `colour` puts ANSI colours on the verdict.
+/// `colour` puts ANSI colours on the verdict.
 pub fn summary(view: &CompareView, page: &Path, colour: bool) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -48,7 +46,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
     writeln!(out, "report: {}", path_text(page))
 }
 
-/// Rows as sentences: cells that stand in these columns, with commas.
+/// Rows as sentences of these columns, with commas.
 fn lines(out: &mut String, title: &str, table: &Table, columns: &[usize]) -> std::fmt::Result {
     if table.rows.is_empty() {
         return Ok(());

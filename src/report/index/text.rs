@@ -1,5 +1,3 @@
-//! The index on the terminal.
-
 use std::fmt::Write;
 
 use railgauge_model::plan::count::count;
@@ -10,7 +8,7 @@ use crate::report::{
     view::{Table, number_column, text_column},
 };
 
-/// The newest runs, in so many rows; the page and the JSON have all of them.
+/// The newest runs, at most `shown`; the page and the JSON have all of them.
 pub fn summary(index: &Index, shown: usize) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.

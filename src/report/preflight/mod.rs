@@ -1,4 +1,4 @@
-//! The page of a preflight: what was found on the hosts, what the plan demands of them, and what was not read.
+//! The page of a preflight: findings on the hosts, demands of the plan, and what was not read.
 
 mod view;
 
@@ -8,10 +8,8 @@ use super::{ReportError, html, write::text_file};
 
 pub use view::{Card, Looked, Lost, PreflightView, Unread, status, view};
 
-/// Writes the page.
-///
 /// # Errors
-/// The page cannot be drawn or written.
+/// The page cannot be rendered or written.
 pub fn write(view: &PreflightView, page: &Path) -> Result<(), ReportError> {
     let text = html::page("preflight.html", view).map_err(ReportError::drawing("the page of the preflight"))?;
     text_file(page, &text)

@@ -1,4 +1,4 @@
-//! The sign-off: one page to hand over, drawn from the records of a run, and the proof that files are as they were.
+//! The sign-off: one page to hand over, rendered from the records of a run, and the proof that files are unchanged.
 
 mod proof;
 mod view;
@@ -13,13 +13,13 @@ use crate::analysis::journal;
 pub use proof::{Checked, Proof, Sameness, proof, sha256};
 pub use view::{Hash, Limit, SignOff, view};
 
-/// Writes the sign-off of a run directory, from its records alone.
+/// From the records alone.
 ///
 /// # Errors
 /// The journal cannot be read or contradicts itself, or the page cannot be written.
 pub fn write(run: &Path, page: &Path) -> Result<SignOff, ReportError> {
     let path = run.join(JOURNAL);
-    // Before it is read: lines that are written meanwhile make it another journal, and the hash says so.
+    // Before reading: lines written meanwhile make it another journal, and the hash shows it.
     let hashes = proof::hashes(run)?;
     let journal = journal::read(&path)?;
     let drawn = super::draw(&journal, &path)?;
@@ -29,7 +29,7 @@ pub fn write(run: &Path, page: &Path) -> Result<SignOff, ReportError> {
     Ok(view)
 }
 
-/// The bytes of a file of a run directory; `None` where there is none.
+/// `None` without the file.
 fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
     match files::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

@@ -2,11 +2,11 @@
 
 use std::fmt::{Result, Write};
 
-/// Columns of the summary: those of a terminal that nobody made wider. What was written to a file is read with them as well.
+/// Columns of the summary: the default width of a terminal, also used for files.
 pub const WIDTH: usize = 80;
 
-/// Writes a text in lines of at most [`WIDTH`] columns, broken at blanks: the first begins with `first`, the others with
-/// `others`. A word that is longer than a line stands in a line of its own, whole.
+/// Wraps a text to [`WIDTH`] columns at blanks; `first` and `others` are prefixes of its lines. A longer word has a
+/// line of its own and is not broken.
 pub(super) fn wrap(out: &mut String, first: &str, others: &str, text: &str) -> Result {
     let mut line = first.to_owned();
     let mut empty = true;
@@ -26,7 +26,7 @@ pub(super) fn wrap(out: &mut String, first: &str, others: &str, text: &str) -> R
     writeln!(out, "{}", line.trim_end())
 }
 
-/// Words between blanks; a number and what it counts are one.
+/// Words between blanks; a number and its unit are one.
 fn words(text: &str) -> Vec<String> {
     let number =
         |word: &str| word.chars().any(|c| c.is_ascii_digit()) && word.chars().all(|c| "0123456789.+−".contains(c));
@@ -40,8 +40,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Writes rows in aligned columns. Columns that do not fit beside the others follow in pieces below, each with the first `keys`
-/// columns in front. A head is its text, and whether its column is aligned on the right.
+/// Writes rows in aligned columns. Columns that do not fit continue below, with the first `keys` columns in front. A
+/// head is its text, and whether its column is aligned on the right.
 pub(super) fn columns(out: &mut String, head: &[(String, bool)], rows: &[Vec<&str>], keys: usize) -> Result {
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());

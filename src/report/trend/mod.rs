@@ -1,4 +1,4 @@
-//! Everything shown of a trend: one page and the text on the terminal, of one view.
+//! The report of a trend: one page and the terminal text, from one view.
 
 pub mod text;
 mod view;
@@ -10,10 +10,10 @@ use crate::analysis::trend::Trend;
 
 pub use view::{ChangeView, TrendView, view};
 
-/// Writes the page of a trend. What was there before is replaced as a whole or not at all.
+/// Replaces the page as a whole or not at all.
 ///
 /// # Errors
-/// A chart cannot be drawn, or the file cannot be written.
+/// A chart cannot be rendered, or the file cannot be written.
 pub fn write(trend: &Trend, path: &Path) -> Result<TrendView, ReportError> {
     let view = view(trend).map_err(ReportError::drawing("the chart of a series"))?;
     let page = html::page("trend.html", &view).map_err(ReportError::drawing("the page of a trend"))?;

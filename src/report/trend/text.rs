@@ -1,5 +1,3 @@
-//! A trend on the terminal.
-
 use std::{fmt::Write, path::Path};
 
 use railgauge_model::border::text::path_text;
@@ -10,7 +8,7 @@ use crate::report::text::{aligned, mark};
 /// Changes shown of each kind: the page has more.
 const SHOWN: usize = 20;
 
-/// The summary. `colour` puts ANSI colours on the verdict.
+/// `colour` puts ANSI colours on the verdict.
 pub fn summary(view: &TrendView, page: &Path, colour: bool) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.

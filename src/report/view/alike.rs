@@ -1,4 +1,4 @@
-//! Hosts that stand out alike are told together: a slow leaf of 32 hosts is one card and not 32, where nothing says that it is a leaf.
+//! Groups hosts that stand out alike: a slow leaf of 32 hosts is one card and not 32 if the plan has no leaf.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use crate::analysis::{
     words::between,
 };
 
-/// What hosts have to have in common: state, direction, and the tests in which they stand out, in their order.
+/// What grouped hosts share: state, direction, and the tests in which they stand out, in order.
 type Key<'p> = (String, Way, Vec<&'p str>);
 
-/// The host that a part is, where it is one as a whole and nothing else fits its values as well.
+/// The host that is the part as a whole, if no other part fits.
 fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
     let mut hosts = part.evidence.iter().map(|one| one.named.host());
     let first = hosts.next()??;
     hosts.all(|host| host == Some(first)).then_some(first)
 }
 
-/// The direction in which a part is bad: the same in all its evidence.
+/// Equal in all its evidence.
 fn way(part: &Part<'_>) -> Way {
     part.evidence.first().map_or(Way::Both, |one| one.named.way)
 }
@@ -31,8 +31,8 @@ fn key<'p>(part: &'p Part<'_>) -> Key<'p> {
     (part.state(), way(part), part.evidence.iter().map(|one| one.test.test.as_str()).collect())
 }
 
-/// Parts in their order: hosts of one state in the same tests in one group, at the place of the first, if they are four or more; every
-/// other part by itself.
+/// In the order of the parts: at least four hosts of one state in the same tests form a group at the position of the
+/// first; every other part is alone.
 pub(super) fn groups<'o, 'a>(parts: &[&'o Part<'a>]) -> Vec<Vec<&'o Part<'a>>> {
     let mut sizes: HashMap<Key<'o>, usize> = HashMap::new();
     parts.iter().filter(|part| host(part).is_some()).for_each(|part| *sizes.entry(key(part)).or_default() += 1);
@@ -51,7 +51,7 @@ pub(super) fn groups<'o, 'a>(parts: &[&'o Part<'a>]) -> Vec<Vec<&'o Part<'a>>> {
     groups
 }
 
-/// The name of a group: `hosts gpu[0065-0096]` or `hosts gpu[0065-0096], receiving`, or that of its only part.
+/// `hosts gpu[0065-0096]` or `hosts gpu[0065-0096], receiving`; a single part keeps its name.
 pub(super) fn name(group: &[&Part<'_>]) -> String {
     match group {
         [one] => one.name.to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn name(group: &[&Part<'_>]) -> String {
     }
 }
 
-/// The view of several hosts: by test how far they are off, and why the first of them is named.
+/// By test their deviations, with the reason of the first.
 pub(super) fn together(hosts: &[&Part<'_>]) -> PartView {
     let views: Vec<PartView> = hosts.iter().map(|host| part(host)).collect();
     let Some(first) = views.first() else { return PartView::default() };

@@ -1,4 +1,4 @@
-//! What really carried the bytes, said first and without flattery.
+//! What really carried the bytes: the first statement of the report, without euphemism.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::analysis::results::CaseResult;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CarrierGroup {
     pub words: String,
-    /// What its numbers do not say; empty for real hardware.
+    /// What its numbers do not show; empty for real hardware.
     pub caution: String,
     pub tests: Vec<String>,
     pub cases: usize,
@@ -23,7 +23,7 @@ fn kind(link: &LinkRecord) -> CarrierKind {
     (link.transport, link.link_layer, link.gpu_path, link.software)
 }
 
-/// Every kind of transport of the measured cases, RDMA on hardware first.
+/// RDMA on hardware first.
 pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<CarrierGroup> {
     let mut kinds: BTreeMap<CarrierKind, CarrierGroup> = BTreeMap::new();
     for result in results.iter().filter(|result| !result.samples.is_empty()) {
@@ -44,14 +44,14 @@ pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<CarrierGroup> {
     carriers
 }
 
-/// What carried the bytes of one test, in a few words; empty if nothing was measured.
+/// In a few words; empty if nothing was measured.
 pub(super) fn of_test(results: &[&CaseResult<'_>]) -> String {
     let links = results.iter().filter(|result| !result.samples.is_empty()).filter_map(|result| result.link);
     let kinds: BTreeSet<CarrierKind> = links.map(kind).collect();
     kinds.into_iter().map(words).collect::<Vec<_>>().join(" and ")
 }
 
-/// What carried the bytes, by the field's names.
+/// By the field's names.
 fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
     let layer = match link_layer {
         LinkLayer::Infiniband => "InfiniBand",
@@ -102,7 +102,6 @@ fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
     }
 }
 
-/// What its numbers do not say.
 fn caution((transport, link_layer, _, software): CarrierKind) -> String {
     match transport {
         Carrier::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),

@@ -1,4 +1,4 @@
-//! What is known of the switches, and which of their links were loaded.
+//! The switches, and which of their links were loaded.
 
 use railgauge_model::plan::count::count;
 use serde::Serialize;
@@ -12,9 +12,9 @@ use crate::analysis::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SwitchesView {
-    /// What there is and who told it, in sentences.
+    /// Contents and sources, in sentences.
     pub sentence: String,
-    /// What of the sources could not be used, and which ends they do not know, a sentence each.
+    /// Unusable parts of the sources, and ends that they do not have, a sentence each.
     pub remarks: Vec<String>,
     pub suspects: Vec<SuspectView>,
     pub searched: Vec<String>,
@@ -24,9 +24,8 @@ pub struct SwitchesView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuspectView {
     pub name: String,
-    /// `suspect`, `confirmed`, `cleared` or `not settled`.
     pub standing: &'static str,
-    /// Whether it was shown to be bad, and is no mere suspect.
+    /// Shown to be bad, and more than a suspect.
     #[serde(skip)]
     pub certain: bool,
     /// Whether further tests showed it neither bad nor good.
@@ -43,7 +42,7 @@ pub struct SuspectView {
 pub struct LoadedView {
     pub test: String,
     pub sentence: String,
-    /// Links that were not loaded: link and direction, share of its rate that was reached.
+    /// Link and direction, and the share of its rate reached.
     pub not_loaded: Vec<[String; 2]>,
 }
 
@@ -111,7 +110,7 @@ fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
     }
 }
 
-/// A part, or the parts of which the values fit each as well: `one of A, B`.
+/// With alternatives `one of A, B`.
 pub(super) fn one_of(name: &str, alternatives: &[String]) -> String {
     match alternatives {
         [] => name.to_owned(),
@@ -119,8 +118,7 @@ pub(super) fn one_of(name: &str, alternatives: &[String]) -> String {
     }
 }
 
-/// What stands out between switches, was not good when it was measured again, and is not waived: each once for all tests, what is
-/// confirmed first.
+/// Outliers between switches that were not found good later and are not waived: each once for all tests, confirmed ones first.
 pub(super) fn open(links: &[OnLinks]) -> Vec<SuspectView> {
     let counting = links.iter().filter(|on| !on.waived);
     let all = counting.flat_map(|on| on.standing().map(move |suspect| one(&on.test, suspect)));

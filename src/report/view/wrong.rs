@@ -1,4 +1,4 @@
-//! What is to be done about wrong bytes, which comes before anything else: a fast wrong answer is worse than a slow right one.
+//! The remedy for wrong bytes, which is the most urgent: a fast wrong answer is worse than a slow right one.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use crate::analysis::{
 };
 use railgauge_wire::remedy::{self, Remedy};
 
-/// What is to be done first where bytes were wrong, in a test or in the soak; `None` where none were.
+/// For wrong bytes in a test or in the soak; `None` without any.
 pub(super) fn step(verdicts: &Verdicts) -> Option<Pointer> {
     of_cases(&verdicts.troubles).or_else(|| of_soak(verdicts))
 }
 
 fn of_cases(troubles: &[Trouble]) -> Option<Pointer> {
-    // The GPU of a memory test is a part by itself, and is told as one.
+    // The GPU of a memory test is a part, and reported as one.
     let is_of_part = |remedy: &Remedy| remedy.id == remedy::GPU_MEMORY_ERRORS.id;
     let wrong = troubles.iter().filter(|trouble| trouble.state == State::Wrong);
     let wrong: Vec<&Trouble> = wrong.filter(|trouble| !trouble.remedy.as_ref().is_some_and(is_of_part)).collect();

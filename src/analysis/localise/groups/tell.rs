@@ -1,4 +1,4 @@
-//! What a search of a collective found, in names and numbers.
+//! The results of a search of a collective, in names and numbers.
 
 use railgauge_model::{plan::hostlist, schedule::Flow};
 use railgauge_stats::robust::{Level, median};
@@ -10,18 +10,18 @@ use crate::analysis::{
 };
 
 struct Evidence {
-    /// Differences from good groups of the size, of the smallest groups that hold the part and have a value.
+    /// Differences from good groups of the size, for the smallest groups with the part and a value.
     residuals: Vec<f64>,
-    /// Results of the search with the part, and how many of these did not run.
+    /// Results with the part, and how many of these did not run.
     with: usize,
     failed: usize,
-    /// Results of the search without it that ran.
+    /// Results without it that ran.
     without: usize,
     cases: Vec<u64>,
 }
 
 impl Played {
-    /// What speaks of a part that a group holds if it has hosts of every side.
+    /// Evidence about a part that a group holds if it has hosts of every side.
     fn evidence(&self, sides: &[&[u32]]) -> Evidence {
         let holds = |group: &[u32]| sides.iter().all(|side| side.iter().any(|host| group.contains(host)));
         let known = |group: &[u32]| self.search.references().get(&group.len());
@@ -48,7 +48,7 @@ impl Played {
             || found.parted.iter().filter(|side| meets(side)).count() > 1
     }
 
-    /// Hosts in short, by the plan's groups where they are whole ones.
+    /// Abbreviated, by the plan's groups where these are complete.
     fn side(&self, numbers: &[u32]) -> (String, Vec<String>) {
         let whole = self.leaves.iter().filter(|(_, leaf)| leaf.iter().all(|host| numbers.contains(host)));
         let (names, held): (Vec<String>, Vec<usize>) = whole.map(|(name, leaf)| (name.clone(), leaf.len())).unzip();
@@ -70,7 +70,7 @@ fn undecided(named: &mut Named) {
 }
 
 impl Localisation {
-    /// `demanded`: something failed or broke an expectation, so that what carries less is not just so by design.
+    /// `demanded`: something failed or broke an expectation, so that a lower rate is not just by design.
     pub(super) fn tell_groups(&mut self, played: &Played, demanded: bool) {
         let result = played.search.found();
         let good = |(size, level): (&usize, &Level)| Good {
@@ -89,7 +89,7 @@ impl Localisation {
             let kind = if a.len() == 1 && b.len() == 1 { "path" } else { "boundary" };
             let name = format!("{kind} between {} and {}", played.side(a).0, played.side(b).0);
             let mut named = self.bisected(kind, name, played, &[a, b]);
-            // Where both sides are all there is, no other boundary shows what one carries here.
+            // If both sides are everything, no other boundary shows the usual rate of one.
             if !demanded && kind == "boundary" && a.len() + b.len() + result.hosts.len() >= played.hosts.len() {
                 undecided(&mut named);
             }
@@ -136,7 +136,7 @@ impl Localisation {
 
     fn bisected(&self, kind: &'static str, name: String, played: &Played, sides: &[&[u32]]) -> Named {
         let Evidence { residuals, with, failed, without, cases } = played.evidence(sides);
-        // Nothing at all came through where nothing ran.
+        // Where nothing ran, nothing came through.
         let effect = median(&residuals).unwrap_or(f64::NEG_INFINITY);
         let change = self.percent(effect);
         let fails = residuals.is_empty();

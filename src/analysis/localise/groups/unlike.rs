@@ -1,4 +1,4 @@
-//! Groups of one size that do not reach the same: which side is the sick one, how many they are does not say.
+//! Groups of one size at different levels: their number does not show which side is bad.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,7 @@ use crate::analysis::{
     words::{count, number},
 };
 
-/// A group with its value, as a logarithm on which more is better.
+/// The value is a logarithm on which more is better.
 type Valued<'a> = (&'a CaseResult<'a>, &'a Row, f64);
 
 pub(super) struct Unlike<'a> {
@@ -36,13 +36,13 @@ fn centre(side: &[Valued<'_>]) -> f64 {
 }
 
 impl<'a> Scene<'a> {
-    /// How far groups' repeats scatter, at all sizes of messages.
+    /// Scatter of groups' repeats, over all sizes of messages.
     pub(super) fn repeats(&self) -> Option<Repeats> {
         let (_, row) = self.screen.first()?;
         Scatter::of(row.metric, self.all.iter().copied()).map(Scatter::of_mean)
     }
 
-    /// The groups of the size that differ most, if any do by far more than their repeats scatter.
+    /// The groups of the size that differ most, if by far more than their repeats scatter.
     pub(super) fn unlike(&self) -> Option<Unlike<'a>> {
         let repeats = self.repeats();
         let mut sizes: BTreeMap<usize, Vec<Valued<'a>>> = BTreeMap::new();
@@ -66,7 +66,7 @@ impl<'a> Scene<'a> {
 }
 
 impl Localisation {
-    /// Reports two clusters of groups, unless what is named accounts for them.
+    /// Reports two clusters of groups, unless a named part explains them.
     pub(super) fn tell_unlike(&mut self, scene: &Scene<'_>, played: Option<&Played>) {
         let Some(found) = scene.unlike() else { return };
         let side = |own: &[Valued<'_>], other: &[Valued<'_>]| {
@@ -95,12 +95,12 @@ impl Localisation {
         }
         let (good, bad) = (side(&found.good, &found.bad), side(&found.bad, &found.good));
         let change_percent = self.percent(centre(&found.bad) - centre(&found.good));
-        // Of two clusters it is unknown which one good groups are in.
+        // With two clusters it is unknown which one the good groups are in.
         self.good.clear();
         self.two_clusters = Some(TwoClusters { good, bad, change_percent });
     }
 
-    /// Both clusters of groups with their hosts; `None` for pairs.
+    /// With their hosts; `None` for pairs.
     pub fn unlike(&self) -> Option<GroupsUnlike> {
         let of_groups = self.two_clusters.as_ref().filter(|_| self.counted == "group");
         let TwoClusters { good, bad, .. } = of_groups?;
@@ -108,12 +108,11 @@ impl Localisation {
     }
 }
 
-/// Groups of one size that do not reach the same.
+/// Groups of one size at different levels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupsUnlike {
     pub good: Cluster,
     pub bad: Cluster,
-    /// Unit of the centres.
     pub unit: String,
 }
 

@@ -1,4 +1,4 @@
-//! What ports counted, and what their optics said.
+//! Counters and optics of ports.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,24 +12,24 @@ use crate::analysis::soak::families::{Family, family};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Counted {
-    /// What it counts; `None` where nobody knows.
+    /// `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
     pub total: u64,
-    /// Most in a second, of any one reading.
+    /// Of any single reading.
     pub most_per_second: f64,
     /// End of that reading, in nanoseconds since 1970.
     pub most_at: Nanoseconds,
 }
 
-/// Lowest and highest of a reading that is no count.
+/// Of a reading that is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
     pub low: f64,
     pub high: f64,
 }
 
-/// Which counters are kept, by name: each name is looked up once.
+/// Counters to keep, by name; caches the decision.
 pub struct Kept<'w> {
     also: &'w dyn Fn(&str) -> bool,
     known: HashMap<String, (bool, Option<Family>)>,
@@ -51,14 +51,14 @@ impl<'w> Kept<'w> {
     }
 }
 
-/// Rises in a second of a reading. A shorter one is not made longer: three in a tenth of a second are three.
+/// A shorter reading is not scaled up: three in a tenth of a second are three.
 pub(super) fn per_second(row: &CounterRow, name: &str, rise: u64) -> f64 {
     let length = row.until.saturating_sub(row.from).seconds().max(1.0);
     let mean = rise as f64 / length;
     row.peaks.get(name).copied().filter(|peak| peak.is_finite()).map_or(mean, |peak| peak.max(mean))
 }
 
-/// Adds a row. A counter that stood still may be in it too: then it is known to be there.
+/// Adds a row. It may include a counter that did not move, which then is known to exist.
 pub(super) fn take(
     row: &CounterRow,
     kept: &mut Kept<'_>,
@@ -77,7 +77,7 @@ pub(super) fn take(
             (counted.most_per_second, counted.most_at) = (rate, row.until);
         }
     }
-    // The mark of a row of drivers' statistics is no reading.
+    // The mark of a row of drivers' statistics is not a reading.
     let readings = row.gauges.iter().filter(|(name, value)| *name != STATISTICS && value.is_finite());
     for (name, value) in readings {
         let range = gauges.entry(name.clone()).or_insert(Range { low: *value, high: *value });

@@ -1,4 +1,4 @@
-//! Families of counters over time, for a few ports that somebody looks at.
+//! Families of counters over time, for a few selected ports.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +11,10 @@ use crate::analysis::{
     },
 };
 
-/// Rises per second of the chosen ports' families in equal parts of a time, in the order of time. What was not read there is not zero:
-/// it is `None`.
+/// Increases per second of the selected ports' families in equal parts of a time, in order. An unread part is `None`, not zero.
 pub type Series = BTreeMap<(PortName, Family), Vec<Option<f64>>>;
 
-/// What these ports counted in a time, which is cut into so many parts. The rises of a row are spread evenly over its time.
+/// What these ports counted in a time, divided into parts. The increases of a row are spread evenly over its time.
 pub fn series(journal: &Journal, time: &Span, parts: usize, chosen: &[&PortName]) -> Series {
     let chosen: HashMap<(&str, &str, u8), &PortName> =
         chosen.iter().map(|name| ((name.host.as_str(), name.device.as_str(), name.port), *name)).collect();
@@ -24,7 +23,7 @@ pub fn series(journal: &Journal, time: &Span, parts: usize, chosen: &[&PortName]
         return Series::new();
     }
     let mut families: HashMap<&str, Option<Family>> = HashMap::new();
-    // Rises by family, and the time for which each part was read.
+    // Increases by family, and the time read in each part.
     let mut rises: BTreeMap<(&PortName, Family), Vec<f64>> = BTreeMap::new();
     let mut read: BTreeMap<&PortName, Vec<f64>> = BTreeMap::new();
     for (_, seen) in in_order(journal) {

@@ -1,4 +1,4 @@
-//! A flow alone and beside TCP connections of its own two hosts, worked by hand.
+//! A flow alone and alongside TCP connections of its own two hosts, computed by hand.
 
 use railgauge_model::{journal::event::Neighbour, plan::Plan};
 use railgauge_wire::failure::{Failure, Kind as FailureKind, Stage};
@@ -9,7 +9,7 @@ use crate::analysis::{
     verdict::Verdicts,
 };
 
-/// What the flow gets of 32 Gb/s in each repeat: alone, beside one connection, beside four.
+/// The flow's shares of 32 Gb/s in each repeat: alone, with one connection, with four.
 const SHARES: [[f64; 3]; 4] = [[1.0, 0.9, 0.5], [0.99, 0.91, 0.5], [1.01, 0.9, 0.51], [1.0, 0.89, 0.49]];
 
 fn parsed(keys: &str) -> Plan {
@@ -29,7 +29,7 @@ fn neighbour(opposite: bool, flows: u32, share: f64) -> Neighbour {
     Neighbour { opposite, flows, from_device, to_device, sender: end.clone(), receiver: Some(end) }
 }
 
-/// A journal of such a test; `change` may spoil what came of a case.
+/// `change` may spoil the results of a case.
 fn journal_of(keys: &str, change: impl Fn(&Case, &mut Result<Sample, Failure>)) -> Journal {
     let plan = parsed(keys);
     let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
@@ -52,7 +52,6 @@ fn journal_of(keys: &str, change: impl Fn(&Case, &mut Result<Sample, Failure>)) 
     Journal { tries, hosts, cases, end: JournalEnd::Finished, ..Journal::of(plan) }
 }
 
-/// How many connections ran alongside.
 fn connections(one: &Beside) -> u32 {
     match one.other {
         Other::Connections { neighbours, .. } => neighbours,
@@ -79,7 +78,7 @@ fn each_number_of_connections_is_held_against_the_same_flow_alone() {
     close(four.beside_gbps, 16.0);
     // Both directions together: 0.4 and 0.2 of 32 Gb/s.
     close(four.neighbours_gbps, 19.2);
-    // Rows: none of them for the flow alone.
+    // None for the flow alone.
     let losses: Vec<&Row> = rows.iter().filter(|row| row.metric == Metric::BesideLoss).collect();
     assert_eq!(losses.iter().map(|row| (row.case, row.n)).collect::<Vec<_>>(), [(1, 4), (2, 4)]);
     assert_eq!(of(&rows, Metric::BesideBandwidth).len(), 2);

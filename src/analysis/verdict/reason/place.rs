@@ -1,4 +1,4 @@
-//! The case that a reason is about, and where hosts are.
+//! The case of a reason, and places of hosts.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Reason, Value};
 use crate::analysis::{results::CaseResult, row::Row, together};
 
-/// Hosts that are named with their places in one sentence.
+/// Hosts named with their places in one sentence.
 const NAMED: usize = 4;
 
 impl Reason {
@@ -22,7 +22,7 @@ impl Reason {
             .with("dst_rail", flow.to.rail)
     }
 
-    /// About what a row is about: the sum of its flows, where it is one.
+    /// About the subject of a row: for a sum, its flows.
     pub(in crate::analysis::verdict) fn row(self, (result, row): (&CaseResult<'_>, &Row)) -> Self {
         self.case(result).about(together::name(result, row.metric))
     }
@@ -31,7 +31,7 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Placed {
     pub host: String,
-    /// Its rack, or rack and slot with `/` between them.
+    /// Rack, or rack and slot joined by `/`.
     pub place: String,
 }
 
@@ -43,7 +43,7 @@ impl Placed {
     }
 }
 
-/// `gpu031 (rack A12, slot 7)`. A rack that is called so, and a height unit (`u07`), need no word before them.
+/// `gpu031 (rack A12, slot 7)`. A rack named so, and a height unit (`u07`), need no word before them.
 impl fmt::Display for Placed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, place } = self;

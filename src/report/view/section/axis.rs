@@ -1,4 +1,4 @@
-//! Flows and what ports counted meanwhile, on one axis of time.
+//! Flows and port counters on one time axis.
 
 use railgauge_model::plan::count::capital;
 use railgauge_wire::unit::Nanoseconds;
@@ -26,7 +26,7 @@ const FLOWS: usize = 12;
 const PORTS: (usize, usize) = (10, 6);
 const NAMED: usize = 3;
 
-/// The passes of a test in which something was counted; `None` where ports were not watched.
+/// Passes with increased counters; `None` where ports were not watched.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let Some(found) = data.watch.and_then(|watch| of_test(watch, &data.results)) else { return Ok(None) };
     let error = found.passes.iter().take(DRAWN).map(|pass| pass.error).max().unwrap_or_default();
@@ -67,7 +67,6 @@ fn sentence(found: &OfTest) -> String {
     all.join(" ")
 }
 
-/// `round 3, 1 MiB, repeat 2`.
 fn name(data: &Data<'_>, pass: &Pass) -> String {
     let size = crate::analysis::words::size(pass.size);
     let cell = if pass.variant.is_empty() { size } else { format!("{size}, {}", pass.variant) };
@@ -75,7 +74,6 @@ fn name(data: &Data<'_>, pass: &Pass) -> String {
     format!("round {}, {cell}{repeat}", pass.round)
 }
 
-/// ` (3 more not drawn)`; empty without any.
 fn more(all: usize, drawn: usize) -> String {
     if all > drawn { format!(" ({} more not drawn)", all - drawn) } else { String::new() }
 }
@@ -150,12 +148,11 @@ fn port_group(port: &PortName, lines: &[Counted], axis: &Axis) -> Group {
     Group { heading: format!("{port}{}", more(lines.len(), PORTS.1)), lanes: lanes.collect() }
 }
 
-/// `rx_prio3_pause 120, rx_pause_ctrl_phy 120`.
 fn counters(line: &Counted) -> String {
     line.counters.iter().map(|(name, rise)| format!("{name} {}", whole(*rise))).collect::<Vec<_>>().join(", ")
 }
 
-/// A part of a reading's rise is not a whole number.
+/// A part of a reading's increase may be fractional.
 fn whole(rise: f64) -> String {
     if rise >= 10.0 || rise.fract() == 0.0 { format!("{}", rise.round()) } else { number(rise) }
 }

@@ -1,4 +1,4 @@
-//! Flows alongside an incast, or other traffic of their hosts: what they lost, and what the ports counted of congestion meanwhile.
+//! Flows alongside an incast, or other traffic of their hosts: their losses, and the ports' congestion counters.
 
 use railgauge_wire::drivers::Congestion;
 
@@ -18,13 +18,13 @@ const TOLD: usize = 4;
 
 const LISTED: usize = 64;
 
-/// The flows alongside other traffic of a test; `None` where it has none.
+/// `None` without such flows.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let mut all = beside(&data.results);
     if all.is_empty() {
         return Ok(None);
     }
-    // What lost most first, and what is not known before what lost nothing.
+    // The largest loss first, and unknown ones before those without a loss.
     let loss = |one: &Beside| one.loss_percent.unwrap_or_default();
     all.sort_by(|a, b| a.answer.cmp(&b.answer).then(loss(b).total_cmp(&loss(a))));
     let of = |answer| all.iter().filter(|one| one.answer == answer).count();

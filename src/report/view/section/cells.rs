@@ -1,4 +1,4 @@
-//! What the page's script is told of a matrix: every link with its value and look, in few bytes.
+//! The data of a matrix for the page's script: every link with its value and look, in few bytes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use crate::{
     report::chart::matrix::{self, Matrix},
 };
 
-/// The letter that stands for a look. The script has the same.
+/// The code of a look, equal to that in the script.
 const fn letter(look: Look) -> char {
     match look {
         Look::Missing => 'M',
@@ -25,9 +25,9 @@ const fn letter(look: Look) -> char {
     }
 }
 
-/// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36, the letter of
-/// its look, its value, and behind `/` its difference from the centre, if it has one. `rail` is the one rail of both ends, if there
-/// is one.
+/// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36,
+/// the letter of its look, its value, and after `/` its difference from the centre, if any. `rail` is the one rail of
+/// both ends, if there is one.
 pub(super) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
     let mut rows: Vec<Vec<(usize, String)>> = vec![Vec::new(); matrix.names.0.len()];
     for cell in &matrix.cells {
@@ -46,16 +46,16 @@ pub(super) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
     format!("{rail} data-cells=\"{all}\"")
 }
 
-/// A difference from the centre in percent as the page's tables round it, in few bytes: `/-49.8`, `/0.42`, `/4.7x` for a factor.
+/// Percent of the centre, rounded as in the page's tables: `/-49.8`, `/0.42`, `/4.7x` for a factor.
 fn difference(percent: f64) -> String {
-    // From twice as much on `change` tells a factor as well.
+    // `change` also returns a factor from twice as much on.
     if percent >= 100.0 {
         return format!("/{}x", brief(1.0 + percent / 100.0));
     }
     format!("/{}", change(percent).trim_end_matches([' ', '%']).replace('−', "-").replace('+', ""))
 }
 
-/// The attributes with the places at which blocks of rows and of columns begin.
+/// The attributes with the first row and column of each block.
 pub(super) fn blocks(matrix: &Matrix, most: usize) -> String {
     let starts = |count: usize, groups: &[matrix::Group]| {
         let starts = matrix::blocks(count, groups, most);
@@ -65,7 +65,7 @@ pub(super) fn blocks(matrix: &Matrix, most: usize) -> String {
     format!(" data-blocks=\"{rows};{}\"", starts(matrix.names.1.len(), &matrix.groups.1))
 }
 
-/// Names of rows and columns, a line each; no columns where they are the rows.
+/// A line each; no columns if they equal the rows.
 pub(super) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
     let list = |names: &[String]| names.iter().map(|name| name.replace('\n', " ")).collect::<Vec<_>>().join("\n");
     let same = rows == columns;
@@ -83,8 +83,8 @@ fn base36(mut number: usize) -> String {
     }
 }
 
-/// The group that each host belongs to for a matrix: the smallest of the plan, the topology's leaf switches among them, that has
-/// two of these hosts at least and not all of them.
+/// The group of each host in a matrix: the smallest of the plan or of the topology's leaf switches with at least two of
+/// these hosts and not all of them.
 pub(super) fn groups_of<'p>(
     groups: &'p BTreeMap<String, Vec<String>>,
     hosts: &'p [String],

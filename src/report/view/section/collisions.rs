@@ -1,5 +1,3 @@
-//! Which low flows share a path with others, and which stay suspects.
-
 use super::{
     Block, Data,
     table::{Table, number_column, text_column},
@@ -14,7 +12,7 @@ use crate::{
 
 const LISTED: usize = 32;
 
-/// What the flows say; `None` for tests with one number of queue pairs, and where flows share ports.
+/// `None` for tests with one number of queue pairs, and where flows share ports.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let Some(found) = data.collisions else { return Ok(None) };
     Ok(Some(Block {
@@ -33,7 +31,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     }))
 }
 
-/// The low flows that were not shown to collide; `None` without any.
+/// Low flows not shown to collide; `None` without any.
 fn table(found: &Collisions) -> Option<Table> {
     let told = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), short);
     let row = |low: &LowFlow, what: &str| {

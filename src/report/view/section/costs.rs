@@ -16,7 +16,7 @@ use crate::{
 
 const TOLD: usize = 6;
 
-/// The settings of a test; `None` where it has none.
+/// `None` where the test has none.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let Some(first) = data.costs.first() else { return Ok(None) };
     let head = headline(data.test);

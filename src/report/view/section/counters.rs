@@ -1,4 +1,4 @@
-//! Counters that speak of errors, retransmission and congestion, where they moved during a test.
+//! Counters of errors, retransmission and congestion that moved during a test.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{analysis::results::CaseResult, report::chart::ChartError};
 
-/// Parts of the names of counters worth a look, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
+/// Parts of the names of relevant counters, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
 const TELLING: [&str; 23] = [
     "retrans",
     "out_of_seq",
@@ -36,18 +36,18 @@ const TELLING: [&str; 23] = [
 ];
 const LISTED: usize = 16;
 
-/// Whether a counter speaks of errors or congestion.
+/// Of errors or congestion.
 pub(in crate::report) fn telling(name: &str) -> bool {
     TELLING.iter().any(|part| name.contains(part))
 }
 
-/// The counters that moved; `None` if none did.
+/// `None` if none moved.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let block = |table| Block { heading: "Counters that changed", table: Some(table), ..Block::default() };
     Ok(counters(&data.results).map(block))
 }
 
-/// The sums over a test, the largest first; `None` if nothing moved.
+/// Sums over a test, largest first; `None` if nothing moved.
 fn counters(results: &[&CaseResult<'_>]) -> Option<Table> {
     let mut sums: BTreeMap<(&str, &str), (u64, usize)> = BTreeMap::new();
     for result in results {

@@ -1,4 +1,4 @@
-//! Whether links were steady: every window in slices of 100 ms, each against the window's own median.
+//! Whether links were steady: every window in slices of 100 ms, each against the window's median.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -21,7 +21,7 @@ use crate::{
 const HEADING: &str = "Steadiness";
 /// A window counts as flapping if its slowest slice is under this share of its median.
 const HALF: f64 = 0.5;
-/// Slices a window must have to be looked at.
+/// Fewest slices of a window to be checked.
 const AT_LEAST: usize = 5;
 /// Messages that must fit into a median slice: with fewer, one message more or less looks like a change of rate.
 const MESSAGES: f64 = 20.0;
@@ -40,13 +40,13 @@ impl Window<'_> {
         self.lowest / self.median
     }
 
-    /// Below which one slice in twenty lies, in Gb/s; `None` where the slices are too few to say.
+    /// Rate below which one slice in twenty lies, in Gb/s; `None` with too few slices.
     fn low(&self) -> Option<f64> {
         let enough = percentile::carries_quantile(0.05, self.rates.len());
         quantile(&self.rates, 0.05).ok().filter(|_| enough)
     }
 
-    /// Spread of the slices in Gb/s: the median absolute deviation, scaled to a standard deviation.
+    /// In Gb/s: the median absolute deviation, scaled to a standard deviation.
     fn spread(&self) -> f64 {
         mad(&self.rates).unwrap_or(0.0) * MAD_TO_SIGMA
     }
@@ -57,7 +57,7 @@ impl Window<'_> {
     }
 }
 
-/// Looks at every window of a bandwidth test: the links that fell under half of their median, the worst first; `None` for other tests and where there are no slices.
+/// Links that fell under half of their median in any window, worst first; `None` for tests without bandwidth or slices.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if data.test.metric != TestMetric::Bandwidth {
         return Ok(None);

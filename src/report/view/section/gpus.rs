@@ -1,4 +1,4 @@
-//! The state of GPUs while they worked: what was bad, and what every GPU did.
+//! The state of GPUs during tests: faults, and the readings of every GPU.
 
 use railgauge_model::plan::hostlist;
 use railgauge_wire::{gpu_state::Hold, remedy::Remedy};
@@ -18,7 +18,7 @@ use crate::{
 const LISTED: usize = 16;
 const NAMED: usize = 5;
 
-/// What was read of the GPUs; `None` where no case used any.
+/// `None` where no case used a GPU.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let Some(found) = of_test(&data.results) else { return Ok(None) };
     Ok(Some(Block {

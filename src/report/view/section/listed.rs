@@ -1,4 +1,4 @@
-//! Links, hosts and rails of a test in numbers, the worst first.
+//! Links, hosts and rails of a test in numbers, worst first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,11 @@ use crate::analysis::{
 pub(super) const LISTED: usize = 10;
 pub(super) const HOSTS: usize = 6;
 
-/// A value with the digits that the spread of good links leaves.
+/// With the digits that the spread of good links leaves.
 pub(super) fn value_words(link: &Link<'_>, value: f64) -> String {
     spread(value, link.level.map(|level| level.centre * level.scale))
 }
 
-/// ` (−31.2 %)`.
 pub(super) fn by(link: &Link<'_>) -> String {
     match link.value.zip(link.level) {
         Some((value, level)) => format!(" ({})", change(100.0 * (value / level.centre - 1.0))),
@@ -60,7 +59,7 @@ pub(super) fn standing_out(data: &Data<'_>) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { columns, rows })
 }
 
-/// Hosts and NICs that are worse than the centre, by the median of their links, the worst first.
+/// Hosts and NICs below the centre, by the median of their links, worst first.
 pub(super) fn hosts(data: &Data<'_>) -> Option<Table> {
     let sign = if data.out.metric.better() == Better::Higher { 1.0 } else { -1.0 };
     let percent = |deviation: f64| change(100.0 * ((sign * deviation).exp() - 1.0));

@@ -3,7 +3,7 @@
 use super::{Block, Data};
 use crate::{analysis::nics::AllNics, report::chart::ChartError};
 
-/// What all rails together reach; `None` for tests without a like one of single rails.
+/// `None` for tests without an equal one of single rails.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let (heading, method) = match data.test.transport.is_within_host() {
         false => (

@@ -1,5 +1,5 @@
-//! Ranks of a collective: every rank waits for the slowest, so its own clock tells who that is only where operations
-//! do not hide it; the numbers are shown as they are.
+//! Ranks of a collective: every rank waits for the slowest, so its own clock only shows which one that is if operations
+//! do not hide it; the numbers are shown without interpretation.
 
 use railgauge_stats::robust::median;
 
@@ -17,20 +17,20 @@ use crate::{
 
 const LISTED: usize = 10;
 
-/// The ranks in numbers; `None` for pairs.
+/// `None` for pairs.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let block = |table| Block { heading: "Ranks, the slowest first", table: Some(table), ..Block::default() };
     Ok(ranks(data).map(block))
 }
 
-/// Ranks at the largest size, those with the longest times against their group's median first.
+/// At the largest size, those with the longest times against their group's median first.
 fn ranks(data: &Data<'_>) -> Option<Table> {
     let largest = data.results.iter().map(|result| result.case.cell.size).max()?;
     let trusted = |result: &&&CaseResult<'_>| {
         result.case.cell.size == largest && matches!(result.state, State::Measured | State::Short)
     };
     let samples = || data.results.iter().filter(trusted).flat_map(|result| &result.samples);
-    // Only of NCCL, whose choice it is.
+    // Only for NCCL, which chooses them.
     let uses_nics = samples().any(|(_, sample)| sample.ranks.iter().any(|rank| !rank.nics.is_empty()));
     let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
     for result in data.results.iter().filter(trusted) {

@@ -1,4 +1,4 @@
-//! The values of all links of every test, summed up by metric, size and variant.
+//! Summaries of the values of all links of every test, by metric, size and variant.
 
 use railgauge_model::plan::{metrics_of, model::Test};
 use railgauge_wire::terms::Metric;
@@ -11,10 +11,10 @@ use crate::analysis::{
     rows::Maker,
 };
 
-/// Those of a test, in the order of their first cases; of one case in the order of the metrics. `results` are those of the test.
+/// In the order of their first cases; within a case in the order of the metrics. `results` are those of the test.
 ///
 /// # Errors
-/// They cannot be summed up.
+/// They cannot be summarised.
 pub(super) fn of_test(
     test: &Test,
     results: &[&CaseResult<'_>],
@@ -34,10 +34,10 @@ pub(super) fn of_test(
     Ok(all)
 }
 
-/// Cases whose values are reckoned at once.
+/// Cases per batch of values.
 const CASES: usize = 1 << 16;
 
-/// What every case has of a metric, a few at a time; a case may have no row of it.
+/// In batches; a case may have no row of the metric.
 fn valued(
     results: &[&CaseResult<'_>],
     metric: Metric,

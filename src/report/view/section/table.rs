@@ -12,7 +12,6 @@ use crate::analysis::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
-    /// The columns.
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<String>>,
 }
@@ -20,14 +19,12 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
     pub name: String,
-    /// Its unit; empty for none.
     pub unit: String,
-    /// Whether it holds numbers, which are aligned on the right.
+    /// Numbers are aligned on the right.
     pub number: bool,
 }
 
 impl Column {
-    /// Its name with its unit.
     pub(in crate::report) fn head(&self) -> String {
         if self.unit.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.unit) }
     }
@@ -41,12 +38,10 @@ pub(in crate::report) fn text_column(name: &str) -> Column {
     Column { name: name.to_owned(), unit: String::new(), number: false }
 }
 
-/// A number of a cell, or that there is none.
 pub(super) fn told(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), number)
 }
 
-/// An interval of a cell, or that there is none.
 pub(super) fn interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high)))
 }
@@ -169,12 +164,12 @@ fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
     }
 }
 
-/// Standard deviation over the links, from the 5th and the 95th percentile of a normal distribution; `None` where all are equal.
+/// From the 5th and the 95th percentile of a normal distribution; `None` if all are equal.
 fn scatter(quantiles: &[f64; 5]) -> Option<f64> {
     Some((quantiles[3] - quantiles[1]) / 3.29).filter(|scatter| *scatter > 0.0)
 }
 
-/// Which percentiles are not shown, and why.
+/// Which percentiles are left out, and why.
 pub(super) fn remarks(data: &Data<'_>) -> Vec<String> {
     let metrics = shown(data.test).iter().map(|(metric, ..)| *metric);
     let mut metrics: Vec<Metric> = metrics.filter(|metric| percentile::needed(*metric) > 1).collect();

@@ -1,4 +1,4 @@
-//! Flows at once: what each round came to, how evenly it was shared, and how steady it was.
+//! Flows at once: the rate of each round, how evenly it was shared, and how steady it was.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,7 @@ struct Round<'a> {
     fairness: f64,
 }
 
-/// What the rounds came to; the round with the least bandwidth of its size comes first.
-/// `None` for tests whose flows share no NIC, and where no round has a number.
+/// The round with the least bandwidth of its size comes first. `None` for tests whose flows share no NIC, and where no round has a number.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if !data.test.at_once() {
         return Ok(None);
@@ -67,7 +66,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     }))
 }
 
-/// What the flows of a round have in common: `into gpu01`, `out of gpu01`, or just the round.
+/// `into gpu01`, `out of gpu01`, or just the round.
 fn place(round: &Round<'_>) -> String {
     let hosts = |ends: fn(&FlowShare) -> &str| -> BTreeSet<&str> { round.pass.flows.iter().map(ends).collect() };
     let only = |hosts: BTreeSet<&str>| hosts.first().filter(|_| hosts.len() == 1).map(|host| (*host).to_owned());

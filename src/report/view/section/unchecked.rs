@@ -1,5 +1,3 @@
-//! What could not be checked in a test, and why.
-
 use super::{
     Block, Data,
     table::{Table, number_column, text_column},
@@ -8,7 +6,7 @@ use crate::{analysis::verdict::uncounted, report::chart::ChartError};
 
 const LISTED: usize = 16;
 
-/// The ends whose bytes on the wire were not compared with the payload; `None` where all were.
+/// Ends whose bytes on the wire were not compared with the payload; `None` where all were.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let ends = uncounted(data.results.iter().copied());
     if ends.is_empty() {

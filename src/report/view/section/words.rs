@@ -19,7 +19,7 @@ use crate::{
     report::view::sizes,
 };
 
-/// What a test measures, by the field's names: `RDMA write bandwidth`.
+/// By the field's names: `RDMA write bandwidth`.
 pub(super) fn title(test: &Test) -> String {
     let transport = match test.transport {
         Transport::Verbs => "RDMA",
@@ -60,7 +60,7 @@ fn products(test: &Test) -> String {
     format!("Matrix products of GPUs{}", precision.unwrap_or_default())
 }
 
-/// Who measures with whom: `Every pair once`.
+/// `Every pair once`.
 pub(crate) fn who(test: &Test) -> String {
     if let Some(collective) = &test.collective {
         return match collective.grouping {
@@ -88,7 +88,6 @@ pub(crate) fn who(test: &Test) -> String {
     }
 }
 
-/// Which rails, or which parts of a host, run at the same time.
 pub(crate) fn rails(test: &Test) -> String {
     let part = part_words(test.transport);
     let list = |rails: &[u32]| rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -130,7 +129,6 @@ pub(super) fn how(test: &Test) -> String {
     format!("{who}, {rails}, {qps}{threads}, {memory} memory, {}; {repeats}{half}{configured}", sizes(&test.sizes))
 }
 
-/// What runs alongside the flows of a test; empty if nothing does.
 pub(crate) fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
         if let Some(one) = &beside.command {
@@ -147,7 +145,6 @@ pub(crate) fn beside(test: &Test) -> String {
     })
 }
 
-/// What was run to change the cluster for a test; empty if nothing was.
 fn configured(test: &Test) -> String {
     test.configure.as_ref().map_or_else(String::new, |configure| {
         let values = match configure.values.as_slice() {
@@ -158,7 +155,6 @@ fn configured(test: &Test) -> String {
     })
 }
 
-/// Flows that share NICs on purpose.
 fn at_once(pattern: &AtOnce) -> String {
     match pattern {
         AtOnce::Incast(Some(host)) => format!("Every other host to {host} at once"),

@@ -1,4 +1,4 @@
-//! A soak drawn: what happened when, and what flows carried.
+//! Charts of a soak: events over time, and rates of flows.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Places drawn, the worst first.
+/// Places in the timeline, worst first.
 const LINES: usize = 24;
 
 const LEGEND: &[(&str, &str)] = &[
@@ -34,7 +34,7 @@ const LEGEND: &[(&str, &str)] = &[
     ("t-hole", "no traffic, or not watched"),
 ];
 
-/// What happened when, a line for each place with an event; how many places are left out. `None` where nothing happened.
+/// A line for each place with an event, and the number of places left out. `None` without events.
 pub(super) fn timeline(found: &Soaking) -> (Option<Figure>, usize) {
     let Some(span) = found.span.filter(|span| !span.length().is_zero()) else { return (None, 0) };
     let share = |at: Nanoseconds| at.saturating_sub(span.from).as_f64() / span.length().as_f64();
@@ -108,7 +108,7 @@ fn marks(length: Nanoseconds) -> Vec<(f64, String)> {
     marks.map(|at| (at as f64 / seconds, text(at))).collect()
 }
 
-/// The slowest and the median rate over time; `None` where nothing was measured twice.
+/// Slowest and median rate over time; `None` where nothing was measured twice.
 pub(super) fn rates(found: &Soaking) -> Result<Option<Figure>, ChartError> {
     let Some(span) = found.span.filter(|_| found.rates.len() > 1) else { return Ok(None) };
     let (unit, name) = match span.length().seconds() {

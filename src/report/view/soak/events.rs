@@ -1,5 +1,3 @@
-//! Events of a soak as a table.
-
 use railgauge_wire::unit::Nanoseconds;
 
 use super::{Listed, listed};
@@ -17,16 +15,16 @@ use crate::{
     report::view::section::{Table, number_column, text_column},
 };
 
-/// A row that is made only where it is shown, and what it is sorted by.
+/// A sort key, and a row that is only made if it is shown.
 type Lazy<'s> = (Nanoseconds, Box<dyn Fn() -> Vec<String> + 's>);
 
 fn lazy<'s>(weight: Nanoseconds, row: impl Fn() -> Vec<String> + 's) -> Lazy<'s> {
     (weight, Box::new(row))
 }
 
-/// All events, the longest first.
+/// Longest first.
 pub(super) fn events(found: &Soaking) -> Listed {
-    // How long an event cost, which is what it is sorted by.
+    // The cost of an event, which is the sort key.
     let weight =
         |length: Nanoseconds, hit: &Hit| hit.longest_stall.as_ref().map_or(length, |stall| stall.length.max(length));
     let mut all: Vec<Lazy<'_>> = Vec::new();
@@ -34,7 +32,7 @@ pub(super) fn events(found: &Soaking) -> Listed {
     all.extend(found.breaks.iter().map(|one| lazy(weight(one.hidden.shorter_than, &one.hit), move || break_row(one))));
     all.extend(found.stalls.iter().map(|one| lazy(one.longest().0, move || stall_row(one))));
     all.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-    // What ran slower was not down: it is behind.
+    // What ran slower was not down: it comes last.
     all.extend(found.lower.iter().map(|one| lazy(Nanoseconds::ZERO, move || lower_row(one))));
     let rows = all.iter().take(LISTED).map(|(_, row)| row()).collect();
     let columns = vec![
@@ -49,7 +47,7 @@ pub(super) fn events(found: &Soaking) -> Listed {
     listed(Table { columns, rows }, all.len())
 }
 
-/// A row; `hit` are the flows that the event hit.
+/// `hit` are the flows that the event hit.
 fn row(
     what: &str,
     place: &str,
@@ -102,7 +100,7 @@ fn break_row(one: &Break) -> Vec<String> {
 }
 
 fn stall_row(stall: &Unexplained) -> Vec<String> {
-    // Of flows that stalled one after the other the row has the whole time, and beside it the longest stall of one.
+    // For flows that stalled one after the other the row has the whole time, and next to it the longest stall.
     let (length, error) = (stall.span.length(), stall.length_error);
     let flows = match stall.hit.flows.as_slice() {
         [first] => first.clone(),
@@ -130,7 +128,7 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
     row(what, &flows, stall.span.from, length, Some(&stall.hit), evidence)
 }
 
-/// What is known of the ports of flows while they stalled.
+/// What is known about the ports of flows while they stalled.
 fn ports_of(stall: &Unexplained) -> String {
     let missed = match stall.not_watched.as_slice() {
         [] => String::new(),

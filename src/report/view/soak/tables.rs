@@ -1,5 +1,3 @@
-//! Flows, counters, optics and coverage of a soak as tables.
-
 use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
 
 use super::{Listed, first, listed};
@@ -25,7 +23,7 @@ fn table(columns: Vec<Column>, rows: Vec<Vec<String>>, all: usize) -> Listed {
     listed(Table { columns, rows }, all)
 }
 
-/// Flows, the slowest first.
+/// Slowest first.
 pub(super) fn flows(found: &Soaking) -> Listed {
     let rows = first(&found.flows).iter().map(|flow| {
         vec![
@@ -140,7 +138,7 @@ pub(super) fn port_gauges(found: &Soaking) -> Listed {
     table(columns, rows.collect(), found.port_gauges.len())
 }
 
-/// Ports that were not watched all the time.
+/// Ports with unwatched times.
 pub(super) fn coverage(found: &Soaking) -> Listed {
     let parts: Vec<_> = found.coverage.iter().filter(|port| port.percent < 100.0).collect();
     let rows = first(&parts).iter().map(|port| {
@@ -161,7 +159,7 @@ pub(super) fn coverage(found: &Soaking) -> Listed {
     table(columns, rows.collect(), parts.len())
 }
 
-/// GPUs, those with errors first.
+/// Those with errors first.
 pub(super) fn gpus(found: &Soaking) -> Listed {
     let rows = first(&found.gpus).iter().map(|gpu| {
         let bad: Vec<String> = gpu
