@@ -84,7 +84,6 @@ fn unmeasured(troubles: &[Trouble], cases: Cases) -> String {
 }
 
 impl Cases {
-    /// Trusted or not.
     pub const fn measured_any(&self) -> bool {
         self.measured + self.short + self.unverified + self.contaminated + self.impossible + self.wrong > 0
     }

@@ -12,7 +12,6 @@ use super::{
 /// nine tenths (`docs/dev/measured.md`), and a slot at half its width or generation half.
 const SLOW: f64 = 0.75;
 
-/// In words, with an assessment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyWords {
     pub host: String,
@@ -32,7 +31,6 @@ pub fn words(journal: &Journal) -> Vec<CopyWords> {
     journal.copies.iter().map(of).collect()
 }
 
-/// In GB/s: to the GPU, and from it.
 fn best(gpu: &Gpu) -> Option<(f64, f64)> {
     let slot = Pcie::of_gpu(gpu)?;
     // The GPU fetches its input, and writes its output.

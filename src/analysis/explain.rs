@@ -1,10 +1,9 @@
 //! Matches findings of the preflight to results that they probably explain.
 //!
-//! A finding fits if results of its hosts and devices are worse than the same measurements elsewhere, beyond chance and
-//! in the direction of the check. A host with a finding of the same check and comparable size has it too. A finding on
-//! every host has no comparison and explains nothing. If part of a test is bad, a finding fits only where the part is,
-//! and only if it can cause as large a loss: its own value limits that, and so do good peers that have it too. A fit is
-//! a coincidence; the reader decides on the cause.
+//! A finding fits if results of its hosts and devices are worse than the same measurements elsewhere, beyond chance and in the direction of
+//! the check. A host with a finding of the same check and comparable size has it too. A finding on every host has no comparison and
+//! explains nothing. If part of a test is bad, a finding fits only where the part is, and only if it can cause as large a loss: its own
+//! value limits that, and so do good peers that have it too. A fit is a coincidence; the reader decides on the cause.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -86,7 +85,6 @@ impl Row {
     }
 }
 
-/// By host, rail and whether they are network interfaces.
 type Opened<'a> = HashMap<(&'a str, u32, bool), &'a str>;
 
 fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
@@ -288,7 +286,6 @@ fn stand_out(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> bool {
     rate(here) >= 1.0 && rate(elsewhere) <= MOST / 2.0
 }
 
-/// For every link the median distance from the centre over its sizes.
 fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
     let mut flows: BTreeMap<&Flow, Vec<f64>> = BTreeMap::new();
     for link in links {
@@ -300,7 +297,6 @@ fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
 /// Values differ in size, queue pairs and environment, and are only comparable if these are equal.
 type LinkCell<'a> = (Bytes, u32, &'a str);
 
-/// Median of the trusted values of each cell.
 fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<LinkCell<'a>, f64> {
     let mut all: BTreeMap<LinkCell<'a>, Vec<f64>> = BTreeMap::new();
     for row in links.iter().filter(|link| link.value.is_some()).filter_map(|link| link.row) {

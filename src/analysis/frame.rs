@@ -24,7 +24,6 @@ pub use written::{write_made, write_parquet, write_rows};
 
 /// Version of the columns, in the metadata of the Parquet file under [`VERSION_KEY`].
 pub const VERSION: u32 = 2;
-/// Key of the version in the file's metadata.
 pub const VERSION_KEY: &str = "railgauge.frame";
 
 /// Microseconds since 1970, UTC.
@@ -77,7 +76,6 @@ pub enum FrameError {
     Polars { file: String, cause: PolarsError },
     #[error("{file}: {cause}")]
     File { file: String, cause: io::Error },
-    /// The file is Parquet but not a railgauge frame.
     #[error("{file}: not a frame of railgauge: {cause}")]
     Foreign { file: String, cause: String },
 }

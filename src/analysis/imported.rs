@@ -31,7 +31,6 @@ pub struct ImportedRun {
     pub said: Imported,
 }
 
-/// Each once.
 pub(super) fn tools(said: &Imported) -> String {
     let mut tools: Vec<&str> = said.files.iter().map(|file| file.tool.as_str()).collect();
     tools.sort_unstable();
@@ -100,7 +99,6 @@ struct Measured<'i> {
 }
 
 impl ImportedRun {
-    /// Each once.
     pub fn tools(&self) -> String {
         tools(&self.said)
     }
@@ -143,7 +141,6 @@ impl ImportedRun {
         }
     }
 
-    /// One for each case and metric.
     pub fn rows(&self) -> Vec<Row> {
         let row = |((case, metric), found): ((u64, Metric), Measured<'_>)| {
             let case = self.said.cases.get(usize::try_from(case).ok()?)?;

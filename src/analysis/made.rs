@@ -16,7 +16,6 @@ use railgauge_wire::{
 
 use super::journal::{HostUp, Journal, JournalEnd, Try};
 
-/// Every case has one sample.
 pub(super) fn journal(text: &str, hosts: usize, sample: impl Fn(&Case) -> Sample) -> Journal {
     let plan = plan::parse("t.toml", text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
     let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());

@@ -18,12 +18,10 @@ const PARTS: usize = 64;
 /// Most threads: beyond, memory is the bottleneck.
 const MOST: usize = 16;
 
-/// Maps each item.
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     parts(items, |part| part.iter().map(&of).collect())
 }
 
-/// Maps runs of consecutive items, and concatenates the results.
 pub(super) fn parts<T: Sync, R: Send>(items: &[T], of: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
     let mut all = Vec::new();
     for items in items.chunks(PART * PARTS) {
@@ -51,7 +49,6 @@ pub(crate) fn alone<R>(work: impl FnOnce() -> R) -> R {
     made
 }
 
-/// At the same time if another thread is available.
 pub(crate) fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl FnOnce() -> B) -> (A, B) {
     if ALONE.get() {
         return (other(), own());

@@ -1,10 +1,9 @@
 //! Which percentiles the samples of a measurement support.
 //!
-//! Of n operations n (1 − q) are expected above the quantile q, with a standard deviation of about the root of that. If
-//! ten are expected, the number is 4 to 17 in 95 of 100 measurements (binomial distribution), so the distribution-free
-//! 95 % interval of the quantile (David & Nagaraja 2003, 7.1) ends at about the fourth largest operation, inside the
-//! samples. With 3.7 or fewer it has no upper end, and the p99.9 of 173 operations would be their maximum under another
-//! name. So a percentile needs 10 / (1 − q) operations.
+//! Of n operations n (1 − q) are expected above the quantile q, with a standard deviation of about the root of that. If ten are expected,
+//! the number is 4 to 17 in 95 of 100 measurements (binomial distribution), so the distribution-free 95 % interval of the quantile (David &
+//! Nagaraja 2003, 7.1) ends at about the fourth largest operation, inside the samples. With 3.7 or fewer it has no upper end, and the p99.9
+//! of 173 operations would be their maximum under another name. So a percentile needs 10 / (1 − q) operations.
 //!
 //! Median, minimum and maximum describe the samples themselves and are always reported.
 
@@ -18,7 +17,6 @@ use super::results::CaseResult;
 /// Operations that must be expected above a quantile.
 const ABOVE: u64 = 10;
 
-/// The same rule for both tails.
 pub fn carries_quantile(q: f64, n: usize) -> bool {
     // Tolerates a tenth of an operation, and rounding.
     n as f64 * q.min(1.0 - q) >= ABOVE as f64 - 1e-9
@@ -51,9 +49,7 @@ pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TooFew {
     pub metric: Metric,
-    /// Needed in every window.
     pub needed: u64,
-    /// In the shortest window.
     pub operations: u64,
 }
 
@@ -64,7 +60,6 @@ impl fmt::Display for TooFew {
     }
 }
 
-/// Why the samples of a case do not support this metric.
 pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> TooFew {
     TooFew { metric, needed: needed(metric), operations: operations(result).unwrap_or_default() }
 }

@@ -43,9 +43,7 @@ const CLOCK_ALLOWANCE: NanosecondsF64 = NanosecondsF64(10e6);
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Implausible {
-    /// Missing values that its metrics need, each once.
     pub absent: Vec<Absent>,
-    /// Each once.
     pub impossible: Vec<Impossible>,
 }
 
@@ -86,7 +84,6 @@ fn rate(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Option<f64
     ceiling::wire_rate(link, facts(&flow.from.host), facts(&flow.to.host))
 }
 
-/// Of both hosts of a case, where known.
 fn threads(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> [Option<u32>; 2] {
     let flow = &result.case.flow;
     [&flow.from.host, &flow.to.host].map(|host| hosts.get(&**host).map(|up| up.facts.cpu.threads))
@@ -186,7 +183,6 @@ fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     Some(Contradiction::Start { started_at: started_at.to_owned() })
 }
 
-/// An operation or window longer than the controller's wait for it.
 fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (waited, measured) = (sample.waited?, &sample.initiator);
     // A group's window is the sum over its slowest ranks, which may overlap. A responder starts before the timed pass

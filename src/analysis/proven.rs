@@ -1,8 +1,7 @@
 //! Drivers of RDMA devices on which railgauge's authors ran it, and drivers of a run that are not among them.
 //!
-//! A driver is added once a kit of hosts with it (`docs/dev/bundle.md`) is a fixture of this repository, or tests run
-//! on it. Until then, knowledge from kernel and library sources may be wrong on the device, and the report says so in
-//! its first lines.
+//! A driver is added once a kit of hosts with it (`docs/dev/bundle.md`) is a fixture of this repository, or tests run on it. Until then,
+//! knowledge from kernel and library sources may be wrong on the device, and the report says so in its first lines.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -17,7 +16,6 @@ use super::{
     results::CaseResult,
 };
 
-/// With the evidence.
 pub const PROVEN: &[(&str, &str)] = &[
     ("rdma_rxe", "tests/lab/verbs.rs: virtual hosts with Soft-RoCE"),
     ("siw", "tests/lab/iwarp.rs: virtual hosts with iWARP in software"),
@@ -26,7 +24,6 @@ pub const PROVEN: &[(&str, &str)] = &[
 pub const NOT_TESTED: &str =
     "railgauge has not been tested with this driver; `railgauge bundle PLAN` collects what is needed to add it";
 
-/// Used if the host does not report a driver.
 const UNKNOWN: &str = "unknown";
 
 /// A driver that a run used or tried to use, and that railgauge's authors never ran.
@@ -39,7 +36,6 @@ pub struct NeverRun {
 }
 
 impl NeverRun {
-    /// As a sentence without its full stop.
     pub fn words(&self) -> String {
         let mut names: Vec<&String> = self.devices.values().flatten().collect();
         names.sort_unstable();

@@ -52,7 +52,6 @@ pub struct CaseResult<'a> {
     pub link: Option<&'a LinkRecord>,
     /// In the order of the journal.
     pub tries: Few<&'a Try>,
-    /// Repeat and sample of every measured repeat.
     pub samples: Few<(u32, &'a Sample)>,
     /// The failure that counts: of a try, or of the host that prevented it.
     pub failure: Option<&'a Failure>,
@@ -64,7 +63,6 @@ pub struct CaseResult<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
-    /// Measured as often as planned, verified, without an objection.
     #[serde(rename = "measured")]
     Measured,
     #[serde(rename = "too few repeats")]
@@ -72,13 +70,10 @@ pub enum State {
     /// Verification was requested, but no bytes were compared.
     #[serde(rename = "not verified")]
     Unverified,
-    /// Something disturbed the measurement, or it is not what was requested.
     #[serde(rename = "contaminated")]
     Contaminated,
-    /// A sample has an impossible value.
     #[serde(rename = "impossible value")]
     Impossible,
-    /// A sample lacks a value that its metrics need.
     #[serde(rename = "no value")]
     NoValue,
     #[serde(rename = "not run")]
@@ -122,7 +117,6 @@ impl CaseResult<'_> {
         self.tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time)
     }
 
-    /// Bytes verified in all samples, and wrong ones among them.
     pub fn checked(&self) -> (u64, u64) {
         self.samples.iter().fold((0_u64, 0_u64), |(verified, wrong), (_, sample)| {
             // An agent may claim any number, which must not overflow.
@@ -182,7 +176,6 @@ impl CaseResult<'_> {
         words.join(", ")
     }
 
-    /// Host, stage and cause of an objection, in words.
     pub fn error(&self) -> Option<String> {
         self.against().words()
     }
@@ -224,7 +217,6 @@ impl CaseResult<'_> {
         sample.checked.verified < least
     }
 
-    /// The next step, if the failure that counts has one.
     pub fn remedy(&self) -> Option<Remedy> {
         let of_doubts = || self.doubts.iter().find_map(Doubt::remedy);
         self.failure.and_then(Failure::told_remedy).or_else(of_doubts)
@@ -236,7 +228,6 @@ impl CaseResult<'_> {
         own.chain(self.link.filter(|_| !self.samples.is_empty())).find_map(|link| self.contradicts(link))
     }
 
-    /// The difference of one link from the plan.
     fn contradicts(&self, link: &LinkRecord) -> Option<OtherLink> {
         let host = self.case.flow.from.host.to_string();
         let carrier = link.transport;
@@ -267,7 +258,6 @@ fn without_remedy(failure: &Failure) -> Failure {
     Failure { remedy: None, ..failure.clone() }
 }
 
-/// With the host in front and without the next step.
 pub fn of_host(host: &str, failure: &Failure) -> String {
     without_remedy(failure).at(host).to_string()
 }
@@ -340,7 +330,6 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     results
 }
 
-/// Everything but the objections.
 fn result<'a>(
     journal: &'a Journal,
     case: &'a Case,
@@ -433,7 +422,6 @@ fn state(result: &CaseResult<'_>) -> State {
     }
 }
 
-/// With the failure of the host to blame.
 fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (NotRun, Option<&'a Failure>) {
     // A host that never answered is to blame before one that was lost later.
     let mut ends: Vec<&str> = case.flow.hosts().into_iter().map(|host| &**host).collect();

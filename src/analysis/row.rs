@@ -182,7 +182,6 @@ impl From<&Row> for Reading {
     }
 }
 
-/// A pair's row for tests: case, host and size follow from its number.
 #[cfg(test)]
 pub(crate) fn made(case: u64) -> Row {
     let of = CellColumns {

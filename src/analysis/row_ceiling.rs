@@ -38,14 +38,12 @@ impl<'f, F: Fn(&str) -> Option<&'f HostFacts>> RowCeilings<F> {
     }
 }
 
-/// From its link and the facts of its two hosts.
 fn of_link<'f>(facts: &impl Fn(&str) -> Option<&'f HostFacts>, result: &CaseResult<'_>) -> Option<f64> {
     let flow = &result.case.flow;
     let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
     ceiling::of_case(result.link?, from, to, &result.case.cell, result.test.bidirectional).map(|found| found.gbps)
 }
 
-/// From its carrier and the facts of its hosts.
 fn of_group<'f>(facts: &impl Fn(&str) -> Option<&'f HostFacts>, result: &CaseResult<'_>) -> Option<f64> {
     let flow = &result.case.flow;
     if result.case.cell.transport == Transport::Nccl {

@@ -30,7 +30,6 @@ use super::{
 /// The ceiling of a row in its unit.
 type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + Sync + 'c;
 
-/// A host's facts by its name.
 type Facts<'j> = Box<dyn Fn(&str) -> Option<&'j HostFacts> + Sync + 'j>;
 
 /// With ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
@@ -51,7 +50,6 @@ pub fn judged_rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     Maker::new(journal, results).rows(results, is_judged)
 }
 
-/// Whether more than the frame and the sums needs a metric.
 fn is_judged(test: &Test, metric: Metric) -> bool {
     metric == headline(test.metric, test.op)
         || !matches!(metric.family(), Family::Flow | Family::Latency)
@@ -70,7 +68,6 @@ impl<'j> Maker<'j> {
         Self { journal, ceilings: RowCeilings::new(facts, results.into_iter()) }
     }
 
-    /// Only the metrics wanted for each test.
     pub fn rows(&self, results: &[CaseResult<'_>], wanted: impl Fn(&Test, Metric) -> bool + Sync) -> Vec<Row> {
         all(self.journal, results, &|result, metric| self.ceilings.of(result, metric), &wanted)
     }
@@ -104,13 +101,11 @@ fn all(
     })
 }
 
-/// Of all possible rows.
 fn metrics(result: &CaseResult<'_>) -> Vec<Metric> {
     let (cell, test) = (&result.case.cell, result.test);
     metrics_of(cell.metric, cell.op, test.flows_at_once(), test.beside.as_ref())
 }
 
-/// The result of a case's repeats in one metric.
 struct Measured {
     values: Vec<f64>,
     senseless: Option<String>,
@@ -192,7 +187,6 @@ fn of_repeat(
     }
 }
 
-/// Only plausible ones; the row has their median.
 pub(crate) fn repeats(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
     by_repeat(result, metric).map(|(_, value)| value).collect()
 }
@@ -208,10 +202,8 @@ pub(crate) fn by_repeat(result: &CaseResult<'_>, metric: Metric) -> impl Iterato
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'j> {
     test: &'j str,
-    /// By address: cases of one cell share it.
     cell: *const Cell,
     ranks: u32,
-    /// By address: cases of equal links share it.
     link: Option<*const LinkRecord>,
     measured: bool,
     gpus: [Option<u32>; 2],
@@ -321,7 +313,6 @@ fn manner_of(result: &CaseResult<'_>) -> String {
     words.chain(manner.env.iter().map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
-/// With both clocks where both directions or several flows ran.
 pub(super) fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
     match (&result.part, result.test.bidirectional) {
         (Some(_), _) => together::direction(result, repeat, sample),

@@ -9,7 +9,6 @@ use serde_json::Value;
 /// Keys for how much is measured, and where and how often, but not how.
 const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
 
-/// Where the resolved plan has the values of a test.
 const VALUES: [&str; 2] = ["configure", "values"];
 
 /// By key in the resolved plan (`knobs.depth`); without the expectations.
@@ -27,7 +26,6 @@ pub(super) fn all(test: &Test) -> BTreeMap<String, String> {
 const TOLD: [&str; 10] =
     ["op", "metric", "transport", "service", "memory", "bidirectional", "sizes", "qps", "hosts", "knobs.write_latency"];
 
-/// The known settings of an imported test.
 pub(super) fn told(test: &Test) -> BTreeMap<String, String> {
     let mut settings = all(test);
     settings.retain(|key, _| TOLD.contains(&key.as_str()));

@@ -81,7 +81,6 @@ pub struct Load {
     pub packets: f64,
 }
 
-/// Loads of both NICs for a flow that has them to itself.
 pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
     let (moved, packets) = (moved(sample), packets(link, sample));
     let (source, sink) =
@@ -158,7 +157,6 @@ fn places(counters: &BTreeMap<String, u64>) -> Vec<String> {
     places
 }
 
-/// From the run, and from its GPUs.
 pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
     let gpus = gpus::disturbances(sample).map(|(gpu, bad)| Doubt::Gpu {
         host: gpu.host.clone(),
@@ -168,12 +166,10 @@ pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
     sample.contaminated.iter().map(|cause| Doubt::Noted { cause: cause.clone() }).chain(gpus)
 }
 
-/// Includes the warm-up.
 pub(super) fn moved(sample: &Sample) -> Bytes {
     sample.initiator.moved.unwrap_or(sample.initiator.bytes)
 }
 
-/// At least one per operation.
 pub(super) fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
     let measured = &sample.initiator;
     let bytes = moved(sample).as_f64();
@@ -241,9 +237,7 @@ struct Passed<'a> {
     host: &'a str,
     way: Way,
     seen: Counted,
-    /// Of all flows in this direction, and in the other.
     payload: f64,
-    /// Bytes of segments that TCP sent again.
     resent: f64,
     other_way: Bytes,
     /// The test's own other traffic, this way and the other, which the counters may or may not include.

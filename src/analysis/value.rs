@@ -1,9 +1,8 @@
 //! One sample's value of one metric.
 //!
-//! Bandwidth and message rate of one direction are the smaller of both ends' counts, because posted bytes may not
-//! arrive. For flows at once only the time in which all of them ran counts. For both directions at once, the bytes of
-//! both are divided by the time from the first start to the last end, so that windows that overlap badly never give a
-//! higher number.
+//! Bandwidth and message rate of one direction are the smaller of both ends' counts, because posted bytes may not arrive. For flows at once
+//! only the time in which all of them ran counts. For both directions at once, the bytes of both are divided by the time from the first
+//! start to the last end, so that windows that overlap badly never give a higher number.
 
 use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
@@ -23,14 +22,12 @@ pub enum Direction {
     Within(Option<Spans>),
 }
 
-/// The same stretch of time on the clocks of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
     pub here: (Nanoseconds, Nanoseconds),
     pub there: (Nanoseconds, Nanoseconds),
 }
 
-/// Why a sample lacks an expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Senseless {
@@ -38,13 +35,10 @@ pub enum Senseless {
     NoNumber { metric: Metric, value: f64 },
     #[error("the initiator reports a window in which nothing was completed")]
     EmptyWindow,
-    /// One of both directions was not measured.
     #[error("both directions were asked for, but the responder did not measure")]
     OneDirection,
-    /// The common time of all flows is unknown.
     #[error("it is not known when all flows of the round ran, so nothing can be counted")]
     NoCommonTime,
-    /// The offset between the clocks of both ends is unknown.
     #[error("the hosts' clocks were not compared, so the two directions cannot be laid over each other")]
     ClocksUnknown,
 }

@@ -12,19 +12,16 @@ use crate::analysis::{frame::FrameError, journal::JournalError, results::Mismatc
 pub enum ReportError {
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The journal does not belong to its own plan.
     #[error("{}: {cause}", path_text(path))]
     Mismatch {
         path: PathBuf,
         /// What does not belong together.
         cause: Mismatch,
     },
-    /// The frame cannot be built or written.
     #[error(transparent)]
     Frame(#[from] FrameError),
     #[error("{}: cannot be read: {cause}", path_text(path))]
     Unread { path: PathBuf, cause: io::Error },
-    /// No disk space for the report.
     #[error(
         "no files can be written to a temporary directory: {0}; set TMPDIR to a directory that can be written and has space"
     )]

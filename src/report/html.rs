@@ -12,7 +12,6 @@ use sha2::{Digest, Sha256};
 use super::worth::{Worth, worth};
 use crate::analysis::words::count;
 
-/// The templates of pages and of their shared parts.
 const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
@@ -29,7 +28,6 @@ const STYLE: &str = include_str!("../../templates/report.css");
 
 const SCRIPT: &str = include_str!("../../templates/page.js");
 
-/// An additional script of a report while its run continues.
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
 
 /// Every variant is a bug.
@@ -51,7 +49,6 @@ pub(super) fn live_page(view: &impl Serialize, course: &str) -> Result<String, P
     render("report.html", view, &live_script(), course)
 }
 
-/// As stated by the page itself.
 pub(super) fn live_policy() -> String {
     let hash = hash(&live_script());
     format!(

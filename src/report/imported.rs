@@ -30,7 +30,6 @@ pub struct ImportedView {
     pub run_id: String,
     pub railgauge: String,
     pub sentence: String,
-    /// One row for each case and metric.
     pub values: Table,
     pub files: Table,
 }

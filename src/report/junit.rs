@@ -115,12 +115,10 @@ const PLACES: usize = 16;
 
 const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];
 
-/// Makes the names of a suite's test cases unique.
 #[derive(Default)]
 struct Names(HashMap<String, usize>);
 
 impl Names {
-    /// The name itself, or with a number if it is a duplicate.
     fn next(&mut self, name: String) -> String {
         let times = self.0.entry(name.clone()).or_default();
         *times += 1;

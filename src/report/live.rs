@@ -24,7 +24,6 @@ pub fn page(records: &Path, course: &str, now: Timestamp) -> Result<String, Repo
     html::live_page(&view, course).map_err(ReportError::drawing("the report of a run that has not ended"))
 }
 
-/// For the header of an answer.
 pub fn policy() -> String {
     html::live_policy()
 }

@@ -1,13 +1,11 @@
-//! Sort keys of table cells. Cells are texts for people, such as `64 KiB`, `4 min 05 s`, `−4.0 ms ± 4.4 ms` and
-//! `60/min`; the page sorts by their value in bytes, seconds, events per second or bits per second.
+//! Sort keys of table cells. Cells are texts for people, such as `64 KiB`, `4 min 05 s`, `−4.0 ms ± 4.4 ms` and `60/min`; the page sorts by
+//! their value in bytes, seconds, events per second or bits per second.
 //!
-//! The grammar is that of the functions that print cells (`analysis::words`, `analysis::soak::span`). A number with a
-//! unit that is not listed here is [`Worth::Unknown`] and never sorts as if it had no unit; debug builds make no page
-//! with it.
+//! The grammar is that of the functions that print cells (`analysis::words`, `analysis::soak::span`). A number with a unit that is not
+//! listed here is [`Worth::Unknown`] and never sorts as if it had no unit; debug builds make no page with it.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Worth<'t> {
-    /// Starts with a word, without a number.
     Words,
     /// The number in the unit of its kind, whether it has a unit, and whether the text has more.
     Number {

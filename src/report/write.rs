@@ -33,7 +33,6 @@ pub struct Written {
     pub page: PathBuf,
 }
 
-/// The result of a journal, before anything is written.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     pub verdicts: Verdicts,
@@ -102,7 +101,6 @@ fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j
 /// Cases per batch of rows of the frame.
 const CASES: usize = 1 << 14;
 
-/// In batches.
 fn made<'r>(journal: &'r Journal, results: &'r [CaseResult<'r>]) -> impl Iterator<Item = Vec<Row>> + 'r {
     let maker = Maker::new(journal, results);
     results.chunks(CASES).map(move |some| maker.rows(some, |_, _| true))

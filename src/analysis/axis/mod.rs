@@ -39,7 +39,6 @@ pub struct Piece {
     pub span: Span,
     /// Mean over that time: Gb/s of a flow, rises per second of a counter.
     pub mean: f64,
-    /// Highest known value of any part of it.
     pub most: f64,
 }
 
@@ -102,20 +101,14 @@ pub struct OfTest {
     /// The [`LISTED`] worst passes with a rise: by the victims' loss, then by the gravest counter.
     pub passes: Vec<Pass>,
     pub counting: usize,
-    /// Passes with a known time and a reading.
     pub placed: usize,
-    /// Those of them with an unread host.
     pub partly: usize,
-    /// Passes without a reading of any port.
     pub unwatched: usize,
-    /// Flows whose time is unknown.
     pub unplaced: usize,
     pub ports: usize,
-    /// Ports with a counter of each kind: ports without one prove nothing.
     pub with: BTreeMap<Congestion, usize>,
 }
 
-/// Round, size, variant, repeat, planned start.
 type Key = (u32, Bytes, String, u32, Option<Nanoseconds>);
 
 /// `None` where the test measured no flow.
@@ -199,7 +192,6 @@ fn pass(
     Some(Pass { round, size, variant, repeat, span, error, loss, flows, ports, quiet, unread, hosts })
 }
 
-/// And the opposite flow, where both directions ran at once.
 fn carried(result: &CaseResult<'_>, sample: &Sample, place: &Placed) -> Vec<Carried> {
     let flow = &result.case.flow;
     let victim = result.part.as_ref().is_some_and(|part| part.alone.is_some()) && result.test.has_victim();

@@ -30,17 +30,14 @@ impl<'j> PortRows<'j> {
         })
     }
 
-    /// Every counter in any row, with its increase.
     pub fn names(&self) -> impl Iterator<Item = &'j str> + '_ {
         self.rows.iter().flatten().flat_map(|row| row.counted.keys()).map(String::as_str)
     }
 }
 
-/// The window of a flow's end on the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
     pub here: NanosecondsI64,
-    /// The same for the responder's clock.
     pub there: Option<NanosecondsI64>,
     pub error: Nanoseconds,
 }

@@ -14,12 +14,10 @@ use crate::{
     preflight::{FactOf, comparable},
 };
 
-/// Facts of a machine whose difference makes it another one.
 const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
 const NIC: [&str; 2] = ["driver", "board"];
 const GPU: [&str; 2] = ["model", "memory"];
 
-/// The ends of readings, each host and device evaluated once.
 pub(super) struct Ends<F> {
     facts: F,
     known: HashMap<(String, String, bool), Option<(String, EndFacts)>>,
@@ -52,7 +50,6 @@ impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
         self.known.entry(key).or_insert_with(|| facts(host).map(|facts| named(end(facts, device, cuda)))).as_ref()
     }
 
-    /// Among those evaluated.
     pub(super) fn named(&self, name: &str) -> Option<&EndFacts> {
         self.known.values().flatten().find(|(known, _)| known == name).map(|(_, end)| end)
     }
@@ -63,7 +60,6 @@ impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
     }
 }
 
-/// The hardware gives the name.
 fn named(end: EndFacts) -> (String, EndFacts) {
     let mut digest = Sha256::new();
     for (fact, value) in &end.hardware {

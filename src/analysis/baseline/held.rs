@@ -30,14 +30,11 @@ pub const LEAST_VALUES: usize = 5;
 const ORDINARY: f64 = 3.0;
 type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
 
-/// A baseline in comparison with the rows of one test.
 pub struct Held<'a> {
     baseline: &'a Baseline,
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
     ends: RefCell<Ends<Facts<'a>>>,
-    /// Why nothing of the test can be compared.
     refusal: Option<Refusal>,
-    /// Differences of the setup and their hosts, from compared rows.
     differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
     parts: Parts<'a>,
     held: RefCell<BTreeMap<End, usize>>,
@@ -135,7 +132,6 @@ impl<'a> Held<'a> {
         Ok(entry)
     }
 
-    /// Differences of the ends from those of an entry.
     fn other<F>(&self, entry: &Entry, kinds: &[String], ends: &Ends<F>) -> Vec<Difference>
     where
         F: Fn(&str) -> Option<&'a HostFacts>,

@@ -24,7 +24,6 @@ pub use refusal::{OnHosts, Refusal, SetUp};
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
 type Values = Vec<(String, usize, f64)>;
 
-/// Two runs of different tests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{run} measured test {test} with other settings than the runs before it: {different}")]
 pub struct OtherSettings {

@@ -22,13 +22,11 @@ use crate::analysis::{
 /// Parts named one by one in words.
 const NAMED: usize = 3;
 
-/// A part that replaced the one measured for the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SinceReplaced {
     pub host: String,
     /// In words: `NIC mlx5_0`.
     pub part: String,
-    /// The kind of id that distinguishes the parts.
     pub by: By,
     pub old: String,
     pub new: String,
@@ -37,12 +35,10 @@ pub struct SinceReplaced {
     pub links: usize,
 }
 
-/// Notes on parts for a verdict that rests on a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct OtherParts {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<SinceReplaced>,
-    /// Ids in several slots at once, then or now: they identify nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
     /// Hosts without a serial number in the baseline or now: only their parts with a GUID or UUID can be followed.
@@ -149,7 +145,6 @@ fn slot_of(part: &HostPart) -> Fitted {
 /// An end of a row compared with a baseline: host, device (empty for a rank of a collective), and whether GPU memory was used.
 pub(super) type End = (String, String, bool);
 
-/// The parts of a baseline and of a run.
 pub(super) struct Parts<'a> {
     baseline: &'a Baseline,
     journal: &'a Journal,

@@ -11,10 +11,8 @@ use crate::analysis::{
 };
 
 const NAMED: usize = 3;
-/// For unknown facts.
 const UNKNOWN: &str = "unknown";
 
-/// Why a value cannot be compared with a baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "refusal", rename_all = "kebab-case")]
 pub enum Refusal {
@@ -24,7 +22,6 @@ pub enum Refusal {
     OtherSettings {
         difference: Difference,
     },
-    /// The value breaks the limit, but lies within the scatter of the baseline.
     Ordinary {
         /// Observed, in the metric's unit.
         value: f64,
@@ -41,7 +38,6 @@ pub enum Refusal {
     },
     HostsUnknown,
     OtherHardware {
-        /// From the hosts of the baseline.
         differences: Vec<Difference>,
     },
     FewValues {
@@ -80,7 +76,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A fact that differs from the baseline, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OnHosts {
     #[serde(flatten)]

@@ -65,7 +65,6 @@ pub(crate) fn of_group(
     busbw(cell.op, Group { ranks, hosts, nics, ring }, port)
 }
 
-/// The bond mode that spreads the packets of one connection over all members.
 const STRIPED: &str = "balance-rr";
 
 /// Bytes; long enough that the last partial packet does not matter.
@@ -149,7 +148,6 @@ pub(crate) struct LinkEnd<'a> {
     /// The RDMA device, or the one in the same slot as a plain interface.
     pub device: Option<&'a RdmaDevice>,
     pub port: Option<&'a RdmaPort>,
-    /// The interface below it, or the named one.
     pub interface: Option<&'a Interface>,
     pub facts: Option<&'a HostFacts>,
 }

@@ -1,8 +1,7 @@
 //! The most that a link can carry, computed from its properties: the 100 % of "percent of the ceiling".
 //!
-//! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory)
-//! only lowers the real limit. A link of unknown rate has none. Formulas, sources and worked numbers are in
-//! `docs/reading-the-report.md`.
+//! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory) only lowers the real
+//! limit. A link of unknown rate has none. Formulas, sources and worked numbers are in `docs/reading-the-report.md`.
 
 mod case;
 #[cfg(test)]
@@ -23,7 +22,6 @@ pub(super) use whole::{lacks_members, whole};
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 
-/// A link with the slots of its two ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Link {
     pub layer: LinkLayer,
@@ -35,9 +33,7 @@ pub(super) struct Link {
     /// Whether packets use IPv6 (RoCE v2, iWARP, TCP).
     pub ipv6: bool,
     pub vlan: bool,
-    /// Slot of the initiator's NIC.
     pub from_pcie: Option<Pcie>,
-    /// Slot of the responder's NIC.
     pub to_pcie: Option<Pcie>,
 }
 
@@ -49,11 +45,9 @@ pub(super) struct Traffic {
     pub service: Service,
     /// Bytes; atomics always move 8.
     pub size: u64,
-    /// The ceiling of both directions is that of their sum.
     pub bidirectional: bool,
 }
 
-/// An upper bound of the payload rate and its cause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ceiling {
     /// 1e9 bits per second.

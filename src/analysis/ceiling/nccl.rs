@@ -15,7 +15,6 @@ use railgauge_wire::{
 
 use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM};
 
-/// A rank of a collective with the facts of its host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RankHost<'f> {
     /// `None` if the host never reported them.

@@ -5,12 +5,10 @@ use railgauge_wire::{
     unit::{GigabitsPerSecond, MegabitsPerSecond},
 };
 
-/// Names of members that should carry traffic and do not.
 fn idle(interface: &Interface) -> Vec<String> {
     interface.idle_members().map(|member| member.name.clone()).collect()
 }
 
-/// Whether a bond of the host lacks a member.
 pub(crate) fn lacks_members(facts: &HostFacts) -> bool {
     facts.interfaces.iter().any(|interface| interface.idle_members().next().is_some())
 }

@@ -1,10 +1,9 @@
 //! Which low flows share a path with others, and which stay suspects: tests of pairs with several numbers of queue pairs.
 //!
-//! [`railgauge_stats::collide`] does the arithmetic. This module collects its input: for every round and repeat the
-//! concurrent flows, each with its rate with the fewest and with the most queue pairs, at the largest message size. A
-//! run opens new queue pairs for every round and repeat of such a test, so that each is another sample of the switches'
-//! hash. Patterns in which several flows share one NIC port are excluded: their flows are low because of each other
-//! anyway.
+//! [`railgauge_stats::collide`] does the arithmetic. This module collects its input: for every round and repeat the concurrent flows, each
+//! with its rate with the fewest and with the most queue pairs, at the largest message size. A run opens new queue pairs for every round
+//! and repeat of such a test, so that each is another sample of the switches' hash. Patterns in which several flows share one NIC port are
+//! excluded: their flows are low because of each other anyway.
 
 mod told;
 
@@ -30,7 +29,6 @@ pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> V
     tests.iter().filter_map(of).collect()
 }
 
-/// The evidence about a flow of one pass.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     rates: FlowRates,

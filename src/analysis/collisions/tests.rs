@@ -36,7 +36,6 @@ fn repeated(pattern: &str, shares: &Shares, repeats: u32) -> Journal {
     journal
 }
 
-/// Findings about a ring of neighbours whose flows run at the same time.
 fn said(shares: &Shares) -> Collisions {
     said_of(&journal("pattern = \"neighbours\"", shares))
 }

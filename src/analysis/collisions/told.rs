@@ -17,14 +17,11 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Collisions {
     pub test: String,
-    /// The largest size.
     pub size_bytes: Bytes,
     pub fewest: u32,
     pub most: u32,
-    /// Queue pairs, or streams of TCP.
     #[serde(skip)]
     pub several: &'static str,
-    /// Rounds times repeats in which several flows ran at once.
     pub passes: usize,
     pub flows: usize,
     /// Passes whose low flows do not add up to full paths: a slow path, or noise.
@@ -35,13 +32,10 @@ pub struct Collisions {
     /// Flows with lost or repeated packets: their rates count, but they have a fault, or their ports are full.
     pub lossy: usize,
     pub normal: usize,
-    /// Flows that shared a path while they had the fewest queue pairs.
     pub colliding: usize,
     /// Flows still low with the most queue pairs: more paths do not help them.
     pub suspects: Vec<LowFlow>,
-    /// Undecided flows by reason.
     pub not_told: BTreeMap<NotTold, usize>,
-    /// Undecided flows that are low with the fewest queue pairs.
     pub open: Vec<LowFlow>,
     /// Mean loss of all flows with the fewest and the most queue pairs, in percent of a flow alone on its path; `None` with too few flows.
     pub loss_percent: Option<(f64, f64)>,
@@ -58,23 +52,17 @@ pub struct LowFlow {
     pub passes: usize,
 }
 
-/// Why a flow is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotTold {
-    /// Too few flows were measured with both numbers.
     TooFew,
     Missing,
     /// It recovers, but in its pass or in too many others the low flows do not add up to full paths.
     NoCompany,
-    /// Too few passes to rule out slow paths that look like full ones.
     FewPasses,
-    /// One flow with the fewest queue pairs does not fill a path.
     Unfilled,
-    /// With the most queue pairs, the flows together still lose too much.
     LossRemains,
     Crowded,
-    /// With the most queue pairs, flows scatter too much.
     Scatter,
 }
 
@@ -93,7 +81,6 @@ impl From<Why> for NotTold {
 }
 
 impl NotTold {
-    /// After a number of flows and a colon.
     pub const fn words(self) -> &'static str {
         match self {
             Self::TooFew => "too few flows were measured with both numbers",
@@ -115,7 +102,6 @@ impl NotTold {
 }
 
 impl Collisions {
-    /// Adds a low flow of a pass: a suspect, or an undecided one.
     pub(super) fn low(&mut self, flow: &Flow, rates: FlowRates, found: &collide::Collisions, why: Option<NotTold>) {
         if let Some(why) = why {
             *self.not_told.entry(why).or_default() += 1;

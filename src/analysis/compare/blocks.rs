@@ -145,7 +145,6 @@ fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, us
     found
 }
 
-/// Why no sample of a case may be used.
 fn refusal(result: &CaseResult<'_>) -> Option<String> {
     let trusted = matches!(result.state, State::Measured | State::Short);
     (!trusted).then(|| result.error().unwrap_or_else(|| result.state.word().to_owned()))

@@ -18,7 +18,6 @@ pub struct Cause {
     pub verdict: Word,
     /// For example `host gpu07`; with metric and sizes if it only holds for these.
     pub name: String,
-    /// Cells that changed this way, and all.
     pub cells: (usize, usize),
     pub parts: Vec<Part>,
     pub text: String,
@@ -29,7 +28,6 @@ pub struct Part {
     pub test: String,
     pub metric: Metric,
     pub sizes: Vec<Bytes>,
-    /// Number of sizes of this test and metric.
     pub of_sizes: usize,
     pub cells: usize,
     /// Smallest and largest change in percent of the value before.
@@ -104,7 +102,6 @@ struct CommonCause {
     of: usize,
 }
 
-/// Among some of the cells.
 fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<CommonCause> {
     let mut labels = Labels::default();
     look.iter().for_each(|&at| labels.add(&collected.subjects[judged[at].subject], &collected.groups));

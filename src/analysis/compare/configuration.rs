@@ -19,11 +19,9 @@ use crate::{
 pub struct Configuration {
     /// Facts of hosts that changed from the last run before to the last run after.
     pub hosts: Vec<Change>,
-    /// Test, setting, before, after.
     pub tests: Vec<Setting>,
     /// Changes of parts and facts within one side, whose runs then are not repeats of each other: of the runs before, and of those after.
     pub within: [Vec<Change>; 2],
-    /// Ids in several slots at once: they identify nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
     /// Hosts of both sides, one of which has no serial number: except for parts with a GUID or UUID, it is unknown
@@ -48,7 +46,6 @@ pub(super) struct Seen {
     pub started: Timestamp,
     hosts: BTreeMap<String, HostFacts>,
     tests: BTreeMap<String, BTreeMap<String, String>>,
-    /// Whether another tool measured it: then a missing setting is unknown.
     imported: bool,
 }
 
@@ -59,7 +56,6 @@ impl Seen {
         Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests, imported: run.imported }
     }
 
-    /// Settings of tests that differ in a later run.
     fn settings_until(&self, after: &Self) -> Vec<Setting> {
         let both = self.tests.iter().filter_map(|(test, before)| Some((test, before, after.tests.get(test)?)));
         let mut found: Vec<Setting> = both.flat_map(|(test, before, after)| different(test, before, after)).collect();

@@ -22,7 +22,6 @@ fn two_digits(factor: f64) -> String {
     format!("{:.0}", (factor / unit).round() * unit)
 }
 
-/// With its sign, except for zero after rounding.
 pub fn signed(value: f64) -> String {
     match percent(value) {
         factor if is_factor(&factor) => factor,

@@ -38,7 +38,6 @@ pub(super) struct Verdicts {
     pub strays: Vec<(When, usize)>,
 }
 
-/// For a run, its side and number.
 type Strayed = (Stray, Option<(When, usize)>);
 
 /// A cell, the number of what it measures, its metric, and its improvement as a difference of logarithms.
@@ -75,7 +74,6 @@ impl<'c> Source<'c> {
         Ok(Comparison { missing: pair.lack.each_ref().map(Lack::values), ..found })
     }
 
-    /// With the run of each.
     fn strays(&self, member: usize, margin: f64) -> Result<Vec<Strayed>, Refusal> {
         if self.collected.design == Design::Runs {
             let of_run = |(place, distance): (usize, f64)| {

@@ -33,7 +33,6 @@ const VERSION: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// One value per run; the two sides are independent.
     Runs,
     /// Two values per block, one of each test, measured in turn: only their difference counts.
     Blocks,
@@ -71,10 +70,8 @@ impl Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
-    /// Runs after have no value, and their failure may hide a regression.
     Missing,
     FewRuns,
-    /// Other runs show no change, but single runs are far off.
     Strays,
     /// Robust estimates show no change, but means do not: the runs of a side disagree.
     Means,
@@ -82,7 +79,6 @@ pub enum Obstacle {
     Order,
     /// A change, or its absence, for this cell alone; among so many cells, chance does as much somewhere.
     ManyCells,
-    /// A change, but not clearly more or less than the margin.
     Margin,
     Spread,
     Noise,
@@ -141,7 +137,6 @@ pub struct RunSummary {
     pub version: String,
     pub hosts: usize,
     pub values: usize,
-    /// Whether another tool measured it, and its outputs were imported.
     pub imported: bool,
     pub left_out: usize,
     /// Cells in which this run is far from the others of its side, beyond the margin.
@@ -189,7 +184,6 @@ pub struct Group {
     pub margin_percent: f64,
     /// Falls in percent down to this (negative) count as none. Closer to zero than the rise, because the margin is a factor.
     pub margin_low_percent: f64,
-    /// Whether a smaller margin was asked for than the noise allows.
     pub margin_raised: bool,
     /// Whether the noise widens the margin beyond −20 to +25 %, where nothing is called equivalent.
     pub too_noisy: bool,
@@ -217,7 +211,6 @@ pub struct Cell {
     pub strays: Vec<Stray>,
     /// p of no change, for the order of the runs and correlation of neighbours up to 0.6.
     pub p: f64,
-    /// p of no change for uncorrelated runs.
     pub p_if_independent: f64,
     /// `p`, adjusted for all cells (Benjamini & Hochberg).
     pub p_adjusted: f64,
@@ -282,10 +275,8 @@ pub struct Comparison {
     pub order: Option<Order>,
     /// Test, before, after: what carried the bytes, where the sides differ.
     pub carriers: Vec<(String, String, String)>,
-    /// Differences in configuration, to read alongside those of the numbers.
     pub configuration: Configuration,
     pub counts: Counts,
-    /// Over the main metric of every test; positive if performance rose.
     pub headline: Option<Change>,
     /// Fall and rise in percent within which the headline counts as no change: the mean over the margins of its cells.
     pub headline_margin: Option<(f64, f64)>,

@@ -12,7 +12,6 @@ use crate::analysis::words::count;
 pub enum Turns {
     OneSideFirst,
     Mixed,
-    /// In turn, or mixed so well that it does not matter.
     InTurn,
 }
 
@@ -72,7 +71,6 @@ pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize
     }
 }
 
-/// Runs need not be whole.
 fn number_of(runs: f64) -> String {
     if runs < 1.95 { format!("{runs:.1}") } else { format!("{runs:.0}") }
 }

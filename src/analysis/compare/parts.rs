@@ -16,13 +16,11 @@ use crate::analysis::history::{By, Fitted, PartKind, Shared, Stay, Stays, Swap, 
 /// Parts named per cell; a collective may have thousands.
 const NAMED: usize = 4;
 
-/// A part that was replaced between the sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherPart {
     pub host: String,
     /// In words: `NIC mlx5_0`.
     pub part: String,
-    /// The kind of id that distinguishes the parts.
     pub by: By,
     pub before: String,
     pub after: String,
@@ -46,7 +44,6 @@ impl fmt::Display for OtherPart {
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     pub swaps: Vec<Swap>,
-    /// Ids in several slots at once: they identify nothing.
     pub shared: Vec<Shared>,
     /// Hosts of both sides, one of which has no serial number in any run.
     pub unfollowed: Vec<String>,
@@ -54,7 +51,6 @@ pub(super) struct Looks {
 
 type Slots = BTreeMap<String, Arc<Vec<Fitted>>>;
 
-/// Slots of the hosts in the runs of one side.
 #[derive(Debug, Default)]
 pub(super) struct SideSlots(Vec<(Timestamp, Slots)>);
 
@@ -148,7 +144,6 @@ impl<'s> Others<'s> {
     }
 }
 
-/// With the number of the end for a pair.
 fn ends(flow: &Flow) -> Vec<(Option<usize>, &str)> {
     if flow.members.is_empty() {
         vec![(Some(0), &*flow.from.host), (Some(1), &*flow.to.host)]

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::analysis::words::{brief, count};
 
-/// Input for the reason of a cell.
 pub(super) struct Told<'c> {
     pub collected: &'c Collected,
     pub pair: &'c Pair,

@@ -47,7 +47,6 @@ impl When {
 struct Has {
     /// Number of the run and natural logarithm.
     values: Vec<(usize, f64)>,
-    /// Numbers of the reasons for excluded values.
     refused: Vec<usize>,
 }
 
@@ -65,7 +64,6 @@ pub(super) struct Lack {
 #[derive(Debug, Default)]
 pub struct Table {
     subjects: HashMap<Subject, usize>,
-    /// Number of runs of each side that plan a subject.
     planned: Vec<[usize; 2]>,
     rotates: bool,
     cells: BTreeMap<(usize, Metric), [Has; 2]>,
@@ -73,11 +71,8 @@ pub struct Table {
     reasons: HashMap<String, usize>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
     groups: BTreeMap<String, Vec<String>>,
-    /// Devices at both ends of each subject, from one of its runs.
     through: HashMap<usize, [Arc<str>; 2]>,
-    /// First and last run of each side.
     seen: [Option<(Seen, Seen)>; 2],
-    /// Slots of the hosts in every run of each side.
     slots: [SideSlots; 2],
 }
 
@@ -264,7 +259,6 @@ impl Table {
 }
 
 impl Lack {
-    /// Number of missing values.
     pub(super) const fn values(&self) -> usize {
         self.runs + self.unplanned
     }

@@ -40,7 +40,6 @@ pub struct Compared {
     /// 95 % for all such comparisons of the test and metric together.
     pub interval_percent: Option<(f64, f64)>,
     pub answer: Answer,
-    /// Why nothing is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why_unknown: String,
 }
@@ -56,10 +55,8 @@ pub struct ValueCost {
     pub size_bytes: Bytes,
     /// Distinguishes it from others of the test: `4 queue pairs`; mostly empty.
     pub variant: String,
-    /// Links (groups, rounds) with numbers at both values in the same repeats.
     pub links: usize,
     pub of: usize,
-    /// Over the links' medians.
     pub median: Option<f64>,
     /// Least and most of the links' medians; for a single link, of its repeats.
     pub range: Option<(f64, f64)>,
@@ -95,7 +92,6 @@ fn settings(test: &Test) -> Vec<String> {
     }
 }
 
-/// By the variables that differ from other environments.
 fn label(env: &BTreeMap<String, String>, all: &[BTreeMap<String, String>]) -> String {
     let differs = |name: &String| all.iter().any(|other| other.get(name) != all[0].get(name));
     let words = |(name, value): (&String, &String)| format!("{name}={value}");
@@ -225,7 +221,6 @@ fn percent(metric: Metric, own: f64, reference: f64) -> f64 {
 }
 
 impl OfLink<'_> {
-    /// In every repeat with both figures.
     fn costs(&self, metric: Metric) -> Repeats {
         let reference = self.reference.as_ref().map(|(_, repeats)| repeats);
         let both = self.own.iter().filter_map(|(repeat, own)| Some((*repeat, *own, *reference?.get(repeat)?)));
@@ -236,7 +231,6 @@ impl OfLink<'_> {
         median(&self.own.values().copied().collect::<Vec<_>>()).ok()
     }
 
-    /// Why an expected cost is missing.
     fn why(&self, both: usize) -> String {
         if !is_telling(self.result) {
             return self.result.error().unwrap_or_else(|| self.result.state.word().to_owned());
@@ -328,7 +322,6 @@ fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -
 }
 
 impl ValueCost {
-    /// As a sentence without its full stop.
     pub fn words(&self) -> String {
         let Self { value, reference, unit, compared, .. } = self;
         let metric = self.metric.word().replace('_', " ");

@@ -15,7 +15,6 @@ pub struct Filter {
     pub hosts: Vec<String>,
     /// The earliest start. A case that never started counts as started with the last case of its run, so that no failure is lost.
     pub since: Option<Timestamp>,
-    /// Whether only rows without a trusted value are kept.
     pub failed: bool,
 }
 

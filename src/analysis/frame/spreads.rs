@@ -21,7 +21,6 @@ pub struct Spread {
     pub quantiles: Option<[f64; 5]>,
     /// Smallest and largest; `None` if unknown.
     pub ceiling: Option<(f64, f64)>,
-    /// Median over the links of value over the link's own ceiling.
     pub share: Option<f64>,
     pub first: u64,
 }
@@ -29,7 +28,6 @@ pub struct Spread {
 /// The input of [`spreads`] for a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// Cases of one test, metric, size and variant are summarised together.
     pub variant: u32,
     /// Whether its value counts: wrong or disturbed ones are excluded.
     pub trusted: bool,

@@ -36,7 +36,6 @@ pub fn write_made(made: impl Iterator<Item = Vec<Row>>, file: &File, path: &Path
     write_groups(made, GROUP, file, path)
 }
 
-/// Groups of a fixed number of rows, and one of the rest.
 fn write_groups(
     made: impl Iterator<Item = Vec<Row>>,
     group: usize,

@@ -1,9 +1,8 @@
 //! The state of GPUs in use by cases, and its faults.
 //!
-//! A GPU slowed down by itself (heat, the power supply, a narrow link) is reported with the value, which counts: it is
-//! the value of the GPU as it is, and explains a slow part. A disturbance of a pass (errors, Xids) is an objection like
-//! a lost packet, and the sample is not trusted. A power cap is normal under load and only part of the state. Rules:
-//! `docs/reading-the-report.md`.
+//! A GPU slowed down by itself (heat, the power supply, a narrow link) is reported with the value, which counts: it is the value of the GPU
+//! as it is, and explains a slow part. A disturbance of a pass (errors, Xids) is an objection like a lost packet, and the sample is not
+//! trusted. A power cap is normal under load and only part of the state. Rules: `docs/reading-the-report.md`.
 
 mod of_test;
 
@@ -34,11 +33,9 @@ pub(super) const BUSY: Bytes = Bytes::from_mib(1);
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Bad {
     Lost,
-    /// An error reported by the driver.
     Xid {
         xid: u32,
     },
-    /// An error counter rose.
     Errors {
         counter: String,
         rise: u64,
@@ -46,21 +43,17 @@ pub enum Bad {
     Shared {
         programs: u32,
     },
-    /// Clocks were reduced by heat or the power supply.
     Held {
         holds: Vec<Hold>,
-        /// Readings with the most frequent reason.
         times: u64,
         readings: u64,
         /// Lowest clock of the multiprocessors and their highest in MHz.
         mhz: Option<(u64, u64)>,
     },
-    /// Fewer PCIe lanes than possible.
     Narrow {
         width: u32,
         best: u32,
     },
-    /// Below its PCIe generation although busy.
     Slow {
         generation: u32,
         best: u32,
@@ -73,7 +66,6 @@ impl Bad {
         matches!(self, Self::Lost | Self::Xid { .. } | Self::Errors { .. })
     }
 
-    /// The same counter, or the same Xid.
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Errors { counter, .. }, Self::Errors { counter: other, .. }) => counter == other,
@@ -200,7 +192,6 @@ pub(super) fn others(result: &CaseResult<'_>) -> Option<u32> {
     seen.filter_map(|gpu| gpu.seen.others).max()
 }
 
-/// For the gravest fault of the GPUs of a case.
 pub(super) fn remedy(result: &CaseResult<'_>) -> Option<Entry> {
     let seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
     seen.flat_map(|gpu| bad(result, &gpu.seen)).min().map(|bad| bad.remedy())

@@ -21,21 +21,15 @@ pub struct OfGpu {
     pub readings: u64,
     /// Lowest, median of medians and highest, in MHz.
     pub sm_mhz: Option<Range>,
-    /// Lowest, median of medians and highest, in W.
     pub watts: Option<Range>,
     pub limit_watts: Option<f64>,
     pub celsius: Option<Range>,
-    /// Number of readings by what reduced its clocks.
     pub held: BTreeMap<Hold, u64>,
-    /// Lowest and highest generation of its PCIe link, and fewest lanes.
     pub pcie: Option<((u32, u32), u32)>,
-    /// Increases of its counters, without zeros.
     pub counted: BTreeMap<String, u64>,
     /// Faults with the number of passes; of one kind the first.
     pub bad: Vec<(Bad, usize)>,
-    /// Passes in which its Xids could not be seen.
     pub without_xids: usize,
-    /// The last reason why it could not be read.
     pub failure: Option<String>,
 }
 

@@ -37,12 +37,10 @@ pub struct Moved {
 pub struct Cause {
     /// For example `host gpu07`.
     pub name: String,
-    /// Changed series, and all.
     pub series: (usize, usize),
     /// Median night of the changes; 0 without time.
     #[serde(skip)]
     pub day: i64,
-    /// Positions in the input.
     #[serde(skip)]
     pub members: Vec<usize>,
 }
@@ -69,7 +67,6 @@ impl Labels {
         self.add_words(Self::words(subject, groups));
     }
 
-    /// Properties that other subjects may share.
     pub fn words(subject: &Subject, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
         let flow = &subject.flow;
         let mut words = common(flow, subject.cell.transport, groups);

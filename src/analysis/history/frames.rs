@@ -25,7 +25,6 @@ const LAST: u64 = 4096;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFrame {
     pub frame: Frame,
-    /// The tool, if the run was imported.
     pub imported: Option<String>,
     /// Whether the run finished; otherwise cases may be missing.
     pub is_whole: bool,

@@ -1,8 +1,7 @@
 //! Several runs together, as input of comparisons and trends.
 //!
-//! The identity of a run is from the head of the journal. Values are from `records.parquet`, of which only the needed
-//! columns are read, if the sums in `verdicts.json` show that both are unchanged and belong together. Otherwise the
-//! values are computed from the journal.
+//! The identity of a run is from the head of the journal. Values are from `records.parquet`, of which only the needed columns are read, if
+//! the sums in `verdicts.json` show that both are unchanged and belong together. Otherwise the values are computed from the journal.
 
 mod causes;
 mod frames;
@@ -59,7 +58,6 @@ pub const METRICS: [Metric; 7] = [
     Metric::LatencyP99,
 ];
 
-/// The part of a run that comparisons need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub path: PathBuf,
@@ -67,13 +65,11 @@ pub struct Run {
     pub plan: Plan,
     /// SHA-256, hexadecimal.
     pub plan_hash: String,
-    /// Version of railgauge, or the tool whose outputs were imported.
     pub version: String,
     pub imported: bool,
     pub started: Timestamp,
     pub hosts: BTreeMap<String, HostFacts>,
     pub cases: Vec<Case>,
-    /// Values of the requested metrics, and the reasons for missing ones.
     pub readings: Vec<Reading>,
 }
 
@@ -117,7 +113,6 @@ pub enum RunError {
         /// Known about the run: its plan was to be measured, and nothing was.
         run: Box<Run>,
     },
-    /// Another tool measured: only comparisons accept it.
     #[error("{}: imported from the output of {tools}: only `compare` takes it", path_text(path))]
     Imported { path: PathBuf, tools: String, run: Box<Run> },
     #[error(
@@ -173,7 +168,6 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
     })
 }
 
-/// From a whole journal without contradictions.
 fn computed<T>(path: &Path, make: impl FnOnce(&Journal, &[CaseResult<'_>]) -> T) -> Result<T, RunError> {
     let journal = journal::read(path)?;
     if let Some(damage) = journal.unhealed().next() {

@@ -18,7 +18,6 @@ const OF_RATE: u32 = 20;
 /// The same for a percentile: whole nanoseconds, in buckets of a thousandth, of a few in use on a steady link.
 const OF_TIME: u32 = 3;
 
-/// By identity and start, and by values.
 #[derive(Debug, Default)]
 pub(super) struct Originals {
     named: HashMap<(String, Timestamp), PathBuf>,

@@ -13,14 +13,12 @@ use super::names::shape;
 /// Files that a run without a journal may have left: a plan next to any other file is a user's folder.
 const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 
-/// Why a word of the command line does not name a run directory.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRuns {
     #[error("`{word}` is not a pattern of names: {cause}; [[] stands for the character [ itself")]
     Pattern { word: String, cause: PatternError },
     #[error("there is no `{word}`; quote a pattern so that the shell leaves it alone")]
     Nothing { word: String },
-    /// The path exists but holds no run.
     #[error("`{word}` holds no run directory: none has a records.jsonl")]
     NoRun { word: String },
     #[error("`{word}` is a file: name the run directory that it lies in")]

@@ -100,7 +100,6 @@ pub fn has_serials(slots: &[Fitted]) -> bool {
     slots.iter().any(|fitted| fitted.ids.contains_key(&By::Serial))
 }
 
-/// By their place. The functions of one card are one part.
 fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
     let place = |address: &str| address.rsplit_once('.').map_or(address, |(place, _)| place).to_owned();
     let mut cards: BTreeMap<String, Fitted> = BTreeMap::new();

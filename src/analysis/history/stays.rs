@@ -51,12 +51,10 @@ impl Seated<'_> {
 }
 
 impl Stay {
-    /// In words, at the end of the stay.
     pub fn name(&self) -> &str {
         self.names.last().map_or("", |named| &named.name)
     }
 
-    /// In words, at its start.
     pub fn first_name(&self) -> &str {
         self.names.first().map_or("", |named| &named.name)
     }
@@ -79,30 +77,24 @@ impl Stay {
     }
 }
 
-/// Follows parts of hosts from run to run.
 #[derive(Debug, Default)]
 pub struct Stays {
     pub(super) all: Vec<Stay>,
-    /// By stay: the number of its id.
     pub(super) id_of: Vec<usize>,
     ids: HashMap<(PartKind, By, String), usize>,
     pub(super) latest: Vec<Latest>,
     now: HashMap<String, Now>,
 }
 
-/// Where an id was last read.
 #[derive(Debug)]
 pub(super) struct Latest {
     pub stay: usize,
-    /// Whether it was read in two slots of one run.
     pub doubtful: bool,
 }
 
 #[derive(Debug)]
 struct Now {
-    /// From its last run.
     slots: Arc<Vec<Fitted>>,
-    /// Numbers of the stays in that run.
     told: Vec<usize>,
     known: BTreeMap<(Slot, By), usize>,
 }
@@ -132,7 +124,6 @@ impl Stays {
         self.now.insert(host.to_owned(), Now { slots: slots.clone(), told, known });
     }
 
-    /// Whether no id of these stays was read elsewhere since.
     fn are_latest(&self, stays: &[usize]) -> bool {
         stays.iter().all(|at| {
             let latest = &self.latest[self.id_of[*at]];

@@ -19,7 +19,6 @@ use crate::analysis::words::{count, lane, link_name, neighbour_words, size, step
 const IMMEDIATE: &str = "with immediate data";
 const POLLED: &str = "polled";
 
-/// Equal subjects of two runs are comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
     pub test: Arc<str>,
@@ -28,12 +27,10 @@ pub struct Subject {
     pub flow: Flow,
     /// Method of the write latency, without which times are not comparable. `None` for everything else, and in runs of older versions.
     pub write_latency: Option<WriteLatency>,
-    /// Operation, size and the rest of the test's matrix.
     pub cell: Arc<Cell>,
 }
 
 impl Subject {
-    /// By case number. Takes the cases out of the run.
     pub fn take(run: &mut Run) -> Vec<Self> {
         let of_test = |name: &str| {
             let test = run.plan.tests.iter().find(|test| test.name == name);
@@ -50,7 +47,6 @@ impl Subject {
         std::mem::take(&mut run.cases).into_iter().map(subject).collect()
     }
 
-    /// For any method of the write latency.
     #[must_use]
     pub fn in_any_way(&self) -> Self {
         Self { write_latency: None, ..self.clone() }
@@ -63,12 +59,10 @@ impl Subject {
         Self { cell: cell.into(), ..self.in_any_way() }
     }
 
-    /// Whether it is the latency of writes, which has two methods.
     pub fn times_writes(&self) -> bool {
         (self.cell.op, self.cell.metric) == (Op::Write, TestMetric::Latency)
     }
 
-    /// The metric that represents the subject in a headline.
     pub fn headline(&self) -> Metric {
         railgauge_model::plan::headline(self.cell.metric, self.cell.op)
     }

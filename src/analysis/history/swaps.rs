@@ -15,18 +15,14 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
     pub old: Stay,
-    /// The present part.
     pub new: Stay,
-    /// Where the present part was before, if in another slot.
     pub from: Option<Stay>,
-    /// Where the former part went, if to another slot.
     pub to: Option<Stay>,
 }
 
 /// Places named for an id in several slots.
 const PLACES: usize = 8;
 
-/// An id in several slots of one run: it identifies nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shared {
     pub kind: PartKind,
@@ -112,20 +108,15 @@ impl Stays {
 }
 
 type Id<'s> = (PartKind, By, &'s str);
-/// Host, slot and the slot's name.
 type In<'s> = (&'s str, &'s Slot, &'s str);
 
 struct Ways {
-    /// By stay: the last earlier stay of its id in another slot.
     before: Vec<Option<usize>>,
-    /// The next later stay of its id in another slot.
     after: Vec<Option<usize>>,
-    /// Whether its id was in two slots of one run.
     doubtful: Vec<bool>,
 }
 
 impl Ways {
-    /// Goes through the stays of every id once in each direction.
     fn of(stays: &Stays) -> Self {
         let all = &stays.all;
         let mut of_id: HashMap<usize, Vec<usize>> = HashMap::new();

@@ -8,7 +8,6 @@ use super::Loss;
 #[derive(Default)]
 pub(super) struct Losses {
     found: Vec<Loss>,
-    /// Losses after the last part of the soak.
     pending: usize,
     until: Nanoseconds,
 }

@@ -54,20 +54,15 @@ pub struct Journal {
     pub launcher: String,
     /// Start of the run and time of its last line (UTC, RFC 3339).
     pub time: (String, String),
-    /// By name: the last facts of each.
     pub hosts: BTreeMap<String, HostUp>,
-    /// By name: only those that did not come back.
     pub lost: BTreeMap<String, Failure>,
     /// Includes hosts that came back; in the order of the journal.
     pub losses: Vec<Loss>,
-    /// By host and CUDA device; the last of each.
     pub copies: BTreeMap<(String, u32), Copies>,
     pub cases: Vec<Case>,
-    /// Ways from forwarding tables for the planned flows of pairs.
     pub routes: Vec<FlowRoute>,
     /// Cases that settle what the tests left open, numbered after the planned ones and not part of the tests.
     pub further: Vec<Case>,
-    /// Those of them that settle which cable or switch is bad.
     pub for_links: BTreeSet<u64>,
     pub tries: Vec<Try>,
     /// Observations of ports by agents under traffic, in the order of the journal.
@@ -75,11 +70,9 @@ pub struct Journal {
     pub soaked: Vec<Soaked>,
     /// The last change of the cluster, until it is undone.
     pub configured: Option<Change>,
-    /// Why the last undo failed.
     pub unconfigured: Option<Failure>,
     /// Host (empty: the run) and text; the notes of this reader are last.
     pub notes: Vec<(String, String)>,
-    /// Wall time of all its processes, except for killed ones.
     pub stages: Stages,
     pub resumed: u32,
     pub end: JournalEnd,
@@ -139,11 +132,9 @@ pub struct Damage {
     pub what: String,
     /// First and last number of the missing lines; `None` where lines are duplicates.
     pub numbers: Option<(u64, u64)>,
-    /// Whether a later process knew of it and measured again what was missing.
     pub healed: bool,
 }
 
-/// A whole line that contradicts the plan or the lines before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// Line of the file, from 1.
@@ -154,7 +145,6 @@ pub struct Contradiction {
 }
 
 impl Journal {
-    /// Does not depend on this machine's clock.
     pub fn contradicted(&self) -> Option<&Contradiction> {
         self.contradictions.iter().find(|found| !found.by_clock)
     }
@@ -164,7 +154,6 @@ impl Journal {
 pub struct Seen {
     pub host: String,
     pub error: Nanoseconds,
-    /// Offset added to the times of its agent's clock, if recorded.
     pub clock: Option<NanosecondsI64>,
     pub soak: bool,
     /// In nanoseconds since 1970.
@@ -184,12 +173,10 @@ pub struct Loss {
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostUp {
     pub facts: HostFacts,
-    /// Its monotonic clock minus the controller's, and half the round trip.
     pub clock: Option<(NanosecondsI64, Nanoseconds)>,
     pub wall: Option<NanosecondsI64>,
 }
 
-/// Links are shared: a link lives through many cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Try {
     pub case: u64,
@@ -205,13 +192,11 @@ pub struct Try {
 pub enum JournalEnd {
     Finished,
     Interrupted,
-    /// The cluster or the disk prevented it from continuing.
     Prevented {
         why: String,
         /// Needed before the plan runs again; `None` if `--resume` is enough.
         remedy: Option<Remedy>,
     },
-    /// Stops without a record: the controller was killed, or the machine went down.
     Broken,
     Running,
 }

@@ -25,13 +25,11 @@ use crate::analysis::{
 /// Limit on flows of a test that leaves some out by the distance of their GPUs, so that its cases do not show how many there were.
 const MOST_LEFT_OUT: u128 = 1 << 22;
 
-/// Properties of a host that affect the schedule.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Offer {
     ports: u32,
     nodes: u32,
     gpus: u32,
-    /// From the RDMA device of each rail.
     distances: Vec<BTreeSet<Distance>>,
 }
 
@@ -57,7 +55,6 @@ pub(in crate::analysis) fn is_active(port: &RdmaPort) -> bool {
     port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"))
 }
 
-/// The inventory of a run in which these hosts had answered.
 fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let offer = offers.get(&host.name)?;

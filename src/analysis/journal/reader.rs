@@ -18,7 +18,6 @@ use railgauge_wire::unit::Bytes;
 pub(super) struct Reader<'p> {
     path: &'p Path,
     number: usize,
-    /// Number of the last event read.
     last: u64,
     /// Name of the run in the first event read.
     run: Option<String>,
@@ -29,7 +28,6 @@ pub(super) struct Reader<'p> {
     headless: Option<&'static str>,
     journal: Option<Journal>,
     links: HashMap<String, Arc<LinkRecord>>,
-    /// Links by the number of the line that defines them.
     told: HashMap<u64, Arc<LinkRecord>>,
     damage: Vec<Damage>,
     structure: Structure,
@@ -61,7 +59,6 @@ impl<'p> Reader<'p> {
         JournalError::Foreign { path: self.path.to_owned(), line: self.number, cause: cause.into() }
     }
 
-    /// Each with its newline if it has one.
     pub(super) fn lines(&mut self, mut lines: &[&[u8]]) -> Result<(), JournalError> {
         // The first readable line names the run.
         while self.run.is_none()
@@ -143,7 +140,6 @@ impl<'p> Reader<'p> {
         self.damage.push(Damage { line, what, numbers, healed: false });
     }
 
-    /// Drops the event just read: what it belongs to is damaged.
     fn lost(&mut self, what: &str) {
         // One damaged line may invalidate many others: consecutive ones are one damage.
         if let Some(Damage { what: before, numbers: Some((_, last)), .. }) = self.damage.last_mut()
@@ -157,7 +153,6 @@ impl<'p> Reader<'p> {
         self.damage.push(Damage { line: self.number, what: what.to_owned(), numbers, healed: false });
     }
 
-    /// The process that resumed the run knew these numbers to be unreadable.
     fn heal(&mut self, unread: &[(u64, u64)]) {
         let unread: HashSet<&(u64, u64)> = unread.iter().collect();
         for damage in &mut self.damage {
@@ -345,7 +340,6 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Whether the numbers of further cases imply more planned cases than are known.
 fn planned_behind(journal: &Journal, cases: &[Case]) -> bool {
     let known = (journal.cases.len() + journal.further.len()) as u64;
     cases.first().is_some_and(|case| case.id > known)

@@ -22,7 +22,6 @@ impl Parts {
         self.begun = None;
     }
 
-    /// Why no run can have recorded this part in a line written then.
     pub(super) fn contradiction(
         &mut self,
         journal: &Journal,

@@ -16,13 +16,9 @@ use super::{
 pub(super) struct Structure {
     hosts: HashMap<String, usize>,
     began: Option<Timestamp>,
-    /// From the present process, by name.
     offers: BTreeMap<String, Offer>,
-    /// Line of the planning, and what was known by then.
     planned: Option<(usize, BTreeMap<String, Offer>)>,
-    /// Lines with further cases, each with the number of cases before.
     confirming: Vec<(usize, usize)>,
-    /// Since the last missing line.
     outcomes: HashSet<(u64, u32)>,
     soak: Parts,
     found: Vec<Contradiction>,
@@ -33,7 +29,6 @@ impl Structure {
         self.found.push(Contradiction { line, what, by_clock: false });
     }
 
-    /// Lines are missing here, one of which may have resumed the run.
     pub(super) fn gap(&mut self) {
         self.outcomes.clear();
     }

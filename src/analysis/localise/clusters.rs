@@ -163,7 +163,6 @@ fn shared(pairs: &[(u64, Pair)], from: f64, directed: bool) -> Vec<Part> {
     parts
 }
 
-/// The lowest value of the upper of two kinds, whatever their scatter.
 fn apart(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -10,10 +10,8 @@ use crate::analysis::journal::{HostUp, Journal};
 /// Share of a host that other programs may use, as in the check `idle` of preflight.
 const BUSY: f64 = 0.5;
 
-/// What is known about the hosts of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Conditions {
-    /// By name, with the gravest reason against each.
     of: BTreeMap<String, OpenReason>,
 }
 

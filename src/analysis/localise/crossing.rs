@@ -31,7 +31,6 @@ const FEW: usize = 12;
 /// Loss of pairs across rails, as differences of logarithms; 0 without one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Crossing {
-    /// Within groups (or without any), and between groups.
     below: [f64; 2],
     groups: Vec<u32>,
 }
@@ -66,7 +65,6 @@ impl Crossing {
 
 struct Difference {
     hosts: [u32; 2],
-    /// Median loss of pairs across rails against the worse of their two rails.
     below: f64,
     /// In units of the variance of a value.
     variance: f64,

@@ -19,9 +19,7 @@ pub(super) const REACHES: f64 = 0.9;
 pub(super) struct Bounds {
     /// In the metric's unit, of the best links where they differ; `None` if that of any measured link is unknown.
     ceiling: Option<f64>,
-    /// Where ends differ.
     pub(super) rates: Rates,
-    /// Loss of pairs across rails against pairs on one rail.
     pub(super) crossing: Crossing,
     /// The plan's numeric limits, in the metric's unit.
     limits: Vec<f64>,

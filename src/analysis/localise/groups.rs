@@ -40,17 +40,13 @@ const LOW: f64 = 3.0;
 /// Untrusted results after which a search is given up.
 const PATIENCE: usize = 3;
 
-/// A search up to the end of the journal.
 struct Played {
     search: Search,
     hosts: Vec<Arc<str>>,
-    /// Disjoint groups of the plan, by number of their hosts.
     leaves: Vec<(String, Vec<u32>)>,
-    /// Why the plan's groups are not used, if it has any.
     overlap: Option<String>,
     /// Groups by number of their hosts, with the case and the logarithm of its value on a scale on which more is better.
     answers: Vec<(Vec<u32>, u64, Option<f64>)>,
-    /// Why it stopped before its end.
     stopped: Option<String>,
 }
 
@@ -61,7 +57,6 @@ struct Scene<'a> {
     /// Cases of the test at its first value.
     all: Vec<&'a CaseResult<'a>>,
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
-    /// The start of a sentence.
     wrong: &'static str,
     /// Whether a group failed or a value breaks an expectation, which is more than a difference between groups.
     demanded: bool,
@@ -94,7 +89,6 @@ impl<'a> Scene<'a> {
         Some(Self { wrong, demanded: fails || broken, ..scene })
     }
 
-    /// Whether a group failed without a lost host.
     fn fails(&self) -> bool {
         let gone = |result: &CaseResult<'_>| {
             result.case.flow.hosts().into_iter().any(|host| self.journal.lost.contains_key(&**host))
@@ -102,7 +96,6 @@ impl<'a> Scene<'a> {
         self.screen.iter().any(|(result, _)| result.state == State::Failed && !gone(result))
     }
 
-    /// Whether one of several groups of a size stands out below the others.
     fn one_is_low(&self) -> bool {
         let mut sizes: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (result, row) in &self.screen {
@@ -194,7 +187,6 @@ fn value(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
     pick::logarithm(result, row.metric, row.value)
 }
 
-/// As a case without its number.
 pub(super) fn next(
     journal: &Journal,
     test: &Test,

@@ -1,8 +1,7 @@
 //! A path that is only bad for some source ports: [`railgauge_stats::localise::lanes`] over the journal's further cases.
 //!
-//! A test sums the queue pairs of a case, and with one queue pair it only has one source port. So a confirmed path is
-//! measured once more with several queue pairs, one at a time: switches choose among equal paths by the source port,
-//! and each queue pair has its own.
+//! A test sums the queue pairs of a case, and with one queue pair it only has one source port. So a confirmed path is measured once more
+//! with several queue pairs, one at a time: switches choose among equal paths by the source port, and each queue pair has its own.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +29,6 @@ pub(super) const REPEATS: usize = 3;
 /// Most queue pairs measured one by one.
 const MOST: u32 = 32;
 
-/// The identity of a lane of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LaneKey {
     Port(SourcePort),
@@ -39,7 +37,6 @@ enum LaneKey {
 }
 
 impl LaneKey {
-    /// From the only queue pair of a case.
     fn of(result: &CaseResult<'_>) -> Self {
         let number = result.case.cell.only.unwrap_or_default();
         let lanes = result.samples.last().map(|(_, sample)| &sample.initiator.lanes);
@@ -82,7 +79,6 @@ impl Localisation {
         wanted.collect()
     }
 
-    /// Of a suspect that is a confirmed path between two NICs.
     fn path(&self, suspect: usize) -> Option<&Flow> {
         let is_path = matches!(self.raw.get(suspect)?.part, Part::Link(..));
         let confirmed = self.suspects[suspect].standing == Standing::Confirmed;

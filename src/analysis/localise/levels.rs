@@ -22,7 +22,6 @@ impl LevelOf {
 }
 
 impl FromIterator<(u64, usize)> for LevelOf {
-    /// The last level of a case counts.
     fn from_iter<I: IntoIterator<Item = (u64, usize)>>(all: I) -> Self {
         let level = |(case, level)| (case, u32::try_from(level).unwrap_or(u32::MAX));
         let mut all: Vec<(u64, u32)> = all.into_iter().map(level).collect();

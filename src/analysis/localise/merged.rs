@@ -39,7 +39,6 @@ fn flows<'r>(named: &Named, results: &'r [CaseResult<'r>]) -> impl Iterator<Item
     named.cases.iter().filter_map(of)
 }
 
-/// Findings of all views, grouped by test, without what an earlier view names.
 pub(super) fn merged(all: Vec<Localisation>, results: &[CaseResult<'_>]) -> Vec<Localisation> {
     let (mut merged, mut test) = (Vec::new(), String::new());
     let (mut bad, mut cleared) = (Known::default(), Known::default());

@@ -81,7 +81,6 @@ pub struct Localisation {
     pub is_extra: bool,
     pub unit: String,
     pub size_bytes: Bytes,
-    /// With a trusted value.
     pub pairs: usize,
     /// Without a trusted value: not judged.
     pub missing: usize,
@@ -91,7 +90,6 @@ pub struct Localisation {
     pub good: Vec<Good>,
     /// Worst first.
     pub suspects: Vec<Named>,
-    /// Control pairs measured again together with the suspects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<Further>,
     pub two_clusters: Option<TwoClusters>,
@@ -103,7 +101,6 @@ pub struct Localisation {
     /// Pairs that scatter too much for a bad one to stand out: their presence rules out the statement that nothing is bad.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub too_noisy: Option<TooNoisy>,
-    /// How the values of all pairs changed during the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_time: Option<OverTime>,
     /// Why no part explains what is wrong in a collective: then nothing can be called good.
@@ -115,32 +112,26 @@ pub struct Localisation {
     /// For every judged case, the position in `good` of what it was compared with, or its kind if there was none.
     #[serde(skip)]
     pub level_of: LevelOf,
-    /// Why nothing could be said, or what was excluded.
     pub remarks: Vec<String>,
     #[serde(skip)]
     pub probes: Vec<Probe>,
-    /// The cell that probes measure again.
     #[serde(skip)]
     pub cell: Option<Cell>,
     #[serde(skip)]
     raw: Vec<Suspect>,
-    /// The results of the test before anything was measured again.
     #[serde(skip)]
     screen: Option<Arc<Screen>>,
     /// Share of the ceiling that good pairs reach, if below 90 % and no limit of the plan judges it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_of_ceiling: Option<f64>,
-    /// Parts with far more packet loss than others, slow or not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lossy: Vec<PartName>,
-    /// Ends with a lower ceiling than others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lesser: Vec<Lesser>,
     /// How much worse pairs across rails are than pairs on one rail, in percent of the metric, where all are alike:
     /// within groups, between them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub across_rails_percent: Vec<f64>,
-    /// What was said about each suspect measured again.
     #[serde(skip)]
     judgements: Vec<Judgement>,
     #[serde(skip)]
@@ -170,9 +161,8 @@ struct Screen {
     reasons: Vec<String>,
 }
 
-/// Searches every test of pairs, in the order of the plan, and settles suspects by the journal's further cases; then
-/// every collective that is slow or fails, unless a confirmed part of the pairs explains it. Skips flows at once, whose
-/// values depend on each other.
+/// Searches every test of pairs, in the order of the plan, and settles suspects by the journal's further cases; then every collective that
+/// is slow or fails, unless a confirmed part of the pairs explains it. Skips flows at once, whose values depend on each other.
 pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Localisation> {
     let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
     for row in rows {
@@ -219,7 +209,6 @@ fn unmeasured<'c>(test: &Test, cases: impl Iterator<Item = (&'c CaseResult<'c>, 
     without
 }
 
-/// The usual view of a test, then what stands out in others.
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Vec<Localisation> {
     let views = pick::views(rows);
     let Some((usual, others)) = views.split_first() else { return Vec::new() };
@@ -287,7 +276,6 @@ fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localis
     Some(found)
 }
 
-/// As the end of that sentence.
 fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::TooFew { got: 0, .. } => ": no pair has a value that may be trusted".to_owned(),

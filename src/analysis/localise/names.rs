@@ -18,7 +18,6 @@ pub(super) struct Names {
     pub(super) groups: Vec<u32>,
     group_names: Vec<String>,
     devices: BTreeMap<Port, String>,
-    /// Why the plan's groups are not used, if it has any.
     pub(super) remark: Option<String>,
 }
 
@@ -31,7 +30,6 @@ pub(super) struct Words {
     pub(super) way: Way,
 }
 
-/// The group of hosts in no other one.
 const REST: &str = "the hosts in no group";
 
 impl Names {
@@ -67,7 +65,6 @@ impl Names {
         Some(Port { host: *self.numbers.get(&*port.host)?, rail: port.rail })
     }
 
-    /// False without groups.
     pub(super) fn is_within(&self, a: Port, b: Port) -> bool {
         let group = |port: Port| self.groups.get(port.host as usize);
         group(a).is_some() && group(a) == group(b)
@@ -151,7 +148,6 @@ impl Names {
     }
 }
 
-/// Suffix of a name if only one direction is bad.
 pub const fn only(way: Way) -> &'static str {
     match way {
         Way::Both => "",

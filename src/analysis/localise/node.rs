@@ -187,7 +187,6 @@ impl Places {
         self.0.get(&place(result)).copied().unwrap_or_default()
     }
 
-    /// Places that stand out as low on all hosts alike.
     fn low(&self, test: &Test, better: Better, threshold: f64) -> Vec<Alike> {
         let part = part_words(test.transport).unwrap_or_default();
         let low = self.0.iter().filter(|(_, offset)| **offset < -threshold);
@@ -228,7 +227,6 @@ struct Measured {
 }
 
 impl Measured {
-    /// From a difference on the scale of the judgement.
     fn percent(&self, log: f64) -> f64 {
         percent(self.better, log)
     }
@@ -353,7 +351,6 @@ struct One {
     programs: u32,
 }
 
-/// Further cases of a suspect and of what ran at the same time.
 struct Again {
     own: Vec<One>,
     controls: Vec<One>,
@@ -396,7 +393,6 @@ impl Again {
     }
 }
 
-/// Those not yet in the journal, round by round.
 pub(super) fn further(
     journal: &Journal,
     found: &Localisation,

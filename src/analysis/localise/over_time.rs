@@ -23,7 +23,6 @@ use crate::analysis::words::change;
 /// Least change reported, as a difference of logarithms: clusters wander by less.
 const LEAST: f64 = 0.05;
 
-/// How the values of all pairs changed during a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverTime {
     /// The last against the first, in percent of the metric.
@@ -42,7 +41,6 @@ impl fmt::Display for OverTime {
     }
 }
 
-/// Start, round and repeat.
 type Moment = (Option<Timestamp>, u32, u32);
 
 /// Subtracts the effects of time from the values of `pairs` (those of `cases`) and returns them.

@@ -1,9 +1,8 @@
 //! The views of a test: which values of its cases are searched for parts.
 //!
-//! The usual view is first: the median over the repeats, of bandwidth at the largest message or of median latency at
-//! the smallest. A fault may only show in another view: in the tail of the latency, in one repeat, at another size.
-//! Each of these is searched if values or groups stand out at all, with a stricter threshold, because every view is
-//! another chance of a false alarm.
+//! The usual view is first: the median over the repeats, of bandwidth at the largest message or of median latency at the smallest. A fault
+//! may only show in another view: in the tail of the latency, in one repeat, at another size. Each of these is searched if values or groups
+//! stand out at all, with a stricter threshold, because every view is another chance of a false alarm.
 
 use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
@@ -272,7 +271,6 @@ fn on_scale(metric: Metric, log: f64) -> f64 {
     if metric.better() == Better::Higher { log } else { -log }
 }
 
-/// Measured, whole, undisturbed.
 pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
     matches!(result.state, State::Measured | State::Short)
 }
@@ -330,7 +328,6 @@ impl Scatter {
     }
 }
 
-/// On the scale of the judgement.
 pub(super) fn logs(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
     let values = rows::repeats(result, metric).into_iter().filter(|value| *value > 0.0);
     values.map(|value| on_scale(metric, value.ln())).collect()

@@ -18,7 +18,6 @@ pub struct Probe {
     pub suspect: usize,
     /// The initiator first.
     pub flow: Flow,
-    /// A control was good, and is measured in the same rounds.
     pub control: bool,
     /// `None` with too few hosts to confirm anything.
     pub(super) raw: Option<localise::Probe>,

@@ -50,13 +50,10 @@ pub(super) type Link = (Port, Port, f64, f64);
 pub(super) struct Rates {
     /// Logarithm of the ceiling of each end's best link: a link is as good as its worse end.
     own: HashMap<Port, f64>,
-    /// Logarithm of the level of links of the best class.
     most: f64,
     /// Logarithm of the share of the ceiling that links of the best class reach.
     share: f64,
-    /// The same for every class where it is known.
     shares: BTreeMap<u64, f64>,
-    /// Classes with enough ends for a comparison among themselves.
     peers: BTreeSet<u64>,
     /// Standard deviation of links of the best class; links limited by a ceiling hardly scatter.
     pub(super) scatter: f64,
@@ -149,7 +146,6 @@ impl Rates {
         rates
     }
 
-    /// Only where ends differ.
     pub(super) fn best(&self) -> Option<f64> {
         (!self.own.is_empty()).then_some(self.most - self.share)
     }
@@ -181,12 +177,10 @@ impl Rates {
         (!lone || value < ceiling + REACHES.ln()).then_some(value - below)
     }
 
-    /// By more than the least effect.
     pub(super) fn is_lesser(&self, port: Port) -> bool {
         self.own.get(&port).is_some_and(|ceiling| self.below(*ceiling) < -self.least)
     }
 
-    /// By more than the least effect.
     pub(super) fn lesser(&self, names: &Names, plan: &Plan) -> Vec<Lesser> {
         let whole = |rail: u32| self.own.keys().all(|port| port.rail != rail || self.is_lesser(*port));
         let mut ports: Vec<(&Port, &f64)> = self.own.iter().filter(|(port, _)| self.is_lesser(**port)).collect();

@@ -8,7 +8,6 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::words::count;
 
-/// The pairs or groups that a level covers. Serialised as its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     Pairs {
@@ -87,22 +86,18 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenReason {
-    /// Too few of the further cases have a trusted value.
     TooFew,
     /// Too few values can be compared with those of good pairs, whatever they are.
     TooFewToTell,
-    /// Some further results were bad and some good, which neither clears nor confirms.
     Mixed,
     /// Bad with some partners nearly throughout, good with all others: the ways to those are bad. Reported only where
     /// no such way is named itself.
     Ways,
     /// A bad way with no other pair that shows both ends to be good: further cases of an end settled nothing.
     EndUnknown,
-    /// The results scatter too much for the effect.
     Unclear,
     /// Low as a whole under the test's traffic, but a few pairs measured alone are good: that clears no part that many hosts share.
     UnderLoad,
-    /// No pair is known to be good.
     NoControls,
     /// The control pairs, good before, were bad or scattered when measured again: the time was measured, not the part.
     ControlsUnsteady,
@@ -118,7 +113,6 @@ pub enum OpenReason {
     SharedGpu,
 }
 
-/// What decided which of two sides is bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
@@ -126,7 +120,6 @@ pub enum DecidedBy {
     Floor,
     /// Parts and pairs of the same kind are good: a fault reduces bandwidth and never adds any.
     Peers,
-    /// Pairs measured again, each through only one of the candidates, distinguished them.
     FurtherMeasurement,
 }
 
@@ -143,7 +136,6 @@ pub struct PartName {
 pub struct TwoClusters {
     pub good: Cluster,
     pub bad: Cluster,
-    /// Percent of the better cluster: negative for a bandwidth, positive for a latency.
     pub change_percent: f64,
 }
 
@@ -151,10 +143,8 @@ pub struct TwoClusters {
 pub struct Cluster {
     pub centre: f64,
     pub n: usize,
-    /// Groups of a collective: hosts that are only in this cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Groups of the plan whose collectives are in this cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     pub cases: Vec<u64>,
@@ -169,33 +159,28 @@ pub struct Named {
     pub hosts: Vec<String>,
     pub groups: Vec<String>,
     pub rail: Option<u32>,
-    /// The bad direction, if only one is bad.
     #[serde(skip)]
     pub way: Way,
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut` or `path`; within hosts `host`, `GPU`,
-    /// `NUMA node` or `way`.
+    /// Percent of good pairs: negative for a low bandwidth, positive for a high latency.
     pub change_percent: f64,
+    /// 95 %; `None` below six pairs.
     pub interval_percent: Option<(f64, f64)>,
     pub n: usize,
     pub bad: usize,
     pub partners: usize,
-    /// The rail in its name.
     pub standard_errors: f64,
     pub needed: f64,
     pub method: &'static str,
     pub reason: String,
-    /// Bad errors or losses of its GPUs while these cases ran, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<String>,
     #[serde(skip)]
     pub meanwhile_remedy: Option<Entry>,
     pub cases: Vec<u64>,
     pub standing: Standing,
-    /// Whether the plan waives it: reported, but not counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub waived: bool,
     pub open: Option<OpenReason>,
-    /// What decided that it is the bad side.
     pub decided_by: Option<DecidedBy>,
     /// Parts that the results cannot distinguish from this one, any of which may be bad.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -208,7 +193,6 @@ pub struct Named {
     /// Hosts at the ends of its pairs, whose state limits what can be said.
     #[serde(skip)]
     pub(super) reach: Vec<String>,
-    /// Source ports of a path, each measured by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
 }
@@ -264,13 +248,10 @@ pub struct Further {
 /// Result of a suspect's further cases. They were not selected for being bad, so their effect has no selection bias.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Confirmation {
-    /// Percent of good pairs.
     pub change_percent: f64,
     pub interval_percent: Option<(f64, f64)>,
-    /// Further cases with a trusted result.
     pub n: usize,
     pub bad: usize,
-    /// Control cases with a trusted result, measured in the same rounds.
     pub controls: usize,
     /// Change of the control pairs from their first level, in percent: how far the whole cluster moved meanwhile.
     pub controls_change_percent: f64,

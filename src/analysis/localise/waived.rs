@@ -41,7 +41,6 @@ pub(in crate::analysis) fn waives_flow(plan: &Plan, flow: &Flow) -> bool {
     plan.localise.waive.iter().any(waives)
 }
 
-/// Those with any of these hosts.
 pub(super) fn groups_of<'p>(plan: &'p Plan, hosts: &[&str]) -> Vec<&'p str> {
     let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
     plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect()

@@ -3,7 +3,6 @@
 use super::{DecidedBy, OpenReason};
 
 impl OpenReason {
-    /// As part of a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Self::TooFew => "too few further tests have a result",

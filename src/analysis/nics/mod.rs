@@ -1,6 +1,5 @@
-//! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` and one with `rails =
-//! "each"` and otherwise equal settings. Within hosts the same for GPUs, NUMA nodes and NICs, which shows what they
-//! share.
+//! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` and one with `rails = "each"` and otherwise
+//! equal settings. Within hosts the same for GPUs, NUMA nodes and NICs, which shows what they share.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,6 @@ use super::{
     words::{count, lane, part_words, short, size},
 };
 
-/// At one size and number of queue pairs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AllNics {
     pub together: String,
@@ -31,9 +29,7 @@ pub struct AllNics {
     pub qps: u32,
     pub transport: Transport,
     pub rails: (usize, usize),
-    /// Pairs of hosts that both tests measured on all their rails.
     pub pairs: usize,
-    /// Pairs with a missing or untrusted value.
     pub missing: usize,
     /// Median over the pairs: all rails together, in percent of the sum of single ones.
     pub percent: Option<f64>,
@@ -41,7 +37,6 @@ pub struct AllNics {
     pub least: Option<(String, f64)>,
 }
 
-/// A pair of hosts in one cell.
 type Place<'r> = (Bytes, u32, &'r str, &'r str);
 
 /// By the rails of both ends; `None` if not trusted.

@@ -16,7 +16,6 @@ pub struct NicDeviation {
     pub port: Port,
     pub links: usize,
     pub deviation: f64,
-    /// For links that it initiates, and for those that it answers.
     pub ways: [Option<f64>; 2],
     /// Position among the named parts.
     pub part: Option<usize>,

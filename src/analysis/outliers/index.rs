@@ -11,7 +11,6 @@ pub(super) struct Index<'a> {
     /// Ends that are a part: the first part of each host, of all its rails or of one.
     ends: HashMap<(&'a str, Option<u32>), usize>,
     flows: HashMap<&'a Flow, usize>,
-    /// Cases that are evidence for a bad or suspect part.
     bad: HashMap<u64, usize>,
 }
 

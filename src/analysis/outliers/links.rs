@@ -1,12 +1,11 @@
 //! Distance of every case from the centre of its peers.
 //!
 //! Peers are the cases of a test with the same size, variant and ceiling (NICs of one rate), over all rails, as in
-//! [`localise`](mod@crate::analysis::localise); if pairs within and between groups reach different levels there, each
-//! kind has its own centre at every size. The cell searched for parts has the centre and spread of that search; other
-//! cells use the same estimator ([`railgauge_stats::robust::Level`]) over links that belong to no named part. A case
-//! stands out if it is worse than the centre by more than the cut for single values
-//! ([`railgauge_stats::robust::outlier_cut`]) times the spread, and by more than the plan's least effect: the rule for
-//! paths.
+//! [`localise`](mod@crate::analysis::localise); if pairs within and between groups reach different levels there, each kind has its own
+//! centre at every size. The cell searched for parts has the centre and spread of that search; other cells use the same estimator
+//! ([`railgauge_stats::robust::Level`]) over links that belong to no named part. A case stands out if it is worse than the centre by more
+//! than the cut for single values ([`railgauge_stats::robust::outlier_cut`]) times the spread, and by more than the plan's least effect:
+//! the rule for paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +39,6 @@ pub struct Level {
     pub threshold: f64,
 }
 
-/// A link or group at one size.
 #[derive(Debug, Clone)]
 pub struct Link<'a> {
     pub result: &'a CaseResult<'a>,
@@ -165,7 +163,6 @@ fn look(state: State, value: Option<f64>, parts: Option<f64>, named: bool) -> Lo
     }
 }
 
-/// Of all cells and strata with enough values.
 fn levels(
     setting: &Setting<'_, '_>,
     links: &[Link<'_>],
@@ -212,7 +209,6 @@ fn told(setting: &Setting<'_, '_>, key: &LevelKey, links: &[&Link<'_>]) -> Optio
     (good.centre > 0.0).then(|| robust::Level { centre: sign * good.centre.ln(), scale, n: good.n })
 }
 
-/// For a cell that was not searched, with the noise of its repeats.
 fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Option<(robust::Level, f64)> {
     let free = |link: &&Link<'_>| link.part.and_then(|at| setting.parts.get(at)).is_none_or(|part| !part.is_bad());
     let logs = |links: &mut dyn Iterator<Item = &Link<'_>>| -> Vec<f64> {

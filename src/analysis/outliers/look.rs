@@ -20,9 +20,7 @@ pub enum Look {
     Worse(Grade),
     /// Not far from the centre by itself, but evidence for a part that stands out.
     Named,
-    /// At the centre, or without a comparison.
     Usual,
-    /// Better than the centre by more than half of the threshold.
     Better,
 }
 
@@ -40,7 +38,6 @@ impl Look {
         }
     }
 
-    /// Whether the case stands out by itself.
     pub const fn stands_out(self) -> bool {
         matches!(self, Self::Worse(Grade::Far | Grade::Much | Grade::Clear))
     }

@@ -36,13 +36,11 @@ pub struct Outliers<'a> {
     pub parts: Vec<Part<'a>>,
     /// Tests with two clusters of values that no part and no level of the fabric explains.
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
-    /// Tests whose values scatter too much for a bad part to stand out.
     pub noisy: Vec<&'a Localisation>,
     pub found: &'a [Localisation],
     pub searched: bool,
 }
 
-/// What stands out in one test, by its metric.
 #[derive(Debug, Clone)]
 pub struct OfTest<'a> {
     pub test: &'a str,
@@ -134,7 +132,6 @@ fn flows(links: &[Link<'_>], worst: &[usize]) -> Vec<(usize, usize)> {
 }
 
 impl<'a> Outliers<'a> {
-    /// The worst if there are several.
     pub fn part_of(&self, link: &Link<'_>) -> Option<&Part<'a>> {
         link.part.and_then(|at| self.parts.get(at))
     }
@@ -151,7 +148,6 @@ impl<'a> Outliers<'a> {
         self.tests.iter().find(|of| of.test == test)
     }
 
-    /// Whether anything stands out that was not good when measured again.
     pub fn any(&self) -> bool {
         self.parts.iter().any(Part::is_bad) || !self.clusters.is_empty() || !self.beside().is_empty()
     }

@@ -12,7 +12,6 @@ use crate::analysis::{
 #[derive(Debug, Clone)]
 pub struct Part<'a> {
     pub name: &'a str,
-    /// The gravest of all tests that name it.
     pub standing: Standing,
     pub waived: bool,
     /// In the order of the tests.
@@ -41,7 +40,6 @@ pub(super) const fn rank(standing: Standing) -> u8 {
 }
 
 impl Part<'_> {
-    /// Bad or suspect: everything but what was good when measured again.
     pub fn is_bad(&self) -> bool {
         self.standing != Standing::Cleared
     }
@@ -52,7 +50,6 @@ impl Part<'_> {
         format!("{}{waived}", self.standing.word())
     }
 
-    /// Whether a case of a test is evidence for it.
     pub fn speaks(&self, test: &str, case: u64) -> bool {
         self.cases.get(test).is_some_and(|cases| cases.contains(&case))
     }
@@ -61,12 +58,10 @@ impl Part<'_> {
         self.cases.contains_key(test)
     }
 
-    /// A single path has no other evidence than its own cases.
     pub(super) fn is_path(&self) -> bool {
         self.evidence.iter().any(|evidence| evidence.named.kind == "path")
     }
 
-    /// Hosts, with all their rails or one.
     pub fn ends(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
         let ends =
             self.evidence.iter().map(|evidence| evidence.named).filter(|named| matches!(named.kind, "host" | "nic"));

@@ -17,20 +17,17 @@ pub enum Contradiction {
         #[serde(skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
-    /// Out of range, or not a number.
     Outside {
         what: &'static str,
         value: f64,
         unit: &'static str,
         by: &'static str,
-        /// Least and greatest possible value.
         range: (f64, f64),
     },
     Elsewhere {
         rank: u32,
         host: String,
     },
-    /// A start that is not a time.
     Start {
         started_at: String,
     },

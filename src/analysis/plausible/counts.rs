@@ -18,7 +18,6 @@ const RECEIVES: u64 = 512;
 
 type Count<'h> = (&'h str, u128);
 
-/// Rows whose counts disagree.
 #[derive(Default)]
 struct Table(Vec<Impossible>);
 
@@ -29,7 +28,6 @@ impl Table {
         self.row(what, by, counts, one.abs_diff(two) <= off);
     }
 
-    /// A count, and its upper bound.
     fn at_most(&mut self, what: &'static str, by: [&'static str; 2], counts: [Count<'_>; 2], off: u128) {
         let [(_, one), (_, most)] = counts;
         self.row(what, by, counts, one <= most.saturating_add(off));

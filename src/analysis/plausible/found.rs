@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::Contradiction;
 use crate::analysis::{together::Stray, value::Senseless};
 
-/// A missing value that a case's metrics need.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Absent {
     pub host: String,
@@ -39,7 +38,6 @@ pub enum Lack {
         metric: Metric,
     },
     Sense {
-        /// Why they give none.
         why: Senseless,
     },
 }

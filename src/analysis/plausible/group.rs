@@ -17,7 +17,6 @@ pub(crate) fn verified(op: Op, size: Bytes, ranks: u32) -> Bytes {
     size.saturating_mul(holders).saturating_mul(2)
 }
 
-/// Everything that contradicts the planned group, or the slowest rank.
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let (flow, measured) = (&result.case.flow, &sample.initiator);
     let mut found = Vec::new();

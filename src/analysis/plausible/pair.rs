@@ -25,7 +25,6 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
     found
 }
 
-/// More floating-point operations than any GPU does in the time.
 fn multiplied(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let end = &sample.initiator;
     let rate = end.flops as f64 / end.elapsed.as_f64() / Nanoseconds::PER_MICROSECOND;

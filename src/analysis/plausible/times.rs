@@ -41,7 +41,6 @@ struct Bucket {
     reached: u64,
 }
 
-/// Of a histogram with rising edges, between the smallest and the largest sample.
 fn buckets(latency: &Latency) -> Vec<Bucket> {
     let (mut low, mut reached) = (latency.min, 0);
     let mut found = Vec::with_capacity(latency.histogram.len());

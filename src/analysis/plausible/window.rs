@@ -77,7 +77,6 @@ fn longest(result: &CaseResult<'_>) -> Option<NanosecondsF64> {
     }
 }
 
-/// How long the controller waits for a timed pass.
 fn limit(result: &CaseResult<'_>) -> NanosecondsF64 {
     let test = result.test;
     NanosecondsF64::from(Nanoseconds::from(test.deadline + test.warm_up + ANSWER)) + longest(result).unwrap_or_default()

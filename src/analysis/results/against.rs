@@ -13,17 +13,13 @@ use crate::analysis::{
 /// Objections to a case, accessible as fields of its [`CaseResult`] by `Deref`.
 #[derive(Debug, Clone, Default)]
 pub struct Against<'a> {
-    /// By repeat, of every repeat that was tried and not measured.
     pub failures: Vec<(u32, &'a Failure)>,
-    /// For repeats without any try.
     pub not_run: Option<NotRun>,
-    /// Each reason once and with its host.
     pub doubts: Vec<Doubt>,
     /// Losses that TCP repaired, and effects of the plan's value on packets: not objections.
     pub excused: Vec<Doubt>,
     /// Ends whose bytes on the wire were not compared with the payload, each reason once.
     pub uncounted: Vec<Uncounted>,
-    /// Missing and impossible values of its samples.
     pub lacks: Implausible,
 }
 

@@ -11,7 +11,6 @@ const ROUND_TRIP: f64 = 1e6;
 const BBR: [&str; 3] = ["bbr", "bbr2", "bbr3"];
 
 impl CaseResult<'_> {
-    /// Whether or not it is an objection to the case.
     pub(in crate::analysis) fn loss(&self) -> Option<(f64, &Doubt)> {
         let all = self.doubts.iter().chain(&self.excused).filter_map(|doubt| Some((doubt.lost()?, doubt)));
         all.max_by(|a, b| a.0.total_cmp(&b.0))

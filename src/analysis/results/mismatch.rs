@@ -4,7 +4,6 @@ use super::count;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// An outcome of a case that was not planned.
     #[error("the journal holds an outcome of case {case}, which was never planned")]
     UnplannedCase { case: u64 },
     #[error("the journal holds test `{test}`, which the plan does not have: they are not of the same run")]

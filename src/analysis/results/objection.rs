@@ -30,14 +30,12 @@ pub enum Objection {
         missing: usize,
         of: usize,
     },
-    /// The plan asks for verification, but the data was not verified.
     Unverified {
         /// Verified bytes of the sample with the fewest.
         verified_bytes: Bytes,
     },
     Absent(Absent),
     Impossible(Impossible),
-    /// Other carrier than in the plan.
     OtherLink(OtherLink),
     Contaminated(Doubt),
 }
@@ -50,7 +48,6 @@ pub enum NotRun {
         /// Without its remedy.
         failure: Box<Failure>,
     },
-    /// The run could not continue.
     Prevented {
         cause: String,
     },
@@ -58,9 +55,7 @@ pub enum NotRun {
     BrokeOff,
     StillRunning,
     TimeOver,
-    /// The run finished without a result for it.
     NoOutcome,
-    /// A damaged line of the journal may have had its result.
     Damaged {
         /// From 1.
         line: usize,

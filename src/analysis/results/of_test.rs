@@ -8,7 +8,6 @@ pub(in crate::analysis) fn measures(case: &Case, test: &Test) -> bool {
     qps && measures_on_any(case, test)
 }
 
-/// For any number of queue pairs.
 pub(in crate::analysis) fn measures_on_any(case: &Case, test: &Test) -> bool {
     let cell = &case.cell;
     let wants = (test.op, test.metric, test.transport, test.service, test.memory);

@@ -22,7 +22,6 @@ pub(super) fn by_case<'a>(journal: &'a Journal, cases: &[Case]) -> Vec<Few<&'a T
     (0..cases.len()).map(of_case).collect()
 }
 
-/// The weight of a try of a repeat against others.
 fn weight(attempt: &Try) -> u8 {
     match &attempt.result {
         Ok(sample) if !sample.checked.wrong.is_zero() => 2,
@@ -32,9 +31,8 @@ fn weight(attempt: &Try) -> u8 {
     }
 }
 
-/// The try of each repeat that counts, in the order of the repeats: the one with wrong bytes, since no later try
-/// corrects them; otherwise the last measured one; otherwise the last failure. A resumed run repeats failures, and a
-/// later failure does not discard a measurement.
+/// The try of each repeat that counts, in the order of the repeats: the one with wrong bytes, since no later try corrects them; otherwise
+/// the last measured one; otherwise the last failure. A resumed run repeats failures, and a later failure does not discard a measurement.
 pub(super) fn that_count<'a>(tries: &[&'a Try]) -> Few<&'a Try> {
     if let [only] = tries {
         return [*only].into_iter().collect();

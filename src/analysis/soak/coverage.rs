@@ -20,12 +20,10 @@ pub struct PortCoverage {
     pub percent: f64,
     /// Between two looks while it was watched, in nanoseconds.
     pub longest_gap: Nanoseconds,
-    /// The last reason why it could not be watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// A time in which some ports were not watched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hole {
     #[serde(flatten)]

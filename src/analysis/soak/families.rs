@@ -18,16 +18,12 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     LinkBreaks,
-    /// Trained again without going down.
     Retraining,
-    /// Not corrected by forward error correction.
     Uncorrected,
-    /// Invalid symbols or blocks.
     SymbolErrors,
     /// Errors within the port: too many at once, buffer overruns.
     LocalIntegrity,
     Damaged,
-    /// Packets that another link had marked as damaged.
     RemoteErrors,
     Module,
     /// Packets sent again, missing, or out of order.
@@ -35,17 +31,13 @@ pub enum Family {
     NotReady,
     DiscardsIn,
     DiscardsOut,
-    /// Pauses so long that they were stopped, or that a warning was due.
     PauseStorms,
-    /// The other side asked to stop.
     PausesReceived,
     PausesSent,
     /// Microseconds in which either side had to stop sending.
     PausedTime,
-    /// Time without credits.
     WaitedToSend,
     EcnMarks,
-    /// Congestion notifications.
     CnpSent,
     CnpReceived,
     /// Errors known only by name.
@@ -82,7 +74,6 @@ impl Family {
         }
     }
 
-    /// Of a cable, its modules or its ports.
     pub const fn is_of_cable(self) -> bool {
         use Family::{Damaged, LinkBreaks, LocalIntegrity, Module, Retraining, SymbolErrors, Uncorrected};
         matches!(self, LinkBreaks | Retraining | Uncorrected | SymbolErrors | LocalIntegrity | Damaged | Module)
@@ -266,7 +257,6 @@ const NAMES: &[(Family, &[&str])] = &[
 const LOOKS: &[&str] =
     &["err", "drop", "discard", "fail", "timeout", "retrans", "retry", "lost", "overrun", "violation", "corrupt"];
 
-/// Before a queue number: hundreds of lines whose sums are elsewhere.
 const QUEUES: &[&str] = &["rxN", "txN", "chN", "rx-N", "tx-N", "rx_queue_N", "tx_queue_N", "queue_N", "ptp_cqN"];
 
 /// By the agent's name of the counter: `ethtool/rx_prio3_pause`, `members/eth0/netdev/carrier_down_count`. `None` if it

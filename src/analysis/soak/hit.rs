@@ -17,13 +17,11 @@ pub struct Hit {
     pub stall_count: usize,
     /// Total length of their stalls, in nanoseconds.
     pub stalled: Nanoseconds,
-    /// The stall with the largest minimum length: length minus error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_stall: Option<FlowStall>,
     /// In order of time.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "listed")]
     pub flow_stalls: Vec<FlowStall>,
-    /// Case and start of the stall added last.
     #[serde(skip)]
     last: Option<(u64, Nanoseconds)>,
     #[serde(skip)]
@@ -72,7 +70,6 @@ impl Hit {
         self.flow_stalls.push(stall);
     }
 
-    /// Names the flows, once all are known.
     pub(super) fn finish(&mut self, traffic: &Traffic<'_>) {
         self.flows_hit = self.cases.len();
         self.flows = self.cases.iter().take(NAMED).map(|case| traffic.name(*case)).collect();

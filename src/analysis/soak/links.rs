@@ -18,7 +18,6 @@ pub struct CommonLinks {
     /// Empty without any, or if unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
-    /// Why it is unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub links_unknown: String,
 }
@@ -65,7 +64,6 @@ pub(super) fn common(
     CommonLinks { links, links_unknown: String::new() }
 }
 
-/// In both directions: a loss on the way back stalls a flow too.
 fn passed(traffic: &Traffic<'_>, ways: &Ways<'_>, case: u64) -> Result<BTreeSet<Hop>, NotKnown> {
     let known = case_of(traffic.journal, case).zip(traffic.ends.get(&case));
     let Some((case, [from, to])) = known else { return Err(NotKnown::NotPlanned) };
@@ -91,7 +89,6 @@ enum NotKnown {
     NoWay(String),
 }
 
-/// Flows of the same rounds that had traffic then and did not stall.
 fn went_on(traffic: &Traffic<'_>, event: &Unexplained, all: &[Stalled]) -> BTreeSet<u64> {
     let round = |case: u64| case_of(traffic.journal, case).map(|case| case.round);
     let rounds: BTreeSet<_> = event.hit.cases.iter().map(|case| round(*case)).collect();

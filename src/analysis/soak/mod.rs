@@ -39,7 +39,6 @@ pub const LISTED: usize = 50;
 /// In JSON the lists have at most [`LISTED`] entries; `counts` has their numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Soaking {
-    /// The test whose flows carried the traffic.
     pub test: String,
     /// Planned duration, in nanoseconds.
     pub demanded: Nanoseconds,
@@ -92,7 +91,6 @@ pub struct Soaking {
     /// Flows whose windows failed because of a bad GPU.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpu_failures: Vec<GpuFailure>,
-    /// Hosts whose GPUs the flows used, without a GPU state.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpus_untold: Vec<String>,
     #[serde(skip)]
@@ -113,7 +111,6 @@ pub struct Counts {
     pub pauses: usize,
     pub holes: usize,
     pub outages: usize,
-    /// Ports and times with breaks seen only in counters.
     pub breaks: usize,
     pub stalls: usize,
     pub lower: usize,

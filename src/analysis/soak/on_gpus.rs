@@ -16,7 +16,6 @@ use crate::analysis::gpus::{self, Bad};
 /// Share of its windows in which a GPU may be unread.
 const UNREAD: f64 = 0.01;
 
-/// Ranges are lowest, middle and highest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GpuInSoak {
     pub host: String,
@@ -24,9 +23,7 @@ pub struct GpuInSoak {
     pub pci: String,
     pub parts: usize,
     pub windows: u64,
-    /// Windows in which it was not read.
     pub unread: u64,
-    /// Windows in which its Xids could not be seen.
     pub without_xids: u64,
     pub readings: u64,
     pub sm_mhz: Option<Range>,
@@ -34,7 +31,6 @@ pub struct GpuInSoak {
     pub celsius: Option<Range>,
     /// Faults with the number of parts, gravest first; of one kind the first.
     pub bad: Vec<(Bad, usize)>,
-    /// The last reason why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Whether it reports neither counters nor Xids, so that an error would not show.
@@ -47,12 +43,10 @@ impl GpuInSoak {
         format!("{} {}", self.host, self.gpu)
     }
 
-    /// With the number of parts.
     pub fn error(&self) -> Option<(&Bad, usize)> {
         self.bad.iter().find(|(bad, _)| bad.disturbs()).map(|(bad, parts)| (bad, *parts))
     }
 
-    /// Whether it was read too little for a statement about it.
     pub fn is_unread(&self) -> bool {
         self.readings == 0 || self.unread as f64 > UNREAD * self.windows as f64
     }

@@ -19,12 +19,10 @@ const TOGETHER: Nanoseconds = Nanoseconds::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// One port: it, its cable, or the port at the other end.
     Port,
     Cable,
     /// All watched ports of a host: the host or the switch, and not a single cable.
     Host,
-    /// All watched ports below a switch, of several hosts.
     Switch,
 }
 
@@ -34,7 +32,6 @@ pub struct Outage {
     pub name: String,
     pub scope: Scope,
     pub ports: Vec<PortName>,
-    /// When the port with the longest outage went down.
     pub begin: Edge,
     pub end: Edge,
     /// Its length in nanoseconds; a minimum if an end was not seen.
@@ -59,7 +56,6 @@ impl Outage {
     }
 }
 
-/// Breaks seen only in a counter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Break {
     pub name: String,
@@ -70,10 +66,8 @@ pub struct Break {
     pub hit: Hit,
 }
 
-/// Location of each port's cable in the cabling.
 pub(super) struct Cables {
     names: Vec<String>,
-    /// For each port its link and the switch there.
     links: Vec<(Option<u32>, Option<u32>)>,
     switches: Vec<String>,
 }
@@ -105,7 +99,6 @@ impl Cables {
     }
 }
 
-/// Joins the outages of ports into events, by start.
 pub(super) fn outages(ports: &[Port], cables: &Cables) -> Vec<Outage> {
     let mut joining = Joining { ports, taken: BTreeSet::new(), found: Vec::new() };
     let mut hosts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -147,7 +140,6 @@ pub(super) fn outages(ports: &[Port], cables: &Cables) -> Vec<Outage> {
 
 struct Joining<'p> {
     ports: &'p [Port],
-    /// Outages that belong to an event, by position of port and outage.
     taken: BTreeSet<(usize, usize)>,
     found: Vec<Outage>,
 }
@@ -157,7 +149,6 @@ impl Joining<'_> {
         &self.ports[port].outages[down]
     }
 
-    /// Adds events in which all of several ports went down together.
     fn group(&mut self, of: &[usize], scope: Scope, name: &str) {
         if of.len() < 2 {
             return;
@@ -222,10 +213,8 @@ pub(super) fn breaks(ports: &[Port], cables: &Cables) -> Vec<Break> {
     found.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The event of each outage and break of a port.
 pub(super) struct Index(Vec<OfPort>);
 
-/// Events of a port by start, and the longest of them.
 #[derive(Default, Clone)]
 struct OfPort {
     events: Vec<(Span, Event)>,
@@ -262,7 +251,6 @@ impl Index {
         Self(of)
     }
 
-    /// Events of a port that overlap a time.
     pub(super) fn meeting(&self, port: usize, time: Span) -> impl Iterator<Item = Event> + '_ {
         let of = self.0.get(port);
         let events = of.map_or(&[][..], |of| &of.events);

@@ -35,7 +35,6 @@ pub struct FlowRate {
     /// The first failure that no outage explains, otherwise the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The lost host behind failed windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostHost>,
     pub verified: Bytes,
@@ -47,9 +46,7 @@ pub struct FlowRate {
 pub struct PartRate {
     #[serde(flatten)]
     pub span: Span,
-    /// Of all windows of all flows.
     pub slowest_gbps: GigabitsPerSecond,
-    /// Of the flows' medians.
     pub median_gbps: GigabitsPerSecond,
 }
 

@@ -14,7 +14,6 @@ const GIVEN_UP: Nanoseconds = Nanoseconds::from_secs(6);
 /// Resolution of times in the journal.
 const WRITTEN: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// A time in which nothing of a flow arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stalled {
     pub case: u64,
@@ -42,7 +41,6 @@ impl Stalled {
         Span::new(from, self.lost.map_or(until, |(_, at)| at.max(self.span.from)))
     }
 
-    /// Adds the next one, which starts in it.
     fn join(&mut self, next: &Self) {
         if next.span.until > self.span.until {
             (self.span.until, self.end_error, self.open) = (next.span.until, next.end_error, next.open);
@@ -59,7 +57,6 @@ impl Stalled {
     }
 }
 
-/// By start. One that continues in the next part is one.
 pub(super) fn stalls(traffic: &Traffic<'_>) -> Vec<Stalled> {
     let mut of_flow: BTreeMap<u64, Vec<Stalled>> = BTreeMap::new();
     for part in &traffic.parts {
@@ -125,7 +122,6 @@ fn silences(traffic: &Traffic<'_>, case: u64, (place, gone): &(usize, Span)) -> 
     traffic.times.iter().filter_map(of_time).collect()
 }
 
-/// Joins stalls of one flow that continue in each other.
 fn joined(mut stalls: Vec<Stalled>) -> Vec<Stalled> {
     stalls.sort_by_key(|stall| (stall.span.from, stall.span.until));
     let mut all: Vec<Stalled> = Vec::new();

@@ -8,7 +8,6 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Span {
     pub from: Nanoseconds,
-    /// Never before the start.
     pub until: Nanoseconds,
 }
 
@@ -26,7 +25,6 @@ impl Span {
         self.from <= other.until && other.from <= self.until
     }
 
-    /// The overlap; of length zero if there is none.
     pub fn common(&self, other: &Self) -> Self {
         Self::new(self.from.max(other.from), self.until.min(other.until))
     }
@@ -49,7 +47,6 @@ pub fn union(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// The part of spans before a moment.
 pub fn before(spans: &[Span], moment: Nanoseconds) -> Vec<Span> {
     let begun = spans.iter().filter(|span| span.from < moment);
     begun.map(|span| Span::new(span.from, span.until.min(moment))).collect()

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::analysis::switches::ways::Ways;
 
-/// A lost host, and therefore silent flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LostHost {
     pub host: String,
@@ -33,18 +32,15 @@ impl LostHost {
     }
 }
 
-/// Whether the ports of flows were watched while they stalled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortsWatched {
     All,
     Some,
-    /// None of them.
     #[default]
     None,
 }
 
-/// Flows that stalled together while no watched port of theirs was down.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unexplained {
     /// From the first start to the last end.
@@ -58,15 +54,11 @@ pub struct Unexplained {
     pub failed: bool,
     #[serde(flatten)]
     pub hit: Hit,
-    /// The lost host that silenced the flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostHost>,
-    /// Whether the ports of these flows were watched then.
     pub ports_watched: PortsWatched,
-    /// Ports of these flows that were not watched then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_watched: Vec<String>,
-    /// Links that all of them pass, and no flow that continued.
     #[serde(flatten)]
     pub links: CommonLinks,
 }

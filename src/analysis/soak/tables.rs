@@ -31,7 +31,6 @@ pub struct PortCounter {
     /// `None` if unknown.
     pub family: Option<Family>,
     pub total: u64,
-    /// Of any single reading.
     pub most_per_second: f64,
     /// End of that reading, in nanoseconds since 1970.
     pub most_at: Nanoseconds,
@@ -176,7 +175,6 @@ pub(super) fn limits(ports: &[Port], counters: &[PortCounter], limits: &BTreeMap
     limits.iter().map(of).collect()
 }
 
-/// Over all ports, and by port.
 pub fn gauges(ports: &[Port]) -> (Vec<Gauge>, Vec<PortGauge>) {
     let mut found: BTreeMap<&str, Gauge> = BTreeMap::new();
     let mut by_port = Vec::new();

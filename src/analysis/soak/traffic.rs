@@ -39,7 +39,6 @@ pub(super) struct Traffic<'j> {
     /// Without overlaps.
     pub times: Vec<Span>,
     pub planned: BTreeSet<u64>,
-    /// Of every flow with traffic, planned or actual.
     pub ends: BTreeMap<u64, [End; 2]>,
 }
 
@@ -111,12 +110,10 @@ impl<'j> Traffic<'j> {
         case_of(self.journal, case).into_iter().flat_map(|case| case.flow.hosts()).map(|host| &**host)
     }
 
-    /// At the ends of a flow, by position.
     pub(super) fn watched(&self, case: u64) -> impl Iterator<Item = usize> + '_ {
         self.ends.get(&case).into_iter().flatten().filter_map(|end| end.watched)
     }
 
-    /// Parts that overlap a time.
     pub(super) fn parts_in(&self, time: Span) -> impl Iterator<Item = &'j Soaked> + '_ {
         let end = self.parts.partition_point(|part| part.from <= time.until);
         // Overlapping parts only occur in a forged journal: they are ordered by start.
@@ -138,7 +135,6 @@ pub(super) fn is_busy(journal: &Journal, soak: &Soak) -> bool {
     Case::of_soak(&journal.cases, &soak.test).iter().any(busy)
 }
 
-/// Cases that should carry the traffic.
 fn planned(journal: &Journal, soak: &Soak) -> BTreeSet<u64> {
     Case::of_soak(&journal.cases, &soak.test).into_iter().map(|case| case.id).collect()
 }

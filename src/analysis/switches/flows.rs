@@ -25,22 +25,17 @@ use crate::analysis::{
 /// Share of its capacity from which on a link with several flows is full: a flow may have lost to the others.
 const FULL: f64 = 0.9;
 
-/// Measurements of a run: in its tests, and in further cases for suspects.
 pub(super) struct Measured<'r> {
     pub tests: (&'r [CaseResult<'r>], &'r [Row]),
     pub further: (&'r [CaseResult<'r>], &'r [Row]),
 }
 
 pub(super) struct Gathered {
-    /// Its largest size with the most queue pairs.
     pub cell: Arc<Cell>,
     /// The flows, and the numbers of low ones excluded because a link was full, and because that is unknown.
     pub flows: (Vec<Flow>, [usize; 2]),
-    /// Flows with a known path, without a trusted value.
     pub failed: usize,
-    /// By the NIC's place in the fabric: its port and the device used.
     pub ports: BTreeMap<u32, (Port, String)>,
-    /// Rounds of further cases requested for links, whatever their result.
     pub rounds: u32,
 }
 
@@ -122,7 +117,6 @@ pub(super) struct Flow {
     /// 0 in the test, 1 and up for further cases.
     pub round: u32,
     moment: Moment,
-    /// Whether it is trusted. An untrusted flow still loads its links.
     counts: bool,
     pub ends: schedule::Flow,
     pub path: Vec<Hop>,

@@ -15,16 +15,13 @@ use serde::Serialize;
 use super::ways::{Ways, way};
 use crate::analysis::{results::CaseResult, row::Row};
 
-/// Each direction of a link counts by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Loaded {
     pub test: String,
     /// Share of a link's rate, in percent, that its flows must reach together for it to count as loaded.
     pub percent: f64,
-    /// Directions of links.
     pub loaded: usize,
     pub of: usize,
-    /// With the highest share of its rate reached.
     pub not_loaded: Vec<NotLoaded>,
     /// Links whose flows moved more than their rate, with the share: the rate or the way is wrong, so the load of every
     /// link of the test is unknown.
@@ -46,7 +43,6 @@ pub struct NotLoaded {
     pub reached_percent: Option<f64>,
 }
 
-/// What ran at one time: round, size, queue pairs.
 type Moment = (u32, Bytes, u32);
 
 /// `None` for tests without pairs and other metrics. The rule for loaded links is that of the planning of rounds.

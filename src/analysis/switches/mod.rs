@@ -22,22 +22,16 @@ pub const LOADED_PERCENT: f64 = 80.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Switches {
-    /// The origins of the topology.
     pub sources: Vec<String>,
-    /// Problems with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     pub switches: usize,
     pub leaves: usize,
-    /// Links between switches; a link with unknown ports may represent several.
     pub switch_links: usize,
     pub nic_links: usize,
-    /// Whether forwarding tables show which of several equal paths flows take.
     pub routes_known: bool,
-    /// Host and device of measured ends that the topology does not have.
     pub unplaced: Vec<String>,
     pub loaded: Vec<Loaded>,
-    /// By test: findings of its pairs about links.
     pub links: Vec<OnLinks>,
 }
 

@@ -26,32 +26,25 @@ use crate::analysis::{journal::Journal, localise::Standing};
 /// The effect that must be detectable: a link at half its rate, as a difference of logarithms.
 const HALF: f64 = std::f64::consts::LN_2;
 
-/// Results of a test's pairs about links.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnLinks {
     pub test: String,
     /// In bytes.
     pub size_bytes: Bytes,
-    /// Measured, with a known path, on links that were not full.
     pub flows: usize,
     /// Low flows excluded because they shared a full link.
     pub contended: usize,
     /// Low flows excluded because they shared a link of unknown capacity or load.
     pub undecided: usize,
-    /// Flows with a known path, without a trusted value.
     pub failed: usize,
-    /// Directions of cables between switches that a judged flow passed.
     pub passed: usize,
-    /// All directions of cables between switches.
     pub of: usize,
     /// Lowest first.
     pub suspects: Vec<SuspectLink>,
     /// Low flows that no part explains: all their links were good in other flows.
     pub unexplained: usize,
-    /// Why nothing was searched.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub not_searched: String,
-    /// Whether a link at half its rate would not stand out.
     pub too_noisy: bool,
     pub waived: bool,
 }
@@ -60,15 +53,12 @@ pub struct OnLinks {
 pub struct SuspectLink {
     /// For example `leaf12 port 7, cable to gpu031 mlx5_3`.
     pub name: String,
-    /// Other parts that explain the values about as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<String>,
-    /// Result of the repeated measurement, if any.
     pub standing: Standing,
     /// Difference from controls when measured again, in percent, and the number of flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_percent: Option<(f64, usize)>,
-    /// A switch, or a cable between two.
     pub between_switches: bool,
     pub change_percent: f64,
     /// 95 %; `None` with too few flows.
@@ -76,13 +66,11 @@ pub struct SuspectLink {
     pub interval_percent: Option<(f64, f64)>,
     pub low: usize,
     pub good: usize,
-    /// Flows of the test that passed it, without repeated measurements.
     #[serde(skip)]
     pub passed_by: BTreeSet<schedule::Flow>,
 }
 
 impl OnLinks {
-    /// Suspects between the hosts' leaves, except those found good later.
     pub fn standing(&self) -> impl Iterator<Item = &SuspectLink> {
         self.suspects.iter().filter(|suspect| suspect.between_switches && suspect.standing != Standing::Cleared)
     }
@@ -98,17 +86,13 @@ impl OnLinks {
     }
 }
 
-/// Input for the choice of further cases.
 pub(super) struct Located {
-    /// Its largest size with the most queue pairs.
     pub cell: Arc<Cell>,
     pub parts: fabric::Fabric,
     pub tests: Vec<fabric::Test>,
     pub findings: fabric::Findings,
     pub judgements: Vec<Judgement>,
-    /// By the NIC's place in the fabric: its port and the device used.
     pub ports: BTreeMap<u32, (Port, String)>,
-    /// Rounds of further cases requested for links, whatever their result.
     pub rounds: u32,
 }
 

@@ -16,12 +16,10 @@ use railgauge_wire::terms::Transport;
 
 use crate::analysis::{journal::Journal, row::Row};
 
-/// The fabric of a run, with the positions of its flows' ends.
 pub(in crate::analysis) struct Ways<'j> {
     pub fabric: Fabric,
     journal: &'j Journal,
     hosts: HashMap<&'j str, &'j Host>,
-    /// Ways from forwarding tables when the run was planned.
     tabled: HashMap<(Transport, &'j Port, &'j Port), &'j [Hop]>,
 }
 
@@ -48,7 +46,6 @@ impl<'j> Ways<'j> {
         nic_of(&self.fabric, &[&plan.name, &plan.address], device, facts)
     }
 
-    /// Between two ends, by the devices actually used.
     pub(in crate::analysis) fn taken(&self, transport: Transport, [from, to]: [(&Port, &str); 2]) -> Route {
         let place = |(port, device): (&Port, &str)| self.nic(&port.host, device);
         let (Some(start), Some(end)) = (place(from), place(to)) else {
@@ -65,7 +62,6 @@ impl<'j> Ways<'j> {
         self.fabric.route(start, end)
     }
 
-    /// One cable between two switches.
     pub(super) fn is_switch_cable(&self, hop: Hop) -> bool {
         let (link, ..) = self.fabric.hop(hop);
         link.is_between_switches() && !link.is_place()

@@ -52,7 +52,6 @@ impl Account<'_> {
     }
 }
 
-/// Impossible times of a flow's ends, each with its host.
 pub fn strays(result: &CaseResult<'_>, sample: &Sample) -> Vec<Stray> {
     accounts(result, sample).iter().filter_map(|account| account.stray(result, sample)).collect()
 }

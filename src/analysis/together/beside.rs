@@ -56,13 +56,11 @@ pub struct Beside {
     /// 95 % for all flows of the test together.
     pub interval_percent: Option<(f64, f64)>,
     pub answer: Answer,
-    /// Why nothing is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why_unknown: String,
     /// Hosts on the same machine as an end of the flow, including that end: then a loss may not be in the fabric.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_machine: Vec<String>,
-    /// Port counters while it ran with the traffic, including those of the incast.
     pub counted: Counted,
 }
 
@@ -76,9 +74,7 @@ pub enum Other {
     Command {
         command: BesideCommand,
     },
-    /// Between the hosts of the flow.
     Connections {
-        /// In each direction.
         neighbours: u32,
         direction: BesideWay,
         /// Total of one direction, in Gb/s; `None` for unlimited.
@@ -90,7 +86,6 @@ pub enum Other {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Counted {
-    /// Ports with readable counters, by host and device.
     pub ports: usize,
     #[serde(flatten)]
     pub kinds: BTreeMap<Congestion, OfKind>,
@@ -99,7 +94,6 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OfKind {
     pub counting: usize,
-    /// By host and device, and by counter; only increases.
     pub rose: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
@@ -155,7 +149,6 @@ fn one(result: &CaseResult<'_>, all: &[&CaseResult<'_>]) -> Option<Beside> {
     })
 }
 
-/// With all cases of the round.
 fn incast<'r>(result: &CaseResult<'_>, all: &[&'r CaseResult<'r>]) -> (Other, Vec<&'r CaseResult<'r>>) {
     let place = |one: &CaseResult<'_>| (one.case.test.clone(), one.case.round);
     let here = |other: &&&CaseResult<'_>| place(other) == place(result) && cell(other.case) == cell(result.case);
@@ -237,7 +230,6 @@ fn counted(round: &[&CaseResult<'_>]) -> Counted {
 }
 
 impl Beside {
-    /// As a sentence without its full stop.
     pub fn words(&self) -> String {
         let what = format!("{}, {}", self.flow, size(self.size_bytes));
         let moved = self.neighbours_gbps.map_or_else(String::new, |gbps| format!(", which moved {} Gb/s", short(gbps)));

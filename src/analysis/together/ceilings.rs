@@ -15,7 +15,6 @@ pub struct Ceilings {
 
 /// The ceilings of one case; `None` if a NIC's rate is unknown.
 struct Known {
-    /// Its share of the NICs at both ends.
     flow: Option<f64>,
     ingress: Option<f64>,
     egress: Option<f64>,
@@ -97,7 +96,6 @@ fn of_round<'f>(
     round.iter().map(known).collect()
 }
 
-/// The rate of the NIC at one end of a case.
 fn nic<'f>(
     facts: &impl Fn(&str) -> Option<&'f HostFacts>,
     result: &CaseResult<'_>,

@@ -47,10 +47,8 @@ const ENOUGH: f64 = 0.5;
 /// The identity of a cell in a round: message size, queue pairs, concurrent connections, and the value of the test.
 type Cell<'a> = (Bytes, u32, Option<u32>, Option<&'a str>);
 
-/// A NIC of the schedule, in a round and cell.
 type RoundPort<'a> = (&'a str, u32, Cell<'a>, &'a Port);
 
-/// The identity of a pass: test, round, cell, repeat, and planned start.
 type PassKey<'a> = (&'a str, u32, Cell<'a>, u32, Nanoseconds);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -70,9 +68,7 @@ pub struct FlowShare {
     /// Payload of other traffic between its hosts on the same way, including before and after the window.
     pub beside: Bytes,
     pub against: Bytes,
-    /// Packets of the whole step, at least one per operation.
     pub packets: f64,
-    /// Payload while all flows ran.
     pub gbps: Option<f64>,
     /// The same for each whole 100 ms of that time, by the initiator's account.
     pub slices: Vec<f64>,

@@ -5,7 +5,6 @@ use std::fmt;
 use railgauge_wire::unit::{Nanoseconds, NanosecondsI64};
 use serde::Serialize;
 
-/// Why the flows of a round cannot be laid over each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "round", rename_all = "kebab-case")]
 pub enum Scattered {
@@ -23,11 +22,9 @@ pub enum Scattered {
     Stray {
         host: String,
     },
-    /// The flows ran together for too short a time.
     TooShort {
         common: NanosecondsI64,
         window: Nanoseconds,
-        /// The host that started last.
         latest: String,
         from: NanosecondsI64,
         first: String,
@@ -36,7 +33,6 @@ pub enum Scattered {
     EndWithoutTime {
         host: String,
     },
-    /// For part of the time an end only says what it moved.
     SlicesMissing {
         host: String,
         /// Reported stretches of 100 ms.
@@ -82,11 +78,9 @@ impl fmt::Display for Scattered {
     }
 }
 
-/// An account of a flow outside of its pass, from its host alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stray {
     pub host: String,
-    /// Between the planned start and that of its window.
     pub off: Nanoseconds,
     pub after: bool,
 }

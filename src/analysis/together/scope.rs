@@ -8,7 +8,6 @@ use railgauge_wire::terms::Metric;
 use super::{Cell, cell, ends};
 use crate::analysis::results::CaseResult;
 
-/// The ports in the rows of one test.
 #[derive(Debug, Default)]
 pub struct Subjects<'r> {
     /// The ends of all flows of a round and cell, for tests with flows at once.

@@ -278,7 +278,6 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
     assert_eq!(states, [State::Measured, State::Impossible, State::Measured]);
 }
 
-/// A host's error about its own time does not invalidate flows without it.
 #[test]
 fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
     let late: fn(Nanoseconds) -> Nanoseconds = |started| started + Nanoseconds::from_secs(1_000);

@@ -23,7 +23,6 @@ const FEWEST: usize = 3;
 pub struct Alone {
     pub case: u64,
     pub gbps: BTreeMap<u32, f64>,
-    /// Why its numbers are not trusted, in words.
     pub distrusted: Option<String>,
     /// Hosts on the same machine as an end of the flow, including that end. What the ports of one machine share is outside the fabric.
     pub one_machine: Vec<String>,
@@ -136,7 +135,6 @@ pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     }
 }
 
-/// By repeat, in the time in which all flows of its round ran.
 pub(super) fn rates(result: &CaseResult<'_>) -> BTreeMap<u32, f64> {
     let rate = |(repeat, sample): &(u32, &Sample)| {
         let rate = value::of(Metric::Bandwidth, sample, direction(result, *repeat, sample)).ok().flatten()?;

@@ -8,15 +8,12 @@ use super::{
     lines::Lines,
 };
 
-/// The runs of every plan, as input for absent values.
 pub(super) struct Absent<'a> {
     order: &'a Order<'a>,
     /// Positions in time of the runs of a plan in all its versions. Leaves out a run that ended before planning if
     /// another of the same night did not.
     runs: HashMap<usize, Vec<usize>>,
-    /// In any of its runs.
     measured: HashSet<(usize, usize)>,
-    /// Versions that measure other pairs each night.
     rotating: &'a HashSet<usize>,
 }
 
@@ -38,9 +35,8 @@ impl<'a> Absent<'a> {
         Self { order, runs, measured, rotating }
     }
 
-    /// Positions in time of the runs that each series lacks, from the positions of its values; `lost` are those with an
-    /// explicit failure, which alone count for what was never measured before. If other hardware took a place, the
-    /// series with the last value lacks the run.
+    /// Positions in time of the runs that each series lacks, from the positions of its values; `lost` are those with an explicit failure,
+    /// which alone count for what was never measured before. If other hardware took a place, the series with the last value lacks the run.
     pub(super) fn of(
         &self,
         series: &[(&Key, Vec<usize>)],

@@ -31,7 +31,6 @@ const ANSWERS: usize = 3;
 const LOST_TURNS: usize = 2;
 
 pub(super) struct Collected {
-    /// Its subject, or an example of what the part is in.
     pub subject: usize,
     pub part: Option<Part>,
     pub metric: Metric,
@@ -65,32 +64,26 @@ pub(super) type Edit = (usize, i64, String);
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
-    /// Every series in its place, with its predecessors.
     pub places: Vec<Place>,
     pub edits: Vec<Edit>,
     pub epochs: Vec<Epoch>,
     pub swaps: Vec<Swap>,
     pub shared: Vec<Shared>,
-    /// Hosts without a serial number in their last run.
     pub unfollowed: Vec<String>,
     pub through: Through,
     /// In order of time.
     pub days: Vec<i64>,
     pub nights: Vec<i64>,
-    /// Runs read as far as their cases, and their nights.
     pub runs: (usize, usize),
     pub groups: BTreeMap<String, Vec<String>>,
     /// Of every rotating plan, by its first version: those of its last one.
     pub groups_of: HashMap<usize, Groups>,
     pub unreadable: Vec<(String, String)>,
     pub torn: bool,
-    /// Runs that were read and have no value.
     pub silent: Vec<String>,
     /// Runs with wrong bytes, and the number of cases.
     pub corrupt: Vec<(String, usize)>,
-    /// Runs without a value, and the runs they are a large share of.
     pub lacking: Option<(usize, usize)>,
-    /// From the reports of the newest runs.
     pub reported: Vec<Reported>,
     /// Runs whose date contradicts the order of their names, and the effect of that.
     pub disorder: Vec<(String, String)>,
@@ -99,7 +92,6 @@ pub(super) struct Everything {
     pub never: Vec<(usize, Metric, usize)>,
 }
 
-/// A series of all versions of a plan: values by position in time.
 pub(super) struct Joined {
     pub key: Key,
     pub about: usize,
@@ -368,7 +360,6 @@ fn joined(
     joined
 }
 
-/// And what is unanswered on the last one.
 fn of_nights(
     points: &[(usize, f64)],
     absent: &[usize],

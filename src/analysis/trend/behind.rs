@@ -1,9 +1,8 @@
 //! Effects of a bad part on the pairs and hosts behind it, in rotating plans.
 //!
-//! A pair that is only measured now and then is low since its first turn after its host became slow, and a host whose
-//! pairs mostly leave its group is low on most nights while the group's uplinks are. Neither changed by itself: the
-//! part has a series of its own, measured every night. Only a listed change explains others, and none that lasts
-//! longer, is larger, or started at another time.
+//! A pair that is only measured now and then is low since its first turn after its host became slow, and a host whose pairs mostly leave
+//! its group is low on most nights while the group's uplinks are. Neither changed by itself: the part has a series of its own, measured
+//! every night. Only a listed change explains others, and none that lasts longer, is larger, or started at another time.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,7 +34,6 @@ struct Fall {
     at: usize,
     always: bool,
     from: i64,
-    /// The day after its last; the largest number while it lasts.
     until: i64,
     effect: f64,
 }
@@ -54,7 +52,6 @@ impl Fall {
         self.until == i64::MAX
     }
 
-    /// Whether it may cause an effect of this size and duration.
     fn covers(&self, size: f64, until: i64, least: f64) -> bool {
         size <= LOWER * self.effect + least && until <= self.until.saturating_add(NEAR)
     }
@@ -89,7 +86,6 @@ impl Fall {
             && self.covers(other.effect, self.until, least)
     }
 
-    /// Whether its end caused a change for the better.
     fn ends_as(&self, other: &Self, least: f64) -> bool {
         !self.lasts() && (other.from - self.until).abs() <= NEAR && other.effect <= LOWER * self.effect + least
     }

@@ -1,6 +1,5 @@
-//! Ends the series of a link where a part on its path was replaced. A card with a GUID starts a new series by that;
-//! this module is for parts with only a serial number: a cable, a network interface, a machine that took over another's
-//! name.
+//! Ends the series of a link where a part on its path was replaced. A card with a GUID starts a new series by that; this module is for
+//! parts with only a serial number: a cable, a network interface, a machine that took over another's name.
 
 use std::{
     collections::{BTreeMap, HashMap},

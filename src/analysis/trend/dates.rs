@@ -57,11 +57,9 @@ pub(super) fn disorder<'a>(order: &'a Order<'_>, name: impl Fn(&Past) -> &'a str
     (found, doubtful)
 }
 
-/// Runs in another position than their names imply.
 #[derive(Debug, PartialEq, Eq)]
 struct Misplaced {
     far: Vec<usize>,
-    /// The newest run, if it is not the one with the last name.
     last: Option<usize>,
 }
 
@@ -89,7 +87,6 @@ fn misplaced(starts: &[Timestamp]) -> Option<Misplaced> {
     })
 }
 
-/// Members of the longest rising chain.
 fn longest_in_order(seconds: &[i64]) -> Vec<bool> {
     // For each length the smallest end, with the chain before it.
     let mut ends: Vec<usize> = Vec::new();

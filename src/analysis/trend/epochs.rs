@@ -14,15 +14,12 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Epoch {
-    /// First night with it.
     pub date: String,
     #[serde(skip)]
     pub day: i64,
-    /// What changed, from what to what, or the text from the command line.
     pub what: String,
     /// Empty for everywhere.
     pub hosts: Vec<String>,
-    /// Only a declared epoch makes a new level good.
     pub declared: bool,
 }
 
@@ -64,13 +61,10 @@ impl Shelf {
     }
 }
 
-/// Goes through the nights and notes changes of every host.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The last value of every fact.
     hosts: HashMap<String, BTreeMap<String, String>>,
     version: String,
-    /// Number of declarations so far.
     declared: u64,
     found: BTreeMap<(i64, String), Vec<String>>,
     accepted: BTreeSet<(i64, String)>,
@@ -87,7 +81,6 @@ impl Walk {
         self.found.insert((day, what.to_owned()), Vec::new());
     }
 
-    /// A fact that could not be read has not changed.
     pub(super) fn run(&mut self, day: i64, version: &str, hosts: &BTreeMap<String, Software>) {
         if self.version != version {
             if !self.version.is_empty() {
@@ -112,7 +105,6 @@ impl Walk {
         }
     }
 
-    /// The present declared epoch: it only ever grows.
     pub(super) fn epoch(&self) -> u64 {
         self.declared
     }

@@ -17,7 +17,6 @@ const NIGHTS: usize = 3;
 /// Last nights that are searched for those below the peers.
 const RECENT: usize = 60;
 
-/// Key of comparable series: kind, plan, and class of part.
 type SeriesKind<'a> = (String, String, &'a str);
 
 /// Adds an alert to every series far below its peers in the same nights, on all nights or on some. A series with a
@@ -73,10 +72,8 @@ fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepte
     }
 }
 
-/// A series in a night: its number, its value, and its own spread.
 type Told = (usize, (f64, f64));
 
-/// Series below their peers on some nights only.
 fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepted: i64) -> Result<(), Refusal> {
     let mut nights: BTreeMap<i64, Vec<Told>> = BTreeMap::new();
     for (number, &at) in of.iter().enumerate() {

@@ -31,7 +31,6 @@ pub(super) enum Watch {
     Part { kind: String, metric: Metric, part: Part, settings: usize },
 }
 
-/// The identity of a series: the same subject or part, plan and hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub watch: Watch,
@@ -57,7 +56,6 @@ pub(super) struct Past {
     pub slots: BTreeMap<String, Slots>,
 }
 
-/// A plan at some time, with the hosts that it ran on.
 #[derive(Debug)]
 pub(super) struct PlanVersion {
     pub name: String,
@@ -78,7 +76,6 @@ pub struct History {
     pub(super) about: Vec<usize>,
     /// Run number and natural logarithm, by series; negated where lower is better.
     pub(super) points: Vec<Vec<(u32, f64)>>,
-    /// Runs in which something lacks an expected value, by it and its plan.
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
     pub(super) said: HashMap<usize, PlanVersion>,
     /// Devices at both ends of each subject, by run number, where they differ from the run before.
@@ -87,13 +84,10 @@ pub struct History {
     shelf: Shelf,
     pub(super) groups: BTreeMap<String, Vec<String>>,
     pub(super) unreadable: Vec<(String, String)>,
-    /// For each unreadable directory, the number of runs before it, and its name.
     pub(super) torn: Vec<(usize, String)>,
-    /// Names of directories without a run, except copies.
     pub(super) refused: Vec<String>,
     /// The controller's clock: runs must not be later.
     pub(super) now: Option<Timestamp>,
-    /// Whether a run with an impossible date was left out.
     pub(super) misdated: bool,
     pub(super) reported: Vec<Reported>,
 }
@@ -130,7 +124,6 @@ impl History {
         self.unreadable.push((name, why.to_string()));
     }
 
-    /// Notes an impossible date.
     fn is_dated(&mut self, run: &Run) -> bool {
         let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
         let name = path_text(&run.path);
@@ -201,7 +194,6 @@ impl History {
         self.groups.extend(run.plan.groups);
     }
 
-    /// Adds the series of parts of rotating plans, from those of their pairs.
     pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
         let none = self.word("");
         let known: HashMap<usize, (&Subject, usize)> =
@@ -253,7 +245,6 @@ impl History {
         self.points[series].push((run, value));
     }
 
-    /// By test: the number of the settings that affect its values.
     fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
         let number = |test: &railgauge_model::plan::model::Test| {
             // A map of strings always serialises.
@@ -304,7 +295,6 @@ impl PlanVersion {
     }
 }
 
-/// The part of a plan that affects what is watched, without its hosts.
 fn said(plan: &Plan) -> PlanVersion {
     let tests = plan.tests.iter().map(|test| {
         let mut settings = settings::all(test);

@@ -22,7 +22,6 @@ use crate::analysis::history::{Subject, common};
 
 type Marks = BTreeMap<i64, Mark>;
 
-/// Findings about the series of one label.
 struct JointSeries {
     label: String,
     series: Vec<usize>,

@@ -211,7 +211,6 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
     changes
 }
 
-/// What a series shares with others, in words.
 fn words(everything: &Everything, at: usize) -> BTreeSet<String> {
     let one = &everything.series[at];
     let subject = &everything.subjects[one.subject];

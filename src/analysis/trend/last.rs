@@ -9,11 +9,9 @@ use crate::analysis::verdict::Status;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reported {
-    /// Of its newest run.
     pub directory: String,
     pub status: Status,
     pub sentence: String,
-    /// Every host, and other components that are not good.
     pub components: Vec<Component>,
 }
 

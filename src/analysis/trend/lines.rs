@@ -15,23 +15,19 @@ const TOLD: usize = 3;
 pub(super) struct Lines {
     /// By plan: the first version of its line.
     first: HashMap<usize, usize>,
-    /// In words, against the version before.
     edits: HashMap<usize, String>,
 }
 
-/// A plan as its runs show it.
 #[derive(Debug, Default)]
 struct Plan {
     /// Positions in time of its first and last run.
     ends: (usize, usize),
-    /// From all of its runs.
     subjects: HashSet<usize>,
 }
 
 impl Lines {
-    /// Finds the versions: the same plan on other hosts, or a part of it, is that plan. An edited plan continues the
-    /// line of a plan of the same name that had ended when it started; of several the one with the most subjects in
-    /// common.
+    /// Finds the versions: the same plan on other hosts, or a part of it, is that plan. An edited plan continues the line of a plan of the
+    /// same name that had ended when it started; of several the one with the most subjects in common.
     pub(super) fn new(order: &Order<'_>, said: &HashMap<usize, PlanVersion>) -> Self {
         let mut plans: HashMap<usize, Plan> = HashMap::new();
         let mut begun: Vec<usize> = Vec::new();
@@ -146,7 +142,6 @@ pub(super) fn is_kept_in_parts(key: &str) -> bool {
     !matches!(key.split('.').next(), Some("repeats" | "pattern"))
 }
 
-/// The settings of a test that a part of its plan keeps.
 fn in_a_part(test: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let kept = test.iter().filter(|(key, _)| is_kept_in_parts(key));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()

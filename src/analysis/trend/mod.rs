@@ -97,9 +97,7 @@ pub enum Watched {
     /// At least 7 nights: large steps are found, small ones are not.
     Weakly,
     TooYoung,
-    /// So noisy that half the rate would stay unnoticed for a week.
     TooNoisy,
-    /// Its plan ran on the last night, without a value for it.
     Missing,
     /// An edited plan does not measure it any more, although it still has its hosts.
     Stopped,
@@ -120,7 +118,6 @@ impl Watched {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Missing {
     pub kind: String,
-    /// The link, the group of a collective, or the part.
     pub link: String,
     pub metric: Metric,
     pub last: Option<String>,
@@ -144,7 +141,6 @@ pub struct Alert {
     pub strength: f64,
     /// Nights before and since that it rests on. Intermittent: the low nights, and all nights from the first of them on.
     pub nights: (usize, usize),
-    /// Low nights of an intermittent series that failed or had no value.
     pub lost: usize,
     pub state: State,
     /// `None` while it lasts.
@@ -173,7 +169,6 @@ pub struct Series {
     pub state: Watched,
     pub missing: usize,
     pub alive: bool,
-    /// First night of the present level, and nights of it.
     pub level: (String, usize),
     pub centre: f64,
     /// Median of the last good level, in the metric's unit: the one before the oldest open change for the worse, otherwise the present one.
@@ -201,7 +196,6 @@ pub struct Series {
     pub unanswered: Option<(usize, usize)>,
     #[serde(skip)]
     pub points: Vec<(i64, f64)>,
-    /// Number of its place: series with the same number replaced each other.
     #[serde(skip)]
     pub place: usize,
 }
@@ -213,12 +207,9 @@ pub struct Change {
     #[serde(skip)]
     pub day: i64,
     pub way: Way,
-    /// What became of it: open while one of its series still is.
     pub state: State,
-    /// Series that changed, and all series that share the cause.
     pub series: (usize, usize),
     pub effects: Vec<(Metric, f64)>,
-    /// Declared changes at about the same time.
     pub epochs: Vec<String>,
     /// Parts on the path of at least half of its series, replaced when it came or went, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -241,9 +232,7 @@ pub struct Trend {
     pub span: (String, String),
     pub unreadable: Vec<(String, String)>,
     pub missing: Vec<Missing>,
-    /// Whether the last run of all could not be read.
     pub torn: bool,
-    /// Directories of runs that were read and have no value.
     pub silent: Vec<String>,
     /// Directories of runs with wrong bytes on any night, and the number of cases.
     pub corrupt: Vec<(String, usize)>,
@@ -256,12 +245,10 @@ pub struct Trend {
     pub gaps: Vec<String>,
     /// Directories of runs whose date contradicts the order of their names, and the date.
     pub disorder: Vec<(String, String)>,
-    /// Whether an impossible date of a run puts the last night in doubt.
     pub undated: bool,
     pub repeats: usize,
     /// Series without a value in a run of the last night, with fewer than three later answers.
     pub unanswered: usize,
-    /// Series of plans that are measured, too young to say anything about.
     pub too_young: usize,
     pub too_noisy: usize,
     /// Series that an edited plan does not measure any more, although it still has their hosts.
@@ -271,12 +258,10 @@ pub struct Trend {
     pub suspicious: usize,
     /// Open changes first, then the latest first.
     pub changes: Vec<Change>,
-    /// Sums of several changes for the worse of one series.
     pub totals: Vec<Total>,
     pub epochs: Vec<Epoch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
-    /// Ids seen in several slots at once: they identify nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
     /// Hosts without a serial number in their last run: only their parts with a GUID or UUID can be followed.

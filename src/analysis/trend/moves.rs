@@ -56,9 +56,8 @@ pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replac
     everything.swaps.iter().map(one).collect()
 }
 
-/// A part that was bad in its old slot and is bad in its new one: the change persists, whatever is where. That it is
-/// bad in the new slot follows from a change that came with it, or that has been open there since before and that the
-/// part did not end.
+/// A part that was bad in its old slot and is bad in its new one: the change persists, whatever is where. That it is bad in the new slot
+/// follows from a change that came with it, or that has been open there since before and that the part did not end.
 pub(super) fn follow(everything: &Everything, replaced: &[Replaced], series: &mut [Series]) {
     let passing = Passing::new(everything);
     let bad = |one: &&Replaced| one.from.as_ref().is_some_and(|before| before.slow.is_some());

@@ -13,19 +13,14 @@ use crate::analysis::{
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Part {
     All,
-    /// Of all hosts; within hosts the GPUs or NUMA nodes of one number.
     Rail(Ends, u32),
     Host(String),
-    /// A rail of a host; within hosts a GPU or a NUMA node.
     Nic(String, Ends, u32),
-    /// Traffic inside a group of hosts: its switch.
     Within(String),
     Out(String),
-    /// Traffic between two groups of a plan.
     Between(String, String),
 }
 
-/// What the numbers of a test's ends refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Ends(&'static str);
 
@@ -68,7 +63,6 @@ impl Groups {
         self.of.iter().filter(|(_, of)| groups.iter().any(|name| of.contains(*name))).map(|(host, _)| host.as_str())
     }
 
-    /// Whether pairs may pass this part of the groups; unknown for other parts.
     pub(super) fn has(&self, part: &Part) -> bool {
         let known = |name: &String| self.of.values().any(|groups| groups.contains(name));
         match part {
@@ -94,7 +88,6 @@ impl Groups {
 }
 
 impl Part {
-    /// Parts on a pair's path; none for a group.
     pub(super) fn of(subject: &Subject, groups: &Groups) -> BTreeSet<Self> {
         let (flow, ends_of) = (&subject.flow, Ends::of(subject.cell.transport));
         if !flow.members.is_empty() {
@@ -149,7 +142,6 @@ impl Part {
         words
     }
 
-    /// Parts of one kind are compared with each other.
     pub(super) fn class(&self) -> &'static str {
         match self {
             Self::All => "all",
@@ -163,7 +155,6 @@ impl Part {
     }
 }
 
-/// By quantity and part: the values of one run's pairs.
 #[derive(Debug, Default)]
 pub(super) struct Night {
     groups: Groups,
@@ -186,9 +177,8 @@ impl Night {
         }
     }
 
-    /// Quantity, part, a subject of it, and the value: the median of its pairs, of two middle ones the better. All
-    /// pairs of a bad part are low but only some of a partner's, and half of two must not look like all. `None` where
-    /// it is a pair without a value.
+    /// Quantity, part, a subject of it, and the value: the median of its pairs, of two middle ones the better. All pairs of a bad part are
+    /// low but only some of a partner's, and half of two must not look like all. `None` where it is a pair without a value.
     pub(super) fn values(self) -> impl Iterator<Item = ((String, Metric, Part), usize, Option<f64>)> {
         self.values.into_iter().map(|(key, (number, mut values))| {
             let middle = values.len() / 2;
@@ -198,7 +188,6 @@ impl Night {
     }
 }
 
-/// Logarithms times this rise with improvement.
 pub(super) fn sign(metric: Metric) -> f64 {
     if metric.better() == Better::Higher { 1.0 } else { -1.0 }
 }

@@ -17,18 +17,15 @@ use crate::analysis::history::{PartKind, Seated, Stay, Subject};
 /// a bad one's partner are bad.
 const SHARE: usize = 2;
 
-/// Changes for the worse of series on a part.
 pub(super) struct Stood {
     /// First night of the first of them.
     pub since: i64,
-    /// Worse series, and all on the part.
     pub series: (usize, usize),
 }
 
 pub(super) struct Passing<'a> {
     everything: &'a Everything,
     place_of: Vec<usize>,
-    /// By host and rail, from tests that name devices.
     of_rail: HashMap<(&'a str, Ends, u32), BTreeSet<&'a str>>,
     /// Index by host, because there are many parts, and few series are about each host.
     of_host: HashMap<&'a str, Vec<usize>>,
@@ -62,7 +59,6 @@ impl<'a> Passing<'a> {
         Self { everything, place_of, of_rail, of_host }
     }
 
-    /// Series that may pass a part of a host.
     pub(super) fn of_host(&self, host: &str) -> &[usize] {
         self.of_host.get(host).map_or(&[], Vec::as_slice)
     }

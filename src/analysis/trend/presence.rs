@@ -24,14 +24,11 @@ const RECENT: usize = 28;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Present,
-    /// Nights of its plan since its last value.
     Missing(usize),
     /// An edited plan does not measure it any more, but still has its hosts.
     Stopped,
-    /// Its plan lost one of its hosts.
     Gone,
     Replaced,
-    /// Its plan ended, or was edited and does not measure it any more.
     Retired,
 }
 
@@ -44,11 +41,9 @@ pub(super) struct Presence {
 #[derive(Debug, Default)]
 struct Plan {
     nights: BTreeSet<i64>,
-    /// The last measured version.
     version: usize,
     /// Subjects planned on its last night; `None` if a run ended before planning.
     planned: Option<HashSet<usize>>,
-    /// Of the last measured version.
     hosts: HashSet<String>,
 }
 
@@ -78,7 +73,6 @@ impl Presence {
         }
     }
 
-    /// On the last night, or regularly and within two weeks.
     fn lives(&self, plan: usize) -> bool {
         let Some(known) = self.plans.get(&plan) else { return false };
         let ago = known.nights.last().map_or(i64::MAX, |night| self.last - night);
@@ -94,7 +88,6 @@ impl Presence {
         (nights.len() >= REGULAR && ago > pause).then(|| usize::try_from(ago).unwrap_or(usize::MAX))
     }
 
-    /// Whether a running plan should have measured this subject on its last night.
     pub(super) fn expected(&self, plan: usize, subject: usize) -> bool {
         let planned = |known: &Plan| known.planned.as_ref().is_none_or(|planned| planned.contains(&subject));
         self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
@@ -205,14 +198,12 @@ impl<'a> Kinds<'a> {
         (test, cell, self.settings[subject])
     }
 
-    /// Whether a plan measured the same kind as a subject.
     fn has(&self, plan: usize, subject: usize) -> bool {
         self.of.get(&plan).is_some_and(|of| of.contains(&self.kind(subject)))
     }
 }
 
 impl Plan {
-    /// Hosts of a series that left the plan.
     fn lacks(&self, one: &Collected, subjects: &[Subject]) -> Vec<String> {
         let hosts: Vec<String> = match &one.part {
             Some(Part::Host(host) | Part::Nic(host, ..)) => vec![host.clone()],

@@ -48,7 +48,6 @@ pub(super) fn alert(alert: &Alert) -> String {
     }
 }
 
-/// What changed, since when, and whether it persists.
 pub(super) fn change(change: &Change, series: &[Series]) -> String {
     let some = |&(at, alert): &(usize, usize)| series[at].alerts[alert].rule == Rule::Intermittent;
     let by_like = change.members.iter().all(|&(at, alert)| series[at].alerts[alert].rule == Rule::Fellows);

@@ -36,9 +36,7 @@ const MARGIN: f64 = 1.5;
 pub enum How {
     Hardware,
     Edit,
-    /// The plan lost one of its hosts, or its name.
     Host,
-    /// Its plan does not run any more, or does not measure it.
     Plan,
 }
 
@@ -51,7 +49,6 @@ pub struct Taken {
     /// The last night on which the old hardware was read, if not the night before: the replacement happened in between.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Hosts with other hardware, or that left the plan.
     pub hosts: Vec<String>,
     pub edit: Option<String>,
     /// Median of the last good level, in the metric's unit.
@@ -366,7 +363,6 @@ impl Look<'_> {
     }
 }
 
-/// Moves a change that persists to the successor of its series.
 pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: usize) {
     let mut alert = series[at].alerts.remove(alert);
     (alert.state, alert.end) = (State::Open, None);
@@ -383,7 +379,6 @@ fn size(alert: &Alert) -> f64 {
     (alert.percent / 100.0).ln_1p().abs().min(FARTHEST)
 }
 
-/// Changes for the worse that were open when their series ended.
 fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {
     one.alerts.iter().enumerate().filter(|(_, alert)| alert.way == Way::Worse && alert.state == State::Ended)
 }

@@ -12,7 +12,6 @@ use super::{
 use crate::analysis::verdict::Status;
 
 pub(super) struct Found {
-    /// Cases without a value of the last night.
     pub missing: usize,
     /// Changes for the worse whose series ended and that nothing shows to be over.
     pub left: usize,

@@ -6,11 +6,9 @@ use crate::analysis::history::{By, PartKind, Stay};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replaced {
-    /// First night with the new part.
     pub date: String,
     #[serde(skip)]
     pub day: i64,
-    /// Last night with the old part.
     pub until: String,
     #[serde(skip)]
     pub until_day: i64,
@@ -18,11 +16,9 @@ pub struct Replaced {
     pub kind: PartKind,
     /// In words: `NIC mlx5_0`.
     pub part: String,
-    /// The kind of id that distinguishes the parts.
     pub by: By,
     pub old: String,
     pub new: String,
-    /// Former slot of the new part, and the last night there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Elsewhere>,
     /// Present slot of the old part, and the first night there.
@@ -48,7 +44,6 @@ pub struct Elsewhere {
 pub struct Slow {
     /// First night of the first of them.
     pub since: String,
-    /// Worse series, and all on the part.
     pub series: (usize, usize),
 }
 

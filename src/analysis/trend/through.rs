@@ -26,7 +26,6 @@ impl Through {
         all.get(until.saturating_sub(1)).map(|(_, devices)| devices)
     }
 
-    /// Every subject with each pair of devices that it had.
     pub(super) fn all(&self) -> impl Iterator<Item = (usize, &Devices)> {
         self.0.iter().flat_map(|(subject, all)| all.iter().map(|(_, devices)| (*subject, devices)))
     }

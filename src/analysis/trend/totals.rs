@@ -13,9 +13,7 @@ pub struct Total {
     pub kind: String,
     /// First night of the first of them.
     pub since: String,
-    /// Median over the series of the present level against the last good one.
     pub percent: f64,
-    /// Series with more than one such change, and all measured ones.
     pub series: (usize, usize),
     pub sentence: String,
 }
@@ -37,7 +35,6 @@ pub(super) fn totals(series: &[Series]) -> Vec<Total> {
     totals
 }
 
-/// Open changes of the level for the worse.
 pub(super) fn standing(one: &Series) -> impl Iterator<Item = &Alert> {
     let of_level = |rule| matches!(rule, Rule::Step | Rule::Drift);
     one.alerts.iter().filter(move |a| a.way == Way::Worse && a.state == State::Open && of_level(a.rule))

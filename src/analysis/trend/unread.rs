@@ -25,9 +25,8 @@ pub(super) fn is_last(past: &[Past], torn: &[(usize, String)]) -> bool {
     })
 }
 
-/// Runs without a value, and the number of runs of which they are at least a quarter: of all runs, or of the last 28 of
-/// a kind. Their content cannot be inferred from the others: something bad may be the cause. `refused` are the names of
-/// runs that are not in `past`.
+/// Runs without a value, and the number of runs of which they are at least a quarter: of all runs, or of the last 28 of a kind. Their
+/// content cannot be inferred from the others: something bad may be the cause. `refused` are the names of runs that are not in `past`.
 pub(super) fn lacking(past: &[Past], refused: &[String]) -> Option<(usize, usize)> {
     let known = past.iter().map(|run| (run.directory.as_str(), run.valued));
     let all: Vec<(&str, bool)> = known.chain(refused.iter().map(|name| (name.as_str(), false))).collect();

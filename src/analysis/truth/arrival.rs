@@ -1,8 +1,7 @@
 //! Packets that left one end of a case and did not arrive at the other.
 //!
-//! A lost acknowledgement needs no repair if a later one covers it, so that no counter of retransmissions moves
-//! (InfiniBand Architecture Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). The two ends' own counts
-//! show it.
+//! A lost acknowledgement needs no repair if a later one covers it, so that no counter of retransmissions moves (InfiniBand Architecture
+//! Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). The two ends' own counts show it.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +20,6 @@ const COUNTS: [(&str, &str, f64); 2] = [
     ("counters/port_xmit_packets", "counters/port_rcv_packets", WIRE_TOLERANCE - 1.0),
 ];
 
-/// For a flow that has both NICs to itself.
 pub(super) fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
     if sample.together.is_some() {
         return Vec::new();

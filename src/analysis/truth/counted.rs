@@ -46,7 +46,6 @@ pub struct Uncounted {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum WhyUncounted {
-    /// The device has no counter known to include RDMA.
     NoCounter {
         /// Whether its interface has byte counters that may exclude RDMA.
         interface: bool,
@@ -93,7 +92,6 @@ impl fmt::Display for Uncounted {
     }
 }
 
-/// An end of a link with its NIC's counts.
 pub(super) struct End<'a> {
     pub host: &'a str,
     pub device: &'a str,

@@ -14,7 +14,6 @@ pub enum Doubt {
     Noted {
         cause: String,
     },
-    /// A counter moved whose single event is enough.
     Event {
         host: String,
         counter: String,
@@ -25,11 +24,9 @@ pub enum Doubt {
         host: String,
         counter: String,
         times: u64,
-        /// Estimate, including retransmissions.
         packets: f64,
         meaning: &'static str,
     },
-    /// Packets left one end and did not arrive at the other.
     NotArrived {
         host: String,
         peer: String,
@@ -37,7 +34,6 @@ pub enum Doubt {
         lost: u64,
         counters: [&'static str; 2],
     },
-    /// A NIC counted more than the payload with its headers.
     ForeignBytes {
         host: String,
         /// `sent` or `received`.
@@ -55,7 +51,6 @@ pub enum Doubt {
         payload: f64,
         counter: String,
     },
-    /// A NIC was busy before the run sent anything.
     Busy {
         host: String,
         device: String,
@@ -78,12 +73,10 @@ pub enum Doubt {
         #[serde(flatten)]
         bad: Bad,
     },
-    /// The flows of its round did not run together.
     Round(Scattered),
 }
 
 impl Doubt {
-    /// Share of packets lost or sent again, if it is about that.
     pub fn lost(&self) -> Option<f64> {
         match self {
             Self::Loss { times, packets, .. } => Some(*times as f64 / packets),

@@ -32,7 +32,6 @@ pub(crate) fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>,
     found
 }
 
-/// The traffic of a port before the run began.
 fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<Doubt> {
     let port = end.port?;
     let Traffic { received, sent } = port.traffic.or(end.interface.and_then(|interface| interface.traffic))?;

@@ -40,16 +40,13 @@ pub enum MeasuredOn {
     Hosts,
 }
 
-/// The values in the scope of a limit.
 pub(super) struct Held<'s, 'r> {
     pub scope: &'s [Scoped<'r>],
-    /// Compared values, and whether they break it.
     pub judged: &'s [(Scoped<'r>, bool)],
     /// With wrong bytes.
     pub wrong: &'s [Scoped<'r>],
     /// Without a value.
     pub missing: &'s [Scoped<'r>],
-    /// Whether all miss it by at most the least effect.
     pub is_near: bool,
 }
 
@@ -176,7 +173,6 @@ fn hosts_of<'r>((result, _): &Scoped<'r>) -> BTreeSet<&'r str> {
     [&flow.from, &flow.to].into_iter().chain(&flow.members).map(|port| &*port.host).collect()
 }
 
-/// Whether one host takes part in all of these.
 fn shared_host<'s, 'r: 's>(mut cases: impl Iterator<Item = &'s Scoped<'r>>) -> bool {
     let Some(first) = cases.next() else { return false };
     let mut shared: BTreeSet<&str> = hosts_of(first);

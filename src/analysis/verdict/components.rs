@@ -29,7 +29,6 @@ use crate::{
     preflight::Held,
 };
 
-/// The test name for hosts that answered.
 pub const ANSWERS: &str = "answer";
 
 /// Kinds listed wherever they were measured: their own line says whether they are good.
@@ -40,7 +39,6 @@ pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 pub enum Judged {
     Good,
     Undecided,
-    /// Shown to be bad, and no other component fits.
     Faulty,
 }
 
@@ -54,10 +52,8 @@ pub struct Component {
     pub hosts: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// The number of a rail of no single host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rail: Option<u32>,
-    /// The device name on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// `None` where it was measured, and nothing shows whether its values are good.
@@ -80,7 +76,6 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     pub passed: bool,
-    /// Why a failed verdict makes no component faulty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     pub components: Vec<Component>,
@@ -128,7 +123,6 @@ pub(super) fn components(
     all
 }
 
-/// Hosts that answered and were not lost, and the others.
 fn answers(journal: &Journal) -> Measured {
     let of_host = |host: &str| match journal.lost.get(host) {
         None => Component::host(host, Some(Judged::Good)),
@@ -200,7 +194,6 @@ fn of_soak(soak: &Soaking) -> Measured {
     Measured { test: SOAK.to_owned(), metric: None, passed, note: None, components, links: BTreeMap::new() }
 }
 
-/// Components, each once with its gravest state.
 #[derive(Default)]
 struct Parts(BTreeMap<(String, String), Component>);
 
@@ -234,9 +227,7 @@ impl Parts {
 
 #[derive(Default)]
 struct Evidence {
-    /// Values that it should have, and that no other bad component accounts for.
     planned: usize,
-    /// Trusted values, and the bad ones among them.
     valued: usize,
     bad: usize,
     values: Vec<f64>,
@@ -252,7 +243,6 @@ struct Search<'s, 'a> {
     breaking: BTreeSet<u64>,
     /// Whether there are enough peers, or a limit, to compare values with.
     is_judged: bool,
-    /// Whether its values show nothing about any component.
     in_doubt: bool,
 }
 
@@ -304,7 +294,6 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// A part that stands out, and its alternatives.
     fn suspect(&self, found: &Localisation, named: &Named, all: &mut Parts) {
         let shown = match named.standing {
             Standing::Cleared => return,
@@ -429,7 +418,6 @@ impl<'s, 'a> Search<'s, 'a> {
         (Some(Judged::Undecided), vec![why])
     }
 
-    /// Whether the value of a link is evidence against its ends.
     fn is_bad(&self, link: &Link<'_>, part: Option<&Part<'_>>) -> bool {
         let is_cleared = part.is_some_and(|part| part.standing == Standing::Cleared);
         link.result.state == State::Wrong
@@ -465,7 +453,6 @@ fn accounts_for(part: Option<&Part<'_>>, port: &Port) -> bool {
     part.is_some_and(|part| part.is_bad() && (part.waived || !is_own(part)))
 }
 
-/// With their devices, each once; for a group its members, without devices.
 fn ends<'l>(link: &'l Link<'_>) -> Vec<(&'l Port, Option<String>)> {
     let flow = &link.result.case.flow;
     if !flow.members.is_empty() {

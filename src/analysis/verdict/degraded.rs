@@ -67,7 +67,6 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
     Some(verdict("longest_degraded", demand, &count(ports, "port"), status, reason, tally))
 }
 
-/// By port: consecutive times without a gap are one, with its worst part.
 fn times(lower: &[PortLower]) -> Vec<(&str, Span, Lower)> {
     let mut by_port: BTreeMap<&PortName, Vec<&PortLower>> = BTreeMap::new();
     for one in lower {

@@ -180,7 +180,6 @@ impl Verdict {
     }
 }
 
-/// Rows in the scope of an expectation that cannot be judged.
 struct Unjudged<'s, 'r> {
     missing: &'s [Scoped<'r>],
     doubtful: &'s [Scoped<'r>],
@@ -230,7 +229,6 @@ fn in_scope<'r>(
         .collect()
 }
 
-/// Compares a measured row with its limit, or returns why it has none.
 fn held_against<'r>(
     limit: Limit,
     (result, row): Scoped<'r>,

@@ -55,7 +55,6 @@ pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[S
     found.into_iter().map(|((host, _), bond)| lack(host, bond)).collect()
 }
 
-/// Number, message size, queue pairs and value of the test.
 type Round<'r> = (u32, Bytes, u32, Option<&'r str>);
 
 fn round<'r>(result: &'r CaseResult<'_>) -> Round<'r> {
@@ -63,7 +62,6 @@ fn round<'r>(result: &'r CaseResult<'_>) -> Round<'r> {
     (result.case.round, cell.size, cell.qps, cell.applied.as_deref())
 }
 
-/// The flows at once that share NICs.
 fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round<'r>, Vec<&'r CaseResult<'r>>> {
     let mut rounds: HashMap<Round<'r>, Vec<&CaseResult<'_>>> = HashMap::new();
     for result in results.iter().filter(|result| result.part.is_some()) {
@@ -74,7 +72,6 @@ fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round<'r>, Vec<&'r Case
 
 type Bond<'j> = ((&'j str, &'j str), &'j Interface);
 
-/// At both ends of a case.
 fn bonds<'j>(journal: &'j Journal, result: &CaseResult<'_>) -> Vec<Bond<'j>> {
     let flow = &result.case.flow;
     let ends = result.link.map(|link| [(&flow.from.host, &link.from_device), (&flow.to.host, &link.to_device)]);

@@ -108,19 +108,14 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Only for a run that did not finish.
     Run,
-    /// Only where lines of the journal are damaged or missing.
     Records,
-    /// Only where a host of the plan did not answer or was lost.
     Hosts,
-    /// Only where a test's configuration was not undone.
     Configure,
     Preflight,
     Expectation,
     EveryCase,
     Parts,
-    /// Links between switches, and whether its flows loaded them.
     Links,
     Soak,
 }
@@ -139,10 +134,8 @@ pub struct Verdict {
     pub demand: String,
     /// In words; empty for the whole run.
     pub scope: String,
-    /// The scope of an expectation on a part of its test.
     #[serde(skip)]
     pub narrowed: Option<Scope>,
-    /// Which values of pairs a verdict on parts searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<Searched>,
     /// `None` for an implicit verdict.
@@ -150,14 +143,12 @@ pub struct Verdict {
     pub metric: Option<Metric>,
     pub unit: Option<String>,
     pub status: Status,
-    /// Whether the plan waives it: the run's status does not follow from it.
     pub waived: bool,
     #[serde(flatten)]
     pub reason: Reasons,
     pub worst: Option<Offender>,
     /// Worst first; at most [`OFFENDERS`].
     pub offenders: Vec<Offender>,
-    /// Distribution of the values that break an expectation.
     #[serde(skip)]
     pub broken: Option<Broken>,
     #[serde(skip)]
@@ -179,7 +170,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// With nothing in scope yet.
     fn new(kind: Kind, test: &str, demand: impl Into<String>, status: Status, reason: Reasons) -> Self {
         Self {
             kind,
@@ -212,13 +202,11 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cases {
     pub planned: usize,
-    /// As often as planned, with no objection.
     pub measured: usize,
     pub short: usize,
     /// Without the requested verification.
     pub unverified: usize,
     pub contaminated: usize,
-    /// With an impossible value.
     pub impossible: usize,
     pub no_value: usize,
     pub failed: usize,
@@ -247,7 +235,6 @@ pub struct Verdicts {
     /// Switches between the hosts, and which of their links were loaded; absent where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
-    /// Flows measured alone and alongside an incast or other traffic of their hosts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
     /// Cost of the values of `[test.configure]` against the first of them.
@@ -256,21 +243,17 @@ pub struct Verdicts {
     /// Low flows that share a path with others, for tests with several numbers of queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collisions: Vec<Collisions>,
-    /// All NICs at once against the sum of single ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nics: Vec<AllNics>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soaking>,
-    /// Tests measured in turn: answers to a question, and not verdicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
     /// Why hosts were lost, and why the configuration could not be undone, with the remedy of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Failure>,
-    /// The part of the plan that was run; absent if all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
-    /// Rack and slot of its hosts according to the plan.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
     /// Drivers of RDMA devices in its cases that railgauge's authors never ran.

@@ -54,18 +54,14 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Rows in a verdict's scope by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     pub in_scope: usize,
-    /// With a trusted value and a limit.
     pub judged: usize,
     pub violating: usize,
-    /// With an untrusted value, or measured too few times.
     pub doubtful: usize,
     /// Without a value.
     pub missing: usize,
-    /// For an expectation: with a trusted value and without a limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlimited: usize,
 }

@@ -18,28 +18,22 @@ use crate::analysis::{
     words::count,
 };
 
-/// In place of a part, if the values fall into two clusters.
 const TWO_CLUSTERS: &str = "two clusters of values";
-/// In place of parts that noise would hide.
 const NOISE: &str = "parts that noise hides";
 
-/// In place of the part that slows down a collective.
 const UNEXPLAINED: &str = "what makes the collective slow";
 
-/// In place of a part, if all values changed during the test.
 const OVER_TIME: &str = "values that change during the test";
 
 /// In place of ends with a lower ceiling due to their port or slot.
 const LESSER: &str = "ports or slots that carry less";
 
-/// In place of links that belong to no part.
 pub(super) const LINKS: &str = "links that stand out by themselves";
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
     pub name: String,
     pub status: Status,
-    /// Waived by the plan, and so not counted.
     pub waived: bool,
     /// Place of its host, for a part of one host, if known: rack, or rack and slot joined by `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,6 @@ fn named<'v>(verdict: &'v Verdict, localisation: &'v [Localisation]) -> Vec<&'v 
     hosts
 }
 
-/// Hosts in the name of a part of a test.
 fn hosts_of<'l>(part: &str, test: &str, localisation: &'l [Localisation]) -> &'l [String] {
     let of_test = localisation.iter().filter(|found| found.test == test);
     let mut named = of_test.flat_map(|found| &found.suspects).filter(|named| named.name == part);

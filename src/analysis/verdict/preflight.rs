@@ -11,9 +11,7 @@ use crate::{
     preflight::{self, Cluster, Demand, Held, Holding},
 };
 
-/// The test name of these verdicts.
 pub const NAME: &str = "preflight";
-/// Prefix of the keys of escalated checks.
 pub const ESCALATED: &str = "escalate.";
 
 /// From the facts in the journal. A host that never answered has none: its configuration is unknown.
@@ -73,13 +71,11 @@ fn verdict(demand: Demand) -> Verdict {
 /// If more than one in this many hosts differ, the plan is the likelier fault.
 const ONE_IN: usize = 10;
 
-/// So many that the plan is the likelier fault.
 fn are_too_many(hosts: usize, all: usize) -> bool {
     hosts > (all / ONE_IN).max(1)
 }
 
 impl Verdict {
-    /// Each once.
     pub fn unmet_hosts(&self) -> BTreeSet<&str> {
         let unmet = self.holdings.iter().filter(|held| held.state == Held::Unmet);
         unmet.map(|held| held.host.as_str()).collect()

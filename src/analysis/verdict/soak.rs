@@ -31,7 +31,6 @@ use crate::analysis::{
     words::count,
 };
 
-/// The test name of these verdicts.
 pub const NAME: &str = "soak";
 
 /// Share of the soak for which each port must be watched.
@@ -121,7 +120,6 @@ fn hides_an_outage(found: &Soaking, hole: &Hole) -> bool {
     length > found.longest_outage.max(HANGS)
 }
 
-/// Whether a port was watched too little for a statement about it.
 pub(super) fn watched_too_little(found: &Soaking) -> bool {
     found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT)
 }
@@ -158,7 +156,6 @@ fn of_stalls(hit: &Hit, longest: Nanoseconds) -> Option<(Status, &FlowStall)> {
     all.max_by_key(|(status, stall)| (*status, stall.surely(), stall.length))
 }
 
-/// An event with its status against the longest allowed, and its length.
 pub(super) struct Event {
     pub(super) status: Status,
     pub(super) length: Nanoseconds,
@@ -211,7 +208,6 @@ fn with_lost(reason: Reason, lost: Option<&LostHost>) -> Reason {
     reason.with("host", host).with("lost_at", Value::Moment(*at)).remedy(failure.told_remedy())
 }
 
-/// Reports the judged stall, with its own start and length.
 fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
     let (status, worst) = of_stalls(&stall.hit, longest)?;
     let id = if worst.length.is_zero() { Id::SoakWindowFailed } else { Id::SoakStalled };

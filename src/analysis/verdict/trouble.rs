@@ -28,13 +28,10 @@ pub struct Trouble {
     pub state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failed>,
-    /// Objections with host, stage and cause, in words and as fields.
     #[serde(flatten)]
     pub against: Objections,
-    /// The next step, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// Counters that moved during a contaminated measurement: host, name and change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, String, u64)>,
     #[serde(skip)]
@@ -43,10 +40,8 @@ pub struct Trouble {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// The host of the plan to blame, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The other end, if either may have caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     pub stage: Stage,

@@ -35,24 +35,15 @@ const SIZES: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lack {
-    /// Hosts of a test without any trusted value.
     Hosts,
-    /// Cases whose repeats did not fit the plan's time limit.
     Time,
-    /// Planned cases without a trusted value.
     Cases,
-    /// The only two hosts of a test: if one is slow, both are.
     Peers,
-    /// Pairs of groups without a trusted value across them, in any test.
     Boundaries,
-    /// Hosts without a measurement of sending.
     Sending,
-    /// Hosts without a measurement of receiving.
     Receiving,
-    /// Ends not shown to be good by a good pair.
     Ends,
     Values,
-    /// Values without a limit: if all are low, nothing reports it.
     Limits,
     /// Ends whose bytes on the wire were not compared with the payload.
     Counters,
@@ -68,7 +59,6 @@ pub struct Untested {
     pub count: usize,
 }
 
-/// As part of a sentence.
 impl fmt::Display for Untested {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, tests, names, count: n } = self;
@@ -102,7 +92,6 @@ impl fmt::Display for Untested {
 }
 
 impl Untested {
-    /// About parts of the cluster, and not about references for values.
     pub fn is_of_parts(&self) -> bool {
         self.kind < Lack::Values
     }
@@ -160,7 +149,6 @@ pub(super) fn untested(journal: &Journal, results: &[CaseResult<'_>], model: &Ou
     all.0
 }
 
-/// With the number of cases.
 pub fn uncounted<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>) -> BTreeMap<&'r Uncounted, usize> {
     let mut ends = BTreeMap::new();
     results.flat_map(|result| &result.uncounted).for_each(|end| *ends.entry(end).or_default() += 1);
@@ -171,7 +159,6 @@ pub fn uncounted<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>) -> BTree
 struct All(Vec<Untested>);
 
 impl All {
-    /// Equal entries of several tests become one.
     fn add(&mut self, test: &str, (kind, mut names, count): (Lack, Vec<String>, usize)) {
         if count == 0 {
             return;
@@ -188,7 +175,6 @@ impl All {
         }
     }
 
-    /// Adds to the only entry of its kind.
     fn join(&mut self, test: &str, kind: Lack, name: String) {
         match self.0.iter_mut().find(|one| one.kind == kind) {
             Some(known) => {

@@ -1,6 +1,5 @@
-//! The verdicts on the run as a whole: on an unfinished one, because the rest may have changed any other verdict; on
-//! damaged records, for the same reason; on lost hosts, even without a test; and on a test's configuration that was not
-//! undone.
+//! The verdicts on the run as a whole: on an unfinished one, because the rest may have changed any other verdict; on damaged records, for
+//! the same reason; on lost hosts, even without a test; and on a test's configuration that was not undone.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +14,8 @@ use crate::analysis::{
     words::count,
 };
 
-/// The test name of these verdicts.
 pub const NAME: &str = "run";
 
-/// None for a finished run with whole records.
 pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
     [end(journal), records(journal), hosts(journal), configured(journal)].into_iter().flatten().collect()
 }
@@ -88,7 +85,6 @@ fn unused(journal: &Journal) -> Vec<&String> {
     answered.filter(|host| !used.is_empty() && !used.contains(host.as_str())).collect()
 }
 
-/// A run that leaves the cluster changed does not pass, whatever it measured.
 fn configured(journal: &Journal) -> Option<Verdict> {
     let change = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?;
     let reason = match &journal.unconfigured {

@@ -22,7 +22,6 @@ pub fn brief(value: f64) -> String {
     significant(rounded, 2)
 }
 
-/// Three significant digits, which fit a cell of a matrix.
 pub fn short(value: f64) -> String {
     significant(value, 3)
 }

@@ -20,11 +20,9 @@ pub(in crate::report) struct Step {
     pub from: f64,
     pub until: f64,
     pub mean: f64,
-    /// The highest known value of any part of it.
     pub most: f64,
 }
 
-/// Unknown where it has no step.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Lane {
     pub name: String,

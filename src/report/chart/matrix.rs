@@ -42,7 +42,6 @@ pub(in crate::report) struct Cell {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::report) struct Matrix {
     pub names: (Vec<String>, Vec<String>),
-    /// Rows and columns of parts that stand out.
     pub bad: (BTreeSet<usize>, BTreeSet<usize>),
     /// Groups of neighbouring rows and of columns; empty without at least two.
     pub groups: (Vec<Group>, Vec<Group>),
@@ -226,7 +225,6 @@ fn lines(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     }
 }
 
-/// Around rows and columns of parts that stand out.
 fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
     let at = |place: &usize| margin + place * cell;

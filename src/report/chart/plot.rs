@@ -38,7 +38,6 @@ pub(super) const fn margin(longest: usize) -> usize {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub size: (u32, u32),
-    /// Width to the left of the vertical axis.
     pub left: u32,
 }
 
@@ -71,7 +70,6 @@ impl Ranged for Axis {
     }
 }
 
-/// A point of a chart and its tooltip.
 pub(in crate::report) type Tip = (f64, f64, String);
 
 /// Renders axes, then `body`, then `tips`. `label` is for screen readers.

@@ -66,7 +66,6 @@ pub(in crate::report) fn series(drawing: &Drawing<'_>) -> Result<String, ChartEr
     })
 }
 
-/// First and last night and median of every level between change points.
 fn levels(points: &[(i64, f64)], marks: &[Mark]) -> Vec<(i64, i64, f64)> {
     let level = |day: i64| marks.iter().filter(|mark| mark.day <= day).count();
     let parts = points.chunk_by(|a, b| level(a.0) == level(b.0));

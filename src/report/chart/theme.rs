@@ -17,7 +17,6 @@ roles! {
     INK = 1 "ink";
     AXIS = 2 "axis";
     MESH = 3 "mesh";
-    /// What is shown: the median, the distribution of all links.
     MAIN = 4 "main";
     OUTER = 5 "outer";
     INNER = 6 "inner";

@@ -6,7 +6,6 @@ use railgauge_wire::unit::Bytes;
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Axis {
     pub title: String,
-    /// First and last position.
     pub range: (f64, f64),
     pub marks: Vec<(f64, String)>,
 }
@@ -35,8 +34,7 @@ fn step(rough: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(power * 10.0)
 }
 
-/// Logarithms to base ten, with marks at 1, 2 and 5 times every power of ten, or at the powers alone where the axis
-/// spans many.
+/// Logarithms to base ten, with marks at 1, 2 and 5 times every power of ten, or at the powers alone where the axis spans many.
 pub(in crate::report) fn decades(title: String, least: f64, most: f64) -> Axis {
     let (low, high) = (least.max(1e-9).log10(), most.max(1e-9).log10());
     let room = ((high - low) * 0.04).max(0.02);
@@ -62,7 +60,6 @@ pub(super) fn dates((first, last): (i64, i64), text: fn(i64) -> String) -> Axis 
     }
 }
 
-/// Logarithms to base two of message sizes, with at most eight marks.
 pub(in crate::report) fn sizes(title: String, list: &[Bytes]) -> Axis {
     let place = |bytes: Bytes| bytes.max(Bytes(1)).as_f64().log2();
     let (low, high) = (list.iter().min().copied().unwrap_or(Bytes(1)), list.iter().max().copied().unwrap_or(Bytes(2)));
@@ -89,7 +86,6 @@ pub(in crate::report) fn nines(title: String, most: f64) -> Axis {
     }
 }
 
-/// Position on a scale of nines.
 pub(in crate::report) fn nine(share: f64) -> f64 {
     -(1.0 - share).max(1e-12).log10()
 }

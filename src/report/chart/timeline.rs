@@ -15,7 +15,6 @@ const LEAST: usize = 2;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Band {
-    /// As shares of the axis.
     pub from: f64,
     pub until: f64,
     pub class: &'static str,

@@ -12,7 +12,6 @@ pub struct CauseView {
     pub text: String,
 }
 
-/// The banner's text about common factors of changes for the worse.
 pub(super) fn bad(comparison: &Comparison) -> String {
     let worse = comparison.causes.iter().filter(|cause| cause.verdict == Word::Regressed);
     let names: Vec<&str> = worse.map(|cause| cause.name.as_str()).collect();

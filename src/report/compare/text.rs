@@ -46,7 +46,6 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
     writeln!(out, "report: {}", path_text(page))
 }
 
-/// Rows as sentences of these columns, with commas.
 fn lines(out: &mut String, title: &str, table: &Table, columns: &[usize]) -> std::fmt::Result {
     if table.rows.is_empty() {
         return Ok(());

@@ -38,12 +38,10 @@ pub struct CompareView {
     pub word: &'static str,
     pub sentence: String,
     pub sides: [SideView; 2],
-    /// Caveats for the numbers.
     pub remarks: Vec<String>,
     /// Chart of the groups' changes; `None` if nothing could be compared.
     pub overview: Option<Figure>,
     pub groups: Table,
-    /// Common factors of those that are worse, by name.
     pub bad: String,
     pub causes: Vec<CauseView>,
     /// Chart of the largest changes; `None` without any.
@@ -57,7 +55,6 @@ pub struct CompareView {
     pub unsettled_all: String,
     pub one_sided: Table,
     pub left_out: Table,
-    /// Changes of hosts and plans.
     pub configuration: Table,
     pub within: Table,
     pub method: &'static str,
@@ -66,7 +63,6 @@ pub struct CompareView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideView {
     pub title: &'static str,
-    /// Runs, hosts and time in a line.
     pub summary: String,
     pub runs: Table,
 }
@@ -223,7 +219,6 @@ fn far_off(comparison: &Comparison) -> Option<String> {
     (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", list.join(", ")))
 }
 
-/// Imported runs use another method of measurement, whatever the numbers.
 fn foreign(comparison: &Comparison) -> Option<String> {
     let runs = || comparison.before.runs.iter().chain(&comparison.after.runs).filter(|run| run.imported);
     let tools: std::collections::BTreeSet<&str> = runs().map(|run| run.version.as_str()).collect();

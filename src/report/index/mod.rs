@@ -19,7 +19,6 @@ pub enum Outcome {
     Inconclusive,
     NotRun,
     Running,
-    /// It did not finish: interrupted, prevented or killed.
     Unfinished,
     Damaged,
     Unreadable,
@@ -41,7 +40,6 @@ impl Outcome {
         }
     }
 
-    /// Its colour class on the page: that of the corresponding verdict.
     const fn class(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -70,7 +68,6 @@ pub struct Row {
     pub sentence: String,
     /// The first bad part, otherwise the first failure; may be empty.
     pub first_bad: String,
-    /// Cases without an objection, and all.
     pub cases: Option<(u64, u64)>,
     pub failures: u64,
     pub is_part: bool,
@@ -86,7 +83,6 @@ pub struct Grid {
     pub hosts: Vec<GridRow>,
 }
 
-/// A host: its state after all runs, and the result of each night.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GridRow {
     pub host: String,
@@ -112,7 +108,6 @@ pub struct Index {
     pub version: u32,
     pub runs_of: String,
     pub made: String,
-    /// Runs by outcome, without zeros.
     pub counts: Vec<(&'static str, usize)>,
     pub runs: Vec<Row>,
     pub grids: Vec<Grid>,

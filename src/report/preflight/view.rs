@@ -46,7 +46,6 @@ pub struct PreflightView {
     /// Gravest first.
     pub cards: Vec<Card>,
     pub lost: Vec<Lost>,
-    /// Once for all hosts with the same problem.
     pub unread: Vec<Unread>,
     pub drift: Table,
     pub inventory: Table,

@@ -25,7 +25,6 @@ pub enum Sameness {
     /// Byte for byte.
     Same,
     Differs,
-    /// It differs from this version's output, but another version measured: undecidable.
     OtherVersion,
     Missing,
 }
@@ -41,15 +40,11 @@ pub struct Checked {
 pub struct Proof {
     pub version: u32,
     pub run_id: String,
-    /// Hexadecimal.
     pub records_sha256: String,
-    /// Whether that is the noted hash; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_noted: Option<bool>,
-    /// Damaged or missing lines that were not made up for, and contradictions.
     pub troubles: Vec<String>,
     pub files: Vec<Checked>,
-    /// Of the measurement, and of this check.
     pub versions: [String; 2],
 }
 
@@ -66,7 +61,6 @@ impl Proof {
     }
 }
 
-/// Hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

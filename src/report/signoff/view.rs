@@ -26,7 +26,6 @@ pub struct SignOff {
     pub run_id: String,
     /// Start and end, UTC.
     pub time: [String; 2],
-    /// Of the measurement, and of this document.
     pub versions: [String; 2],
     /// Of everything that counts; inconclusive if only a part of the plan ran, and all of that passed.
     pub status: Status,
@@ -36,10 +35,8 @@ pub struct SignOff {
     /// In the order of the plan.
     pub limits: Vec<Limit>,
     pub coverage: Table,
-    /// What was not tested, or only counts with this caveat.
     pub untested: Vec<String>,
     pub inventory: Table,
-    /// Hosts without any serial number.
     pub unlabelled: Vec<String>,
     pub hashes: Vec<Hash>,
 }
@@ -50,7 +47,6 @@ pub struct Limit {
     pub demand: String,
     pub scope: String,
     pub status: Status,
-    /// Waived by the plan: the answer does not count.
     pub waived: bool,
     pub reason: String,
 }
@@ -156,7 +152,6 @@ fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
 struct Covered<'j> {
     cases: usize,
     hosts: BTreeSet<&'j str>,
-    /// Those that simply count as measured.
     measured: usize,
     measured_hosts: BTreeSet<&'j str>,
     /// What carried bytes, and whether that was a device in software.
@@ -228,7 +223,6 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     said
 }
 
-/// Every part with its label, and hosts without any.
 fn inventory(journal: &Journal) -> (Table, Vec<String>) {
     let columns = ["host", "place", "part", "in slot", "known by", "label"].map(text_column).to_vec();
     let (mut rows, mut unlabelled) = (Vec::new(), Vec::new());
@@ -259,7 +253,6 @@ fn carried(names: &[String], at: &str) -> String {
     if at.is_empty() { format!("{}{more}", shown.join(", ")) } else { format!("{at} ({}{more})", shown.join(", ")) }
 }
 
-/// Vendor, product and firmware of a part, as far as known.
 fn label(facts: &HostFacts, kind: PartKind, at: &str) -> String {
     let parts = &facts.parts;
     let of = |label: &railgauge_wire::facts::Label| {

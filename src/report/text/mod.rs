@@ -1,6 +1,5 @@
-//! The summary on the terminal at the end of a run: what carried the bytes, the tests in numbers, what is bad, the
-//! verdicts, the page. It fits [`WIDTH`] columns: long text wraps, and a wide table continues below. It says how many
-//! rows are left out.
+//! The summary on the terminal at the end of a run: what carried the bytes, the tests in numbers, what is bad, the verdicts, the page. It
+//! fits [`WIDTH`] columns: long text wraps, and a wide table continues below. It says how many rows are left out.
 
 mod fit;
 
@@ -31,7 +30,6 @@ pub fn wrong(view: &View, page: &Path, colour: bool) -> String {
     out
 }
 
-/// Blocks of a test whose sentences are also on the terminal.
 const TOLD: [&str; 4] = ["costs", "beside", "collisions", "nics"];
 
 fn whole(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
@@ -97,7 +95,6 @@ fn head(out: &mut String, view: &View) -> Result {
     writeln!(out)
 }
 
-/// Verdicts of these statuses, and the overall one.
 fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) -> bool) -> Result {
     for verdict in view.expectations.iter().filter(|verdict| shown(verdict.status)) {
         let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
@@ -174,7 +171,6 @@ fn explained(out: &mut String, view: &View) -> Result {
     if n > 0 || !view.hosts.unexplained.is_empty() { writeln!(out) } else { Ok(()) }
 }
 
-/// Which part is bad; the report has what was searched.
 fn parts(out: &mut String, found: &Parts) -> Result {
     wrap(out, "", "  ", &format!("parts: {}", found.sentence))?;
     for part in found.named.iter().take(TROUBLES) {
@@ -242,7 +238,6 @@ const TROUBLES: usize = 10;
 /// Links listed per group of troubles, and tests per part.
 const TROUBLE_LINKS: usize = 4;
 
-/// Smallest, middle and largest size of a test, with the number of others.
 fn table(out: &mut String, test: &TestView) -> Result {
     let all = &test.table.rows;
     let shown: Vec<&Vec<String>> = match all.len() {

@@ -38,18 +38,14 @@ pub struct TrendView {
     pub bad: String,
     pub span: String,
     pub remarks: Vec<String>,
-    /// Sums of several changes of one series: subject and sentence.
     pub totals: Vec<(String, String)>,
     pub open: Vec<ChangeView>,
-    /// Changes for the worse that nothing shows to be over.
     pub left: Vec<ChangeView>,
     pub over: Vec<ChangeView>,
     pub more: usize,
     pub missing: Table,
     pub more_missing: usize,
-    /// Series whose last night should be repeated at once.
     pub repeats: Table,
-    /// Series that may be intermittent or are too noisy.
     pub doubts: Table,
     pub more_doubts: usize,
     /// Replaced parts, latest first.
@@ -66,7 +62,6 @@ pub struct ChangeView {
     pub way: &'static str,
     pub name: String,
     pub sentence: String,
-    /// Declared changes at about the same time.
     pub epochs: Vec<String>,
     pub figure: Option<Figure>,
     /// Largest change first.
@@ -74,7 +69,6 @@ pub struct ChangeView {
     pub more: usize,
 }
 
-/// The banner's text about open changes.
 fn bad(open: &[ChangeView], changes: &[Change]) -> String {
     let mut worse = open.iter().zip(changes).filter(|(_, change)| change.way == Way::Worse);
     let Some((first, _)) = worse.next() else { return String::new() };
@@ -389,7 +383,6 @@ fn doubts(trend: &Trend) -> Table {
     Table { columns, rows: unanswered.chain(stopped).chain(suspected).chain(noisy).take(ROWS).collect() }
 }
 
-/// Its noise, and whether a few nights cause it.
 fn noise(series: &Series) -> String {
     let most = series.scale_percent;
     let all = series.noise_percent.unwrap_or(most);
@@ -420,7 +413,6 @@ fn epochs(trend: &Trend) -> Table {
     Table { columns, rows: trend.epochs.iter().take(ROWS).map(row).collect() }
 }
 
-/// Series by test, metric and size: number, places, noise, and number of changes.
 fn kinds(trend: &Trend) -> Table {
     let mut kinds: BTreeMap<usize, Vec<&Series>> = BTreeMap::new();
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();

@@ -22,7 +22,6 @@ fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
     hosts.all(|host| host == Some(first)).then_some(first)
 }
 
-/// Equal in all its evidence.
 fn way(part: &Part<'_>) -> Way {
     part.evidence.first().map_or(Way::Both, |one| one.named.way)
 }

@@ -29,7 +29,6 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Banner {
-    /// The bad part, or why none is named.
     pub part: Pointer,
     /// Known bad parts, as worded in that sentence; never a suspect.
     pub bad: String,
@@ -56,7 +55,6 @@ pub(super) struct Seen<'v> {
     /// `None` where nothing was searched.
     pub parts: Option<&'v Parts>,
     pub confirms: bool,
-    /// Links between switches that stand out, except waived ones.
     pub links: &'v [SuspectView],
     pub troubles: &'v [TroubleGroup],
     pub hosts: &'v Hosts,
@@ -102,7 +100,6 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     }
 }
 
-/// Includes those that came back to a soak.
 fn lost(seen: &Seen<'_>, failed: &[Culprit]) -> BTreeSet<String> {
     let of_run = seen.hosts.all.iter().filter(|host| !host.lost.is_empty()).map(|host| host.name.clone());
     of_run.chain(failed.iter().flat_map(|one| one.lost.clone())).collect()
@@ -131,7 +128,6 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
 }
 
-/// With the section of the page about each.
 fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
     let parts = seen.parts.iter().flat_map(|parts| &parts.named).filter(|part| part.is_bad());
     let parts = parts.map(|part| (format!("{} ({})", part.name, part.standing), "parts"));
@@ -308,7 +304,6 @@ fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
     broken_limits(verdicts).filter_map(by_all).min_by_key(|(of_kind, _)| *of_kind).map(|(_, found)| found)
 }
 
-/// If only some values break it.
 const fn of_limit(broken: &Broken) -> Entry {
     match (broken.cases, broken.on) {
         (2.., _) if broken.within_scatter => remedy::LIMIT_WITHIN_SCATTER,

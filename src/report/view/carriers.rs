@@ -51,7 +51,6 @@ pub(super) fn of_test(results: &[&CaseResult<'_>]) -> String {
     kinds.into_iter().map(words).collect::<Vec<_>>().join(" and ")
 }
 
-/// By the field's names.
 fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
     let layer = match link_layer {
         LinkLayer::Infiniband => "InfiniBand",

@@ -23,7 +23,6 @@ pub(super) struct Culprit {
     pub flows: Vec<String>,
     /// Hosts that differ from the plan without being to blame, each with its value.
     pub unlike: Vec<String>,
-    /// Hosts whose agent was lost, perhaps for a reason outside the host.
     pub lost: Vec<String>,
     /// For the first of them.
     pub step: Option<Pointer>,
@@ -85,7 +84,6 @@ impl Named {
     }
 }
 
-/// A departure in words, with its hosts.
 type Alike<'v> = (String, Vec<&'v str>);
 
 /// Hosts and devices that differ from the plan, grouped by value, and the remedy of the finding about the same fact.

@@ -25,14 +25,12 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hosts {
-    /// Equal on every host that answered.
     pub same: Vec<(String, String)>,
     pub differs: Vec<Difference>,
     /// Most serious first.
     pub findings: Vec<FindingView>,
     /// That no finding explains what is wrong; empty where one does, or where nothing is wrong.
     pub unexplained: String,
-    /// Distances of GPUs from NICs, once for all equal hosts.
     pub distances: Vec<Distances>,
     /// The devices of most hosts; empty for few hosts or without a majority.
     pub usual: Vec<String>,
@@ -70,7 +68,6 @@ pub struct Explains {
     /// `probably explains`, or `may explain` where other findings fit the same test.
     pub how: String,
     pub words: String,
-    /// Names of bad parts that it may cause.
     #[serde(skip)]
     pub parts: Vec<String>,
 }
@@ -105,7 +102,6 @@ pub struct HostView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     pub fact: String,
-    /// The most frequent value, and the number of hosts with it.
     pub majority: (String, usize),
     pub others: Vec<(String, String)>,
 }
@@ -329,7 +325,6 @@ fn device(device: &RdmaDevice) -> Vec<String> {
     device.ports.iter().map(port).collect()
 }
 
-/// The rate in use, and the driver's if it differs.
 fn rate(port: &RdmaPort) -> Option<String> {
     let other = port.verbs_rate_gbps.filter(|said| port.rate_gbps != Some(*said));
     match (port.rate_gbps, port.rate_source.zip(other)) {

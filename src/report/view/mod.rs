@@ -76,7 +76,6 @@ pub struct View {
     /// `None` without a test of pairs.
     pub parts: Option<Parts>,
     pub interleaved: Vec<Turns>,
-    /// Grouped by cause.
     pub troubles: Vec<TroubleGroup>,
     pub hosts: Hosts,
     /// `None` where the plan has none.
@@ -96,12 +95,10 @@ pub struct Run {
     pub id: String,
     pub started: String,
     pub duration: String,
-    /// Where that time went, in words.
     pub stages: String,
     pub version: String,
     pub controller: String,
     pub launcher: String,
-    /// Unusual events of the run: interrupted, broken off, resumed.
     pub remarks: Vec<String>,
     pub hosts: (usize, usize),
     /// Whether only a part of the plan was run; the verdict's sentence says which.
@@ -126,7 +123,6 @@ pub struct ExpectationView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OffenderView {
     pub place: String,
-    /// The link alone, for lists of the page.
     pub link: String,
     pub value: String,
     pub limit: String,

@@ -23,12 +23,10 @@ pub(in crate::report) struct Names<'j> {
 }
 
 impl<'j> Names<'j> {
-    /// From the plan and the facts of the hosts that answered.
     pub(in crate::report) fn of(journal: &'j Journal) -> Self {
         Self::of_hosts(&journal.plan, journal.hosts.values().map(|up| &up.facts))
     }
 
-    /// From a plan's hosts and their facts.
     pub(in crate::report) fn of_hosts(plan: &'j Plan, facts: impl Iterator<Item = &'j HostFacts>) -> Self {
         let mut names = Self::default();
         for host in &plan.hosts {
@@ -66,7 +64,6 @@ impl<'j> Names<'j> {
         out
     }
 
-    /// Removes places, times and counts from a word.
     fn word(&self, word: &str, around: Around<'_>) -> String {
         let unit = unit_of(word);
         // Even if a host has the number as its name.

@@ -19,7 +19,6 @@ pub struct Parts {
     pub sentence: String,
     /// Gravest first, each once for all tests.
     pub named: Vec<PartView>,
-    /// Links that stand out outside of these.
     pub beside: usize,
     /// Whether nothing stands out, although a fault would have been seen: no bad or suspect part, no link, no second cluster.
     pub nothing: bool,
@@ -29,7 +28,6 @@ pub struct Parts {
     pub noisy: bool,
     /// Why the absence of a named part does not mean that all are good, a sentence each, gravest first.
     pub unclear: Vec<String>,
-    /// What was searched and what stayed unknown, a sentence for each test.
     pub tests: Vec<String>,
 }
 
@@ -39,7 +37,6 @@ pub struct PartView {
     /// `confirmed`, `intermittent`, `suspect`, `not settled` or `cleared`; with `, waived` where the plan waives it.
     pub standing: String,
     pub cleared: bool,
-    /// Shown to be bad, and more than a suspect.
     #[serde(skip)]
     pub certain: bool,
     #[serde(skip)]
@@ -57,12 +54,10 @@ pub struct PartView {
     pub alternatives: Vec<String>,
     /// Name of the test, change with its interval, reason.
     pub evidence: Vec<[String; 3]>,
-    /// Test, link, value or why it cannot be used.
     pub further: Vec<[String; 3]>,
 }
 
 impl PartView {
-    /// Shown to be bad, and not waived.
     pub(super) const fn is_bad(&self) -> bool {
         self.certain && !self.cleared && !self.waived
     }
@@ -71,7 +66,6 @@ impl PartView {
         [std::slice::from_ref(&self.name), self.alternatives.as_slice()].concat().join(" or ")
     }
 
-    /// Possibly bad but not confirmed, and not waived.
     pub(super) const fn is_unsettled(&self) -> bool {
         !self.cleared && !self.certain && !self.waived
     }
@@ -238,7 +232,6 @@ fn difference(part: &Named) -> String {
     }
 }
 
-/// With its alternatives.
 fn of_link(link: &SuspectLink) -> String {
     super::switches::one_of(&link.name, &link.alternatives)
 }
@@ -374,7 +367,6 @@ fn on_all_hosts(test: &Localisation) -> Option<String> {
     })
 }
 
-/// Tests with a problem that no part explains.
 fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
     let words = |test: &Localisation| {
         test.unexplained.clone().into_iter().chain(test.over_time.as_ref().map(ToString::to_string))
@@ -382,7 +374,6 @@ fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
     found.iter().flat_map(move |test| words(test).map(|words| format!("In {} {words}.", test.test)).collect::<Vec<_>>())
 }
 
-/// Tests whose values fall into two clusters.
 fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
     let told = outliers.clusters.iter().map(|(test, clusters)| {
         if let Some(unlike) = test.unlike() {
@@ -412,7 +403,6 @@ fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
     told.collect()
 }
 
-/// Tests with ends that carry less than others at best.
 fn carry_less(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
     found.iter().filter_map(|test| Some(format!("In {} some carry {}.", test.test, test.carry_less()?)))
 }

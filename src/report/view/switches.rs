@@ -25,10 +25,8 @@ pub struct SwitchesView {
 pub struct SuspectView {
     pub name: String,
     pub standing: &'static str,
-    /// Shown to be bad, and more than a suspect.
     #[serde(skip)]
     pub certain: bool,
-    /// Whether further tests showed it neither bad nor good.
     #[serde(skip)]
     pub open: bool,
     pub class: &'static str,
@@ -42,7 +40,6 @@ pub struct SuspectView {
 pub struct LoadedView {
     pub test: String,
     pub sentence: String,
-    /// Link and direction, and the share of its rate reached.
     pub not_loaded: Vec<[String; 2]>,
 }
 

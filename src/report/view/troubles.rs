@@ -27,13 +27,11 @@ pub struct TroubleGroup {
     pub example: bool,
     /// Folded: hosts named by the failures, otherwise both ends.
     pub hosts: String,
-    /// Whether the failures name these hosts.
     pub named: bool,
     /// The next step; may be empty.
     pub help: String,
     pub help_example: bool,
     pub cases: usize,
-    /// With what was not measured on each.
     pub links: Vec<TroubleLink>,
     pub links_more: usize,
 }
@@ -45,9 +43,7 @@ pub struct TroubleLink {
     /// Empty for most tests.
     pub variant: String,
     pub sizes: String,
-    /// Error or congestion counters that moved.
     pub counters: String,
-    /// Objections whose words differ from the group's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
 }
@@ -125,7 +121,6 @@ fn group(at: usize, cases: &[&Trouble]) -> Option<TroubleGroup> {
     })
 }
 
-/// Folded, and whether failures name all of them.
 fn hosts(cases: &[&Trouble]) -> (String, bool) {
     let lost = |one: &Objection| match one {
         Objection::NotRun(NotRun::HostLost { host, .. }) => Some(host.clone()),

@@ -12,10 +12,8 @@ use crate::analysis::{
 struct Evidence {
     /// Differences from good groups of the size, for the smallest groups with the part and a value.
     residuals: Vec<f64>,
-    /// Results with the part, and how many of these did not run.
     with: usize,
     failed: usize,
-    /// Results without it that ran.
     without: usize,
     cases: Vec<u64>,
 }
@@ -48,7 +46,6 @@ impl Played {
             || found.parted.iter().filter(|side| meets(side)).count() > 1
     }
 
-    /// Abbreviated, by the plan's groups where these are complete.
     fn side(&self, numbers: &[u32]) -> (String, Vec<String>) {
         let whole = self.leaves.iter().filter(|(_, leaf)| leaf.iter().all(|host| numbers.contains(host)));
         let (names, held): (Vec<String>, Vec<usize>) = whole.map(|(name, leaf)| (name.clone(), leaf.len())).unzip();
@@ -61,7 +58,6 @@ impl Played {
     }
 }
 
-/// Leaves open whether a part is bad or carries less by design.
 fn undecided(named: &mut Named) {
     named.standing = Standing::Open;
     named.open = Some(OpenReason::Undecided);

@@ -36,7 +36,6 @@ fn centre(side: &[Valued<'_>]) -> f64 {
 }
 
 impl<'a> Scene<'a> {
-    /// Scatter of groups' repeats, over all sizes of messages.
     pub(super) fn repeats(&self) -> Option<Repeats> {
         let (_, row) = self.screen.first()?;
         Scatter::of(row.metric, self.all.iter().copied()).map(Scatter::of_mean)
@@ -108,7 +107,6 @@ impl Localisation {
     }
 }
 
-/// Groups of one size at different levels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupsUnlike {
     pub good: Cluster,

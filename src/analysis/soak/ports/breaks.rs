@@ -15,7 +15,6 @@ use crate::analysis::soak::{
 /// a second (kernel drivers/net/ethernet/mellanox/mlx5/core/en_main.c, `update_stats_work`; `lifespan` of hw_counters).
 const LATE: Nanoseconds = Nanoseconds::from_secs(1);
 
-/// Breaks seen only in a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hidden {
     #[serde(flatten)]

@@ -16,20 +16,17 @@ pub struct Counted {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
     pub total: u64,
-    /// Of any single reading.
     pub most_per_second: f64,
     /// End of that reading, in nanoseconds since 1970.
     pub most_at: Nanoseconds,
 }
 
-/// Of a reading that is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
     pub low: f64,
     pub high: f64,
 }
 
-/// Counters to keep, by name; caches the decision.
 pub struct Kept<'w> {
     also: &'w dyn Fn(&str) -> bool,
     known: HashMap<String, (bool, Option<Family>)>,

@@ -28,7 +28,6 @@ use crate::analysis::journal::{Journal, Seen};
 /// A longer time without a look was not watched: that of [`LONG_GAP`].
 pub const HOLE: Nanoseconds = Nanoseconds(LONG_GAP.as_nanos() as u64);
 
-/// A port by the plan's and the agent's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PortName {
     pub host: String,
@@ -57,11 +56,9 @@ impl fmt::Display for PortName {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Port {
     pub name: PortName,
-    /// The watched part of the requested times.
     pub watched: Nanoseconds,
     /// Times without a look longer than [`HOLE`], in order.
     pub holes: Vec<Span>,
-    /// Between two looks, while it was watched.
     pub longest_gap: Nanoseconds,
     /// In order of time.
     pub outages: Vec<Down>,
@@ -73,7 +70,6 @@ pub struct Port {
     pub has_speed: bool,
     pub counters: BTreeMap<String, Counted>,
     pub gauges: BTreeMap<String, Range>,
-    /// The last reason why it could not be watched.
     pub failure: Option<String>,
 }
 
@@ -105,7 +101,6 @@ fn in_order(journal: &Journal) -> impl Iterator<Item = (usize, &Seen)> {
     order.into_iter().map(|at| &journal.watched[at]).enumerate()
 }
 
-/// The state of a port while its spans are read.
 struct Fold<'j> {
     host: &'j str,
     port: &'j PortSeen,
@@ -115,7 +110,6 @@ struct Fold<'j> {
     last: Option<(Nanoseconds, Nanoseconds)>,
     first: Nanoseconds,
     holes: Vec<Span>,
-    /// Times without a look, from agents.
     gaps: Vec<Span>,
     state: state::Watch,
     rises: breaks::Rises,

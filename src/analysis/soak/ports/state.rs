@@ -38,7 +38,6 @@ impl Down {
         Span::new(self.begin.at, self.end.at)
     }
 
-    /// A minimum if an end was not seen.
     pub fn length(&self) -> Nanoseconds {
         self.span().length()
     }
@@ -71,7 +70,6 @@ pub struct Lower {
 }
 
 impl Lower {
-    /// A lower rate or, at the same rate, fewer lanes.
     pub fn is_worse_than(&self, other: &Self) -> bool {
         let rate = |of: &Self| of.rate_gbps.map_or(f64::INFINITY, |rate| rate.0);
         let lanes = |of: &Self| of.lanes.unwrap_or(u8::MAX);
@@ -94,9 +92,7 @@ pub(super) struct Look {
     pub number: usize,
     pub error: Nanoseconds,
     pub span: Span,
-    /// Whether there is a time without looks before this span.
     pub hole: bool,
-    /// End of the previous span and its error.
     pub last: Option<(Nanoseconds, Nanoseconds)>,
 }
 
@@ -118,7 +114,6 @@ impl Look {
 
 type Speed = (Option<GigabitsPerSecond>, Option<u8>);
 
-/// A time with one speed, and whether both its ends were seen.
 struct AtSpeed {
     span: Span,
     speed: Speed,
@@ -129,10 +124,8 @@ struct AtSpeed {
 pub(super) struct Watch {
     /// `None` if unknown.
     up: Option<bool>,
-    /// Since when it is down, with the kernel's text.
     down: Option<(Edge, String)>,
     outages: Vec<Down>,
-    /// Since when it has this speed, and whether the change was seen.
     speed: Option<(Nanoseconds, Speed, bool)>,
     speeds: Vec<AtSpeed>,
 }
@@ -182,7 +175,6 @@ impl Watch {
         }
     }
 
-    /// Notes the port's speed from now on, and whether the change was seen.
     fn slow_down(&mut self, at: Nanoseconds, speed: Option<Speed>, seen: bool) {
         if let Some((since, had, begin_seen)) = self.speed.take() {
             if speed == Some(had) {

@@ -29,9 +29,7 @@ pub struct Reason {
     /// Total number; `subject` has the first of them.
     pub count: usize,
     pub hosts: Vec<String>,
-    /// Observed, required, and other values, by name.
     pub values: BTreeMap<&'static str, Value>,
-    /// If it follows from the reason alone.
     pub remedy: Option<Remedy>,
 }
 
@@ -112,7 +110,6 @@ impl Reason {
         }
     }
 
-    /// Present in every reason of this id.
     fn required(&self, text: &str) -> String {
         let (filled, whole) = self.filled(text);
         debug_assert!(whole, "{filled}: {self:?}");

@@ -22,7 +22,6 @@ impl Reason {
             .with("dst_rail", flow.to.rail)
     }
 
-    /// About the subject of a row: for a sum, its flows.
     pub(in crate::analysis::verdict) fn row(self, (result, row): (&CaseResult<'_>, &Row)) -> Self {
         self.case(result).about(together::name(result, row.metric))
     }

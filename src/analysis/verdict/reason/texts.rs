@@ -23,7 +23,6 @@ macro_rules! reasons {
     };
 }
 
-/// Flows that an event of the soak hit.
 macro_rules! hit {
     ($text:literal) => {
         concat!($text, "[, {flows:flow} hit][, {stalls:stall} of {stalled} in all][, longest {longest_stall}]")

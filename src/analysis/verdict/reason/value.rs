@@ -24,7 +24,6 @@ pub enum Value {
     /// A difference in percent.
     Change(f64),
     Time(Nanoseconds),
-    /// A time and its error.
     About(Nanoseconds, Nanoseconds),
     AtLeast(Nanoseconds),
     /// Nanoseconds since 1970.
@@ -37,7 +36,6 @@ pub enum Value {
 }
 
 impl Value {
-    /// Fields with a text of their own.
     pub fn data<T: Serialize + fmt::Display>(of: &T) -> Self {
         Self::Data(serde_json::to_value(of).unwrap_or_default(), of.to_string())
     }

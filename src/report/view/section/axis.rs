@@ -152,7 +152,6 @@ fn counters(line: &Counted) -> String {
     line.counters.iter().map(|(name, rise)| format!("{name} {}", whole(*rise))).collect::<Vec<_>>().join(", ")
 }
 
-/// A part of a reading's increase may be fractional.
 fn whole(rise: f64) -> String {
     if rise >= 10.0 || rise.fract() == 0.0 { format!("{}", rise.round()) } else { number(rise) }
 }

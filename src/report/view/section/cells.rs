@@ -10,7 +10,6 @@ use crate::{
     report::chart::matrix::{self, Matrix},
 };
 
-/// The code of a look, equal to that in the script.
 const fn letter(look: Look) -> char {
     match look {
         Look::Missing => 'M',
@@ -25,9 +24,8 @@ const fn letter(look: Look) -> char {
     }
 }
 
-/// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36,
-/// the letter of its look, its value, and after `/` its difference from the centre, if any. `rail` is the one rail of
-/// both ends, if there is one.
+/// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36, the letter of its
+/// look, its value, and after `/` its difference from the centre, if any. `rail` is the one rail of both ends, if there is one.
 pub(super) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
     let mut rows: Vec<Vec<(usize, String)>> = vec![Vec::new(); matrix.names.0.len()];
     for cell in &matrix.cells {
@@ -65,7 +63,6 @@ pub(super) fn blocks(matrix: &Matrix, most: usize) -> String {
     format!(" data-blocks=\"{rows};{}\"", starts(matrix.names.1.len(), &matrix.groups.1))
 }
 
-/// A line each; no columns if they equal the rows.
 pub(super) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
     let list = |names: &[String]| names.iter().map(|name| name.replace('\n', " ")).collect::<Vec<_>>().join("\n");
     let same = rows == columns;

@@ -36,7 +36,6 @@ const TELLING: [&str; 23] = [
 ];
 const LISTED: usize = 16;
 
-/// Of errors or congestion.
 pub(in crate::report) fn telling(name: &str) -> bool {
     TELLING.iter().any(|part| name.contains(part))
 }

@@ -39,14 +39,11 @@ struct Point {
     inner: bool,
     ceiling: Option<f64>,
     worst: Option<f64>,
-    /// Every repeat of every link, where there are few.
     repeats: Vec<f64>,
 }
 
-/// A limit of the plan on the metric of a figure.
 struct Demanded {
     words: String,
-    /// Its value at each size in its scope.
     places: Vec<(Bytes, f64)>,
 }
 

@@ -17,7 +17,6 @@ use crate::analysis::{
 pub(super) const LISTED: usize = 10;
 pub(super) const HOSTS: usize = 6;
 
-/// With the digits that the spread of good links leaves.
 pub(super) fn value_words(link: &Link<'_>, value: f64) -> String {
     spread(value, link.level.map(|level| level.centre * level.scale))
 }
@@ -29,7 +28,6 @@ pub(super) fn by(link: &Link<'_>) -> String {
     }
 }
 
-/// One row per link, at its worst size.
 pub(super) fn standing_out(data: &Data<'_>) -> Option<Table> {
     let unit = data.out.metric.unit();
     let cells = data.results.iter().map(|r| (data.variant(r), r.case.cell.size)).collect::<BTreeSet<_>>().len();

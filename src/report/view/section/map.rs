@@ -35,13 +35,10 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map {
-    /// One per size and rail, with its label.
     pub thumbnails: Vec<(String, String)>,
-    /// The most informative size, one large matrix per rail.
     pub large: Vec<Figure>,
     /// Summaries of folded large matrices; empty if each fits a screen, so that none is folded.
     pub folded: Vec<String>,
-    /// The unfolded one: the most links stand out in it.
     pub open: usize,
     /// Names of rows and of columns for the page's script, a line each; `None` where it has no cell values.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +53,6 @@ pub struct Map {
     pub hosts: Option<Table>,
     pub hosts_more: usize,
     pub rails: Option<Table>,
-    /// Every case as rendered, large or small.
     #[serde(skip)]
     pub cells: Vec<MapCell>,
 }
@@ -90,7 +86,6 @@ enum Shape {
     Hosts,
     Ports,
     Parts(&'static str),
-    /// Parts of hosts and their copy targets.
     Ways(&'static str),
 }
 
@@ -218,7 +213,6 @@ fn map(data: &Data<'_>) -> Option<Map> {
     })
 }
 
-/// Summaries of folded large matrices, and the number of the unfolded one.
 fn folded(
     axes: &Axes<'_>,
     panels: &BTreeMap<u32, Vec<&Link<'_>>>,
@@ -240,7 +234,6 @@ fn folded(
     (panels.keys().zip(&counts).map(said).collect(), open)
 }
 
-/// Cases with an outline: listed links, and all evidence for a named part.
 fn outlined(data: &Data<'_>) -> BTreeSet<u64> {
     let listed: BTreeSet<&Flow> =
         data.out.flows().into_iter().take(LISTED).map(|(link, _)| &link.result.case.flow).collect();
@@ -258,7 +251,6 @@ fn bad<'d>(data: &'d Data<'_>) -> impl Iterator<Item = &'d Part<'d>> {
 struct Axes<'d> {
     places: [HashMap<Port, usize>; 2],
     groups: [Vec<Group>; 2],
-    /// Bad or suspect ends by this test: hosts, with all rails or one.
     bad: HashSet<(&'d str, Option<u32>)>,
 }
 
@@ -319,7 +311,6 @@ fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
     }
 }
 
-/// A cell has the position of its link.
 fn matrix(links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
     let cells = links.iter().enumerate().filter_map(|(at, link)| {
         let place = |side: usize| axes.places[side].get(&shape.place(&link.result.case.flow, side));

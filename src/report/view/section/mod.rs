@@ -37,7 +37,6 @@ pub use table::{Column, Table};
 pub(in crate::report) use table::{number_column, text_column};
 pub(crate) use words::{beside, rails, who};
 
-/// Declares a file of this folder for every block of the page.
 macro_rules! declare {
     ($($module:ident,)*) => {
         $(mod $module;)*
@@ -83,7 +82,6 @@ pub struct TestView {
     pub metric: Metric,
     pub unit: String,
     pub table: Table,
-    /// What the table leaves out and why, a sentence each.
     pub remarks: Vec<String>,
     /// In the order of the page.
     pub blocks: Vec<Block>,
@@ -103,7 +101,6 @@ impl TestView {
 /// A part of a test under one heading on the page, its members in this order. Empty members are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Block {
-    /// The name of its file.
     pub name: &'static str,
     pub heading: &'static str,
     pub sentence: String,
@@ -135,7 +132,6 @@ struct Data<'a> {
     groups: &'a BTreeMap<String, Vec<String>>,
     out: &'a OfTest<'a>,
     outliers: &'a Outliers<'a>,
-    /// Agents' observations of their ports during the tests.
     watch: Option<&'a Watch<'a>>,
 }
 
@@ -161,7 +157,6 @@ impl Data<'_> {
         self.variants.labels.get(variant as usize).map_or("", String::as_str)
     }
 
-    /// Whether the samples carry every trusted value of a metric in a cell.
     fn carried(&self, metric: Metric, (variant, bytes): (u32, Bytes)) -> bool {
         let here =
             self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));

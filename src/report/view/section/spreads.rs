@@ -37,7 +37,6 @@ pub(super) fn of_test(
 /// Cases per batch of values.
 const CASES: usize = 1 << 16;
 
-/// In batches; a case may have no row of the metric.
 fn valued(
     results: &[&CaseResult<'_>],
     metric: Metric,

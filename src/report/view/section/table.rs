@@ -20,7 +20,6 @@ pub struct Table {
 pub struct Column {
     pub name: String,
     pub unit: String,
-    /// Numbers are aligned on the right.
     pub number: bool,
 }
 
@@ -103,7 +102,6 @@ pub(super) fn table(data: &Data<'_>) -> Table {
     Table { rows: rows.collect(), columns }
 }
 
-/// Metric, quantile over the links, and head of every column of values.
 fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
     match (test.op.is_collective(), test.metric) {
         (_, TestMetric::Compute) => &[

@@ -81,7 +81,6 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
     Ok(Some(Figure { title: format!("Distribution of latencies at {title}{clock}"), svg, legend }))
 }
 
-/// The histograms of all samples of these cases as one.
 fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogram {
     let mut buckets: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
     let samples = results.into_iter().flat_map(|result| result.samples.iter());

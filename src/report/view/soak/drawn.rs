@@ -89,11 +89,9 @@ pub(super) fn timeline(found: &Soaking) -> (Option<Figure>, usize) {
     (Some(figure), more)
 }
 
-/// Seconds between two marks.
 const STEPS: &[u64] =
     &[1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800];
 
-/// About eight marks a round time apart, as shares of the whole.
 fn marks(length: Nanoseconds) -> Vec<(f64, String)> {
     let seconds = length.seconds();
     let step = STEPS.iter().copied().find(|step| seconds / (*step as f64) < 9.0);

@@ -128,7 +128,6 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
     row(what, &flows, stall.span.from, length, Some(&stall.hit), evidence)
 }
 
-/// What is known about the ports of flows while they stalled.
 fn ports_of(stall: &Unexplained) -> String {
     let missed = match stall.not_watched.as_slice() {
         [] => String::new(),

@@ -23,10 +23,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoakView {
     pub sentence: String,
-    /// Times without traffic or without a watch, a sentence each.
     pub remarks: Vec<String>,
     pub timeline: Option<Figure>,
-    /// Places with events outside of the timeline.
     pub timeline_more: usize,
     /// Outages, breaks, stalls and times of lower rate, longest first.
     pub events: Listed,
@@ -41,7 +39,6 @@ pub struct SoakView {
     pub gpus: Listed,
     /// Ports with unwatched times, worst first.
     pub coverage: Listed,
-    /// Families of counters that rose, in short, for the terminal.
     pub counted: Vec<String>,
 }
 
@@ -121,11 +118,9 @@ fn sentence(found: &Soaking) -> String {
     words + " Rates of a soak are not judged."
 }
 
-/// Evidence about a stall that no outage explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OfStall {
     LostHost,
-    /// Ports were watched, and none of them was down.
     PortsUp,
     NotWatched,
 }
@@ -147,7 +142,6 @@ impl OfStall {
         }
     }
 
-    /// As a line of the timeline.
     const fn line(self) -> &'static str {
         match self {
             Self::LostHost => "stalls behind lost hosts",

@@ -138,7 +138,6 @@ pub(super) fn port_gauges(found: &Soaking) -> Listed {
     table(columns, rows.collect(), found.port_gauges.len())
 }
 
-/// Ports with unwatched times.
 pub(super) fn coverage(found: &Soaking) -> Listed {
     let parts: Vec<_> = found.coverage.iter().filter(|port| port.percent < 100.0).collect();
     let rows = first(&parts).iter().map(|port| {
