@@ -148,7 +148,6 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
     takes_part && result.case.flow.members.is_empty()
 }
 
-/// Values that contradict each other, the size, the link's rate or the controller's clock.
 fn impossible(
     result: &CaseResult<'_>,
     sample: &Sample,

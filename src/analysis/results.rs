@@ -53,7 +53,6 @@ pub struct CaseResult<'a> {
     /// In the order of the journal.
     pub tries: Few<&'a Try>,
     pub samples: Few<(u32, &'a Sample)>,
-    /// The failure that counts: of a try, or of the host that prevented it.
     pub failure: Option<&'a Failure>,
     /// `None` for flows that share no NIC.
     pub part: Option<Box<Part>>,

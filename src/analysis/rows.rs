@@ -225,7 +225,6 @@ fn shared_by<'j>(journal: &Journal, result: &CaseResult<'j>) -> Key<'j> {
     }
 }
 
-/// The columns shared by cases with this key, of which this is one.
 fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, texts: &mut Texts) -> CellColumns {
     let (cell, link) = (&of.case.cell, of.link);
     let gpu_path = match (cell.memory, link) {

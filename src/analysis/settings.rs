@@ -6,7 +6,6 @@ use railgauge_model::plan::model::Test;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Keys for how much is measured, and where and how often, but not how.
 const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
 
 const VALUES: [&str; 2] = ["configure", "values"];

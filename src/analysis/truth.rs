@@ -38,7 +38,7 @@ pub(super) const NOTED: f64 = 1e-4;
 /// Losses accepted whatever their share.
 const LOSS_ALLOWANCE: u64 = 3;
 
-/// Events of which one is enough, with their counters: these count the same event, and the first that moved is reported.
+/// Events for which one occurrence is enough, with their counters: these count the same event, and the first that moved is reported.
 const BREAKS: &[(&str, &[&str])] = &[
     (
         "the link went down",

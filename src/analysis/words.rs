@@ -1,5 +1,3 @@
-//! Numbers and sizes as people write them.
-
 mod limit;
 mod number;
 

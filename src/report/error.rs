@@ -1,5 +1,3 @@
-//! Why a report cannot be made.
-
 use std::{io, path::PathBuf};
 
 use railgauge_model::border::text::path_text;

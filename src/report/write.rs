@@ -1,5 +1,3 @@
-//! Regenerates the reports in a run directory.
-
 use std::{
     fs::File,
     path::{Path, PathBuf},

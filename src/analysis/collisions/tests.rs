@@ -15,7 +15,7 @@ type Shares = [(f64, f64); 8];
 const FULL: (f64, f64) = (1.0, 0.97);
 const HALF: (f64, f64) = (0.5, 0.96);
 
-/// Number of equal repeats, of which a few would not be enough.
+/// Equal repeats: a few would not be enough.
 const REPEATS: u32 = 30;
 
 fn journal(pattern: &str, shares: &Shares) -> Journal {

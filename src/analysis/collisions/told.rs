@@ -33,7 +33,6 @@ pub struct Collisions {
     pub lossy: usize,
     pub normal: usize,
     pub colliding: usize,
-    /// Flows still low with the most queue pairs: more paths do not help them.
     pub suspects: Vec<LowFlow>,
     pub not_told: BTreeMap<NotTold, usize>,
     pub open: Vec<LowFlow>,

@@ -133,7 +133,6 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
     }
 }
 
-/// By flow and position among the cells of that flow, which is equal in both tests.
 fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, usize), &'r CaseResult<'r>> {
     let mut seen: HashMap<&Flow, usize> = HashMap::new();
     let mut found = BTreeMap::new();

@@ -95,7 +95,6 @@ pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
     [Word::Regressed, Word::Improved].into_iter().flat_map(of_word).collect()
 }
 
-/// A cause, the positions of its changed cells, and the number of its cells in the search.
 struct CommonCause {
     name: String,
     members: BTreeSet<usize>,

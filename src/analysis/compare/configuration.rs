@@ -24,7 +24,7 @@ pub struct Configuration {
     pub within: [Vec<Change>; 2],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
-    /// Hosts of both sides, one of which has no serial number: except for parts with a GUID or UUID, it is unknown
+    /// Hosts on both sides, with one side that has no serial number: except for parts with a GUID or UUID, it is unknown
     /// whether they are the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfollowed: Vec<String>,

@@ -1,5 +1,3 @@
-//! From values to verdicts.
-
 use std::collections::HashMap;
 
 use railgauge_stats::{

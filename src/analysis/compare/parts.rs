@@ -24,7 +24,6 @@ pub struct OtherPart {
     pub by: By,
     pub before: String,
     pub after: String,
-    /// Former host and slot of the new part, in words, if it had another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<(String, String)>,
 }
@@ -45,7 +44,7 @@ impl fmt::Display for OtherPart {
 pub(super) struct Looks {
     pub swaps: Vec<Swap>,
     pub shared: Vec<Shared>,
-    /// Hosts of both sides, one of which has no serial number in any run.
+    /// Hosts on both sides, with one side that has no serial number in any run.
     pub unfollowed: Vec<String>,
 }
 

@@ -1,5 +1,3 @@
-//! Verdicts in sentences for a person on call.
-
 use railgauge_stats::compare::{Comparison, Judged, Obstacle, Verdict};
 
 use super::{

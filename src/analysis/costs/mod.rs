@@ -44,7 +44,6 @@ pub struct Compared {
     pub why_unknown: String,
 }
 
-/// The cost of one value in one metric at one size, all else equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueCost {
     pub test: String,

@@ -1,5 +1,3 @@
-//! Values of two links, computed by hand.
-
 use std::sync::Arc;
 
 use railgauge_model::journal::event::Case;

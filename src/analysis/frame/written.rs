@@ -1,5 +1,3 @@
-//! Frames as Parquet files.
-
 use std::{fs::File, path::Path};
 
 use polars::prelude::{DataFrame, KeyValueMetadata, ParquetCompression, ParquetWriter};

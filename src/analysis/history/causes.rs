@@ -14,7 +14,6 @@ pub const EVERY: &str = "every link";
 /// Days without a change that separate causes.
 const QUIET: i64 = 4;
 
-/// What subjects have in common, in words: hosts, NICs, rails, links, tests, named groups, or everything.
 #[derive(Debug, Default)]
 pub struct Labels {
     names: Vec<String>,

@@ -1,7 +1,7 @@
 //! Several runs together, as input of comparisons and trends.
 //!
-//! The identity of a run is from the head of the journal. Values are from `records.parquet`, of which only the needed columns are read, if
-//! the sums in `verdicts.json` show that both are unchanged and belong together. Otherwise the values are computed from the journal.
+//! The identity of a run is from the head of the journal. Values are from the needed columns of `records.parquet`, if the sums in
+//! `verdicts.json` show that both are unchanged and belong together. Otherwise the values are computed from the journal.
 
 mod causes;
 mod frames;

@@ -29,7 +29,6 @@ pub struct Stay {
     names: Vec<Named>,
 }
 
-/// A part as it was in its slot at the start or end of its stay.
 #[derive(Debug, Clone, Copy)]
 pub struct Seated<'s> {
     pub host: &'s str,

@@ -91,7 +91,6 @@ impl Subject {
     }
 }
 
-/// Properties of a cell other than its size, in words that are equal in every run.
 pub fn cell_words(cell: &Cell) -> String {
     let mut words = Vec::new();
     if cell.qps > 1 {

@@ -1,5 +1,3 @@
-//! Replaced parts, and ids that identify nothing.
-
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,

@@ -1,5 +1,3 @@
-//! Plausible times of a run.
-
 use jiff::{SignedDuration, Timestamp, civil::date, tz::Offset};
 use railgauge_wire::unit::Nanoseconds;
 

@@ -73,7 +73,6 @@ struct Difference {
     by_rails: Vec<((u32, u32), f64)>,
 }
 
-/// Differences between pairs on one rail and pairs across rails of the same two hosts.
 struct CrossingTable {
     differences: Vec<Difference>,
     /// Standard deviation of values of one kind and two hosts.
@@ -172,7 +171,6 @@ fn spread(values: &[f64], away: &mut Vec<f64>) {
 }
 
 impl Localisation {
-    /// Gives pairs across rails their own level, if they are below those on one rail.
     pub(super) fn tell_crossing(&mut self, crossing: &Crossing, cases: &[u64], pairs: &[Pair]) {
         let mut levels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for (case, pair) in cases.iter().zip(pairs) {
@@ -216,7 +214,6 @@ impl Localisation {
     }
 }
 
-/// Pairs across rails that are all alike, and worse than pairs on one rail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AcrossRails {
     /// In percent of the metric: within groups, between them.

@@ -1,5 +1,3 @@
-//! Suspects and the further cases that settle them.
-
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,

@@ -12,7 +12,6 @@ use crate::analysis::words::{scatter, share};
 /// Number of good ones below which it is reported.
 const FEW: usize = 6;
 
-/// Pairs that scatter too much for one at half the rate to stand out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TooNoisy {
     /// As in [`Good::which`].

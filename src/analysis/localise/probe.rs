@@ -1,5 +1,3 @@
-//! Measuring suspects again.
-
 use railgauge_model::schedule::{Flow, Port};
 use railgauge_stats::localise::{
     self, Doubt, Findings, Judgement, Pair, Part, Role, Setting, Settled, Suspect, settle,
@@ -169,7 +167,6 @@ const fn open(reason: OpenReason) -> (Standing, Option<OpenReason>) {
 }
 
 impl Screen {
-    /// Ends without a good pair that further cases did not settle either, by name.
     fn unjudged(&self, judgements: &[Judgement]) -> Vec<String> {
         let is_settled = |port: &localise::Port| {
             self.findings.suspects.iter().zip(judgements).any(|(suspect, judgement)| {

@@ -152,7 +152,7 @@ pub struct Cluster {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Named {
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut` or `path`; within hosts `host`, `GPU`, `NUMA node` or `way`.
+    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut`, `path`; within hosts `host`, `GPU`, `NUMA node`, `way`.
     pub kind: &'static str,
     /// For example `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
     pub name: String,
@@ -182,7 +182,7 @@ pub struct Named {
     pub waived: bool,
     pub open: Option<OpenReason>,
     pub decided_by: Option<DecidedBy>,
-    /// Parts that the results cannot distinguish from this one, any of which may be bad.
+    /// Parts that the results cannot distinguish from this one: any of them may be bad.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<PartName>,
     /// Share of bad results, from 0 to 1; `None` if all are bad or the share is unknown.
@@ -190,7 +190,6 @@ pub struct Named {
     pub further: Vec<Further>,
     /// `None` without further cases, or with too few.
     pub confirmation: Option<Confirmation>,
-    /// Hosts at the ends of its pairs, whose state limits what can be said.
     #[serde(skip)]
     pub(super) reach: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -214,7 +213,6 @@ impl Named {
         Self { kind, name, reach: hosts.clone(), hosts, method, ..Self::default() }
     }
 
-    /// The host that is the part as a whole, if no other part fits.
     pub fn host(&self) -> Option<&str> {
         match (self.kind, self.hosts.as_slice()) {
             ("host", [host]) if self.alternatives.is_empty() => Some(host),

@@ -34,7 +34,6 @@ pub struct Outliers<'a> {
     pub tests: Vec<OfTest<'a>>,
     /// By state and then by effect, the worst first; each once for all tests.
     pub parts: Vec<Part<'a>>,
-    /// Tests with two clusters of values that no part and no level of the fabric explains.
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
     pub noisy: Vec<&'a Localisation>,
     pub found: &'a [Localisation],

@@ -1,5 +1,3 @@
-//! Impossible values of a sample, as fields.
-
 use std::fmt;
 
 use serde::Serialize;

@@ -1,5 +1,3 @@
-//! Limits on a collective's window.
-
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{terms::Op, unit::Bytes};
 

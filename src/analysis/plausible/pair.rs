@@ -1,5 +1,3 @@
-//! Physical limits on a pair's window.
-
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
     terms::{Op, TestMetric},

@@ -1,5 +1,3 @@
-//! Whether a case belongs to its test.
-
 use railgauge_model::{journal::event::Case, plan::model::Test};
 use railgauge_wire::unit::Bytes;
 

@@ -1,5 +1,3 @@
-//! Where wrong bytes arrived.
-
 use std::{collections::BTreeMap, fmt};
 
 use railgauge_wire::terms::Op;

@@ -1,5 +1,3 @@
-//! The flows that an event hit.
-
 use std::collections::BTreeSet;
 
 use railgauge_wire::unit::Nanoseconds;

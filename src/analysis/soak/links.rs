@@ -12,7 +12,6 @@ use super::{
 };
 use crate::analysis::switches::ways::Ways;
 
-/// Links that all flows of an event pass, and none that continued at the time.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CommonLinks {
     /// Empty without any, or if unknown.

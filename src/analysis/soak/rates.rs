@@ -41,7 +41,6 @@ pub struct FlowRate {
     pub wrong: Bytes,
 }
 
-/// Of all flows in a part of the soak, or in several consecutive ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartRate {
     #[serde(flatten)]

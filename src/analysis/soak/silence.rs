@@ -25,7 +25,6 @@ pub(super) struct Stalled {
     /// Whether a window failed in it, or could not start.
     pub failed: bool,
     pub open: bool,
-    /// The host's loss that caused it, by its position in the journal, and its time.
     pub lost: Option<(usize, Nanoseconds)>,
 }
 

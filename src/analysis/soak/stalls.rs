@@ -73,7 +73,6 @@ impl Unexplained {
 /// Unwatched ports named per event.
 const NAMED: usize = 8;
 
-/// Adds each stall to the events that explain it and groups the others by time.
 pub(super) fn assign(
     traffic: &Traffic<'_>,
     stalls: &[Stalled],

@@ -144,7 +144,6 @@ pub(super) fn search(
     Some((found, located))
 }
 
-/// The fabric for the statistics: a link for each hop, switches before NIC ports.
 fn parts(ways: &Ways<'_>) -> Result<fabric::Fabric, railgauge_stats::Refusal> {
     let link = |hop: Hop| {
         let (_, from, to) = ways.fabric.hop(hop);

@@ -1,5 +1,3 @@
-//! Which links the measured flows passed.
-
 use std::collections::HashMap;
 
 use railgauge_model::{

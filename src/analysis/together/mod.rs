@@ -119,7 +119,6 @@ impl Pass {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Part {
     pub passes: BTreeMap<u32, Arc<Pass>>,
-    /// The same flow alone, if this one ran alongside an incast or other traffic of its hosts.
     pub alone: Option<Alone>,
     /// The first of its round and cell has the row of the round's sum.
     first: bool,

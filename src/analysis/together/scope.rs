@@ -10,7 +10,6 @@ use crate::analysis::results::CaseResult;
 
 #[derive(Debug, Default)]
 pub struct Subjects<'r> {
-    /// The ends of all flows of a round and cell, for tests with flows at once.
     rounds: HashMap<(u32, Cell<'r>), Vec<&'r Port>>,
 }
 

@@ -1,5 +1,3 @@
-//! Rounds of three flows, computed by hand.
-
 use std::{collections::BTreeMap, path::Path};
 
 use railgauge_model::{

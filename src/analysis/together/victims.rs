@@ -26,7 +26,7 @@ pub struct Alone {
     pub distrusted: Option<String>,
     /// Hosts on the same machine as an end of the flow, including that end. What the ports of one machine share is outside the fabric.
     pub one_machine: Vec<String>,
-    /// Cases of the test alongside an incast or other traffic, each of which is tested for a loss.
+    /// Cases of the test alongside an incast or other traffic, each tested for a loss.
     pub looks: usize,
 }
 

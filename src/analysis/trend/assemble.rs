@@ -1,5 +1,3 @@
-//! Makes series of nights from runs.
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use railgauge_stats::changepoint::Night;
@@ -417,7 +415,6 @@ fn retain_telling(series: &mut Vec<Collected>) {
     });
 }
 
-/// Declared changes, the declared epoch of every day with a run, and the edits of every plan.
 fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<Edit>) {
     let mut declared = options.epochs.clone();
     declared.sort();
@@ -443,7 +440,6 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
     (walk.finish(), of_day, edits)
 }
 
-/// Replaced parts, ids that identify nothing, and hosts without a serial number in their last run.
 fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>, Vec<String>) {
     let mut stays = Stays::default();
     let mut last: BTreeMap<&str, &Slots> = BTreeMap::new();

@@ -20,7 +20,7 @@ use super::{
 
 /// Factor by which something must be worse than the part to be bad itself, as in localise.
 const LOWER: f64 = 1.3;
-/// Share of a part's effect, and standard deviations of a night, by which it may shift the median of pairs of which
+/// Share of a part's effect, and standard deviations of a night, by which it may shift the median of pairs, since
 /// only some pass it: fewer of them are good.
 const SHIFTS: (f64, f64) = (0.25, 3.0);
 /// Tolerance in days of the first night of a change.

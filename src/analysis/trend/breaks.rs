@@ -58,7 +58,6 @@ struct Numbers<'w> {
 }
 
 impl Numbers<'_> {
-    /// The number of a device with other parts than before; its own without any.
     fn of(&mut self, device: usize, parts: String) -> usize {
         if parts.is_empty() {
             return device;
@@ -78,7 +77,6 @@ impl Numbers<'_> {
 /// Replaced parts of one end: by kind and place, first and present id. A device has one card, whatever its slot.
 type Others<'s> = BTreeMap<(PartKind, &'s str), (&'s str, &'s str)>;
 
-/// Adds the series of one link, divided where a part of an end was replaced.
 fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divided: &mut Vec<Joined>) {
     let Joined { key, about, points } = one;
     let mut next = [0, 0];

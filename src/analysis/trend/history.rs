@@ -72,13 +72,11 @@ pub struct History {
     pub(super) subjects: HashMap<(Subject, usize), usize>,
     pub(super) words: HashMap<Arc<str>, usize>,
     pub(super) series: HashMap<Key, usize>,
-    /// The subject of every series, or an example of those that its part is in.
     pub(super) about: Vec<usize>,
     /// Run number and natural logarithm, by series; negated where lower is better.
     pub(super) points: Vec<Vec<(u32, f64)>>,
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
     pub(super) said: HashMap<usize, PlanVersion>,
-    /// Devices at both ends of each subject, by run number, where they differ from the run before.
     pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
     pub(super) past: Vec<Past>,
     shelf: Shelf,

@@ -99,9 +99,7 @@ pub enum Watched {
     TooYoung,
     TooNoisy,
     Missing,
-    /// An edited plan does not measure it any more, although it still has its hosts.
     Stopped,
-    /// Its plan does not run any more or lost its hosts, or other hardware replaced it.
     Retired,
 }
 
@@ -187,7 +185,6 @@ pub struct Series {
     /// The part of a rotating plan that explains its changes for the worse and reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,
-    /// Why it may be intermittent, where the evidence is too weak for an alert.
     pub suspicion: Option<String>,
     /// The first of those nights, counted in days from 1970, and by how much they are off in percent.
     #[serde(skip)]
@@ -247,13 +244,10 @@ pub struct Trend {
     pub disorder: Vec<(String, String)>,
     pub undated: bool,
     pub repeats: usize,
-    /// Series without a value in a run of the last night, with fewer than three later answers.
     pub unanswered: usize,
     pub too_young: usize,
     pub too_noisy: usize,
-    /// Series that an edited plan does not measure any more, although it still has their hosts.
     pub stopped: usize,
-    /// Hosts that left their plan, with the number of series that ended and their last night.
     pub gone: Vec<(String, usize, String)>,
     pub suspicious: usize,
     /// Open changes first, then the latest first.

@@ -25,7 +25,6 @@ pub(super) struct Place {
 /// new method starts a new series.
 type Where<'a> = (usize, Metric, Option<&'a Part>, Option<&'a Flow>, &'a Cell, Option<WriteLatency>);
 
-/// Series of one test with the same settings: hardware of one place takes turns.
 struct Stretch<'a> {
     test: &'a str,
     settings: usize,

@@ -25,7 +25,6 @@ const RECENT: usize = 28;
 pub(super) enum Standing {
     Present,
     Missing(usize),
-    /// An edited plan does not measure it any more, but still has its hosts.
     Stopped,
     Gone,
     Replaced,

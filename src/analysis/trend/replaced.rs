@@ -40,7 +40,6 @@ pub enum How {
     Plan,
 }
 
-/// The end of the series of a change for the worse, and its successor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Taken {
     pub how: How,

@@ -1,5 +1,3 @@
-//! Counts of series and their changes.
-
 use std::collections::BTreeMap;
 
 use super::{
@@ -13,11 +11,9 @@ use crate::analysis::verdict::Status;
 
 pub(super) struct Found {
     pub missing: usize,
-    /// Changes for the worse whose series ended and that nothing shows to be over.
     pub left: usize,
     /// Series whose last night must be repeated.
     pub repeats: usize,
-    /// Series without a value in a run of the last night, with too few later answers.
     pub unanswered: usize,
     pub stopped: usize,
     pub suspicious: usize,
@@ -101,7 +97,6 @@ pub(super) fn sum(
     }
 }
 
-/// Hosts that left their plan, with the number of series that ended and their last night.
 fn gone(everything: &Everything, series: &[Series]) -> Vec<(String, usize, String)> {
     let mut hosts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let ended = everything.series.iter().zip(series).filter(|(one, _)| one.part.is_none());

@@ -33,7 +33,6 @@ pub struct Elsewhere {
     pub host: String,
     pub part: String,
     pub date: String,
-    /// Changes for the worse of series on the part, on its last night there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<Slow>,
     #[serde(skip)]

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::{Alert, Rule, Series, State, Way, reason};
 
-/// Sum of several open changes for the worse, for the series of a test, metric and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Total {
     pub kind: String,

@@ -25,7 +25,7 @@ pub(super) fn is_last(past: &[Past], torn: &[(usize, String)]) -> bool {
     })
 }
 
-/// Runs without a value, and the number of runs of which they are at least a quarter: of all runs, or of the last 28 of a kind. Their
+/// Runs without a value, if at least a quarter, and the number of runs considered: all, or the last 28 of a kind. Their
 /// content cannot be inferred from the others: something bad may be the cause. `refused` are the names of runs that are not in `past`.
 pub(super) fn lacking(past: &[Past], refused: &[String]) -> Option<(usize, usize)> {
     let known = past.iter().map(|run| (run.directory.as_str(), run.valued));

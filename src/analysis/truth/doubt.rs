@@ -1,5 +1,3 @@
-//! Reasons not to trust a sample, as fields.
-
 use std::fmt;
 
 use railgauge_wire::remedy::Remedy;
@@ -59,7 +57,6 @@ pub enum Doubt {
         /// Bits per second.
         received: f64,
     },
-    /// The path MTUs of both ends differ, and the plan does not set one.
     MtuDiffers {
         host: String,
         device: String,

@@ -106,7 +106,7 @@ impl<'s, 'r> Held<'s, 'r> {
         told.map_or(BrokenBy::Some, |(_, words)| BrokenBy::AllOfKind(words))
     }
 
-    /// In words, if all cases of some kinds break the limit, each kind on hosts none of which can be the cause; with
+    /// In words, if all cases of some kinds break the limit, each kind on hosts that cannot be the cause; with
     /// the number of others. The others have causes of their own.
     fn all_of_kind(&self, violating: &[&Scoped<'r>], kind: &dyn Fn(&Scoped<'_>) -> String) -> Option<(usize, String)> {
         let mut order: Vec<String> = Vec::new();

@@ -324,7 +324,6 @@ fn blamed(id: Id, one: Scoped<'_>, (cases, of): (usize, usize)) -> Reason {
     Reason::new(id).row(one).with("error", error(one.1)).with("cases", cases).with("of", of)
 }
 
-/// Faults of the GPUs of a case, with their hosts if it has several.
 fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
     let gpus = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
     let hosts: BTreeSet<&str> = gpus.map(|gpu| gpu.host.as_str()).collect();

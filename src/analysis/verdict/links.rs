@@ -78,7 +78,6 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
     Some(verdict(test, demand, status, reason, tally))
 }
 
-/// What was searched for bad cables and switches, and what could not be judged.
 pub fn searched(on: &OnLinks) -> Reasons {
     let OnLinks { flows, contended, undecided, failed, passed, of, unexplained, too_noisy, .. } = on;
     let outliers = on.suspects.iter().any(|one| one.between_switches && one.standing != Standing::Cleared);

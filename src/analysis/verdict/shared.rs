@@ -1,5 +1,3 @@
-//! Hosts that cases share.
-
 use std::collections::BTreeSet;
 
 /// The only host that all of several cases share; `None` if they share more or none, as several cases of one pair do.

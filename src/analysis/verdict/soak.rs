@@ -176,7 +176,6 @@ fn of_outage(outage: &Outage, longest: Nanoseconds) -> Event {
     }
 }
 
-/// The length has its error, and whether its start or end was not seen.
 pub(super) fn event(
     id: Id,
     name: &str,
@@ -228,7 +227,6 @@ fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
     Some(Event { status, length: worst.length, reason: with_lost(reason, stall.lost.as_ref()) })
 }
 
-/// What is too long, what may be, and the longest allowed one; with their counts.
 pub(super) fn of_events(mut events: Vec<Event>) -> (Reasons, [usize; 3]) {
     events.sort_by(|a, b| b.status.cmp(&a.status).then(b.length.cmp(&a.length)));
     let of = |status: Status| events.iter().filter(|one| one.status == status).count();

@@ -34,7 +34,6 @@ pub(in crate::report) struct Cell {
     pub value: Option<f64>,
     /// Percent of the centre; `None` without one.
     pub difference: Option<f64>,
-    /// The rendered link, by which its tooltip is looked up; used for few cells.
     pub link: usize,
     pub outlined: bool,
 }
@@ -48,7 +47,6 @@ pub(in crate::report) struct Matrix {
     pub cells: Vec<Cell>,
 }
 
-/// Rows or columns that belong together, such as the hosts of a leaf switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
     /// Empty for those without a group.
@@ -236,7 +234,6 @@ fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     }
 }
 
-/// On the left and on top; only as many as there is room for.
 fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
     let every = NAME.div_ceil(cell);
     let shown = |bad: &BTreeSet<usize>, place: usize| place.is_multiple_of(every) || bad.contains(&place);

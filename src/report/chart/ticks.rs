@@ -1,5 +1,3 @@
-//! Positions and labels of tick marks.
-
 use crate::analysis::words::size;
 use railgauge_wire::unit::Bytes;
 

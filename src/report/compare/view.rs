@@ -271,7 +271,6 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// Links with other parts, ids that identify nothing, and hosts with too little known about their parts.
 fn other_parts(comparison: &Comparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut parts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();

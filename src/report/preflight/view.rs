@@ -1,5 +1,3 @@
-//! The content of a preflight's page.
-
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::{

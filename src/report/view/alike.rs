@@ -15,7 +15,6 @@ use crate::analysis::{
 /// What grouped hosts share: state, direction, and the tests in which they stand out, in order.
 type Key<'p> = (String, Way, Vec<&'p str>);
 
-/// The host that is the part as a whole, if no other part fits.
 fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
     let mut hosts = part.evidence.iter().map(|one| one.named.host());
     let first = hosts.next()??;

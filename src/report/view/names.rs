@@ -15,7 +15,6 @@ use railgauge_wire::facts::HostFacts;
 
 use crate::analysis::journal::Journal;
 
-/// Names of places in a run: its hosts and their addresses, RDMA devices and network interfaces.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Names<'j> {
     hosts: HashSet<&'j str>,

@@ -10,7 +10,6 @@ use crate::analysis::{
 };
 
 struct Evidence {
-    /// Differences from good groups of the size, for the smallest groups with the part and a value.
     residuals: Vec<f64>,
     with: usize,
     failed: usize,
@@ -19,7 +18,6 @@ struct Evidence {
 }
 
 impl Played {
-    /// Evidence about a part that a group holds if it has hosts of every side.
     fn evidence(&self, sides: &[&[u32]]) -> Evidence {
         let holds = |group: &[u32]| sides.iter().all(|side| side.iter().any(|host| group.contains(host)));
         let known = |group: &[u32]| self.search.references().get(&group.len());

@@ -41,7 +41,6 @@ impl<'a> Scene<'a> {
         Scatter::of(row.metric, self.all.iter().copied()).map(Scatter::of_mean)
     }
 
-    /// The groups of the size that differ most, if by far more than their repeats scatter.
     pub(super) fn unlike(&self) -> Option<Unlike<'a>> {
         let repeats = self.repeats();
         let mut sizes: BTreeMap<usize, Vec<Valued<'a>>> = BTreeMap::new();

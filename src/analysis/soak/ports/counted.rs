@@ -1,5 +1,3 @@
-//! Counters and optics of ports.
-
 use std::collections::{BTreeMap, HashMap};
 
 use railgauge_wire::{

@@ -1,5 +1,3 @@
-//! Watched ports from synthetic spans.
-
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

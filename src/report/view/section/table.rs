@@ -1,5 +1,3 @@
-//! Values of a test by size.
-
 use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::{Metric, TestMetric};
 use serde::Serialize;
