@@ -1,10 +1,10 @@
-//! A command of the plan that runs beside a measurement, from its request to its end.
+//! A command of the plan that runs alongside a measurement.
 //!
 //! ```text
 //! agent ─ pipe ─▶ tender (railgauge-agent --tend, a process group of its own) ─▶ command (its own group)
 //! ```
-//! The agent may be killed at any moment, and so may the controller. So a small process tends the command: when the pipe from the agent
-//! is closed, for whatever reason, it ends the command's whole group, and what of it moved to other groups.
+//! The agent and the controller may be killed at any moment. So a small process tends the command: when the agent's pipe closes, it ends
+//! the command's whole group, and its processes in other groups.
 
 use std::{
     fs,
@@ -33,12 +33,12 @@ use crate::{
     worker::{self, Worker},
 };
 
-/// How long the tender may take to start the command.
+/// Limit for the tender to start the command.
 const STARTED: Duration = Duration::from_secs(5);
-/// How much longer than it needs the tender may take to end it.
+/// Extra time for the tender to end it.
 const MORE: Duration = Duration::from_secs(1);
 
-/// The command of this host; at most one runs. A thread of its own works on the requests, in their order.
+/// At most one command runs on a host. A separate thread handles the requests in order.
 #[derive(Default)]
 pub(crate) struct Errands(OnceLock<Option<Worker<Option<Tended>>>>);
 
@@ -53,7 +53,7 @@ impl Errands {
         });
     }
 
-    /// Ends the command that runs, and tells whether it ran until now.
+    /// Returns whether it ran until now.
     pub(crate) fn end(&self, reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static) {
         self.pass(reply, |running| match running.take() {
             Some(tended) => tended.end().map(|errand| Answer::Errand(Box::new(errand))),
@@ -76,22 +76,22 @@ impl Errands {
     }
 }
 
-/// A tender and its pipes. Dropping it closes them, which ends the command.
+/// Dropping it closes the pipes, which ends the command.
 struct Tended {
     tender: Child,
 }
 
 impl Tended {
     fn start(words: &[String]) -> Result<Self, Failure> {
-        // The file may be gone from its place; the running image is not.
+        // The file may be gone; the running image is not.
         let tender = Command::new("/proc/self/exe")
             .arg(ARGUMENT)
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What outlives the agent for a moment must not hold the way to its host open.
+            // A process that outlives the agent must not keep the connection to its host open.
             .stderr(Stdio::null())
-            // What ends the agent's group must leave it time to end the command.
+            // Killing the agent's group must leave it time to end the command.
             .process_group(0)
             .spawn()
             .map_err(|error| refused(format!("its tender cannot be started: {error}")))?;
@@ -99,7 +99,6 @@ impl Tended {
         match tended.hear(STARTED)? {
             Told::Started => Ok(tended),
             Told::NotStarted(why) => {
-                // It says that last, and ends.
                 let _ = tended.tender.wait();
                 let cause = format!("the command beside it cannot be started: {why}");
                 Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::RUN_BESIDE_BY_HAND))
@@ -128,12 +127,10 @@ impl Tended {
         }
     }
 
-    /// Ends the command, and waits until nothing of it is left.
     fn end(mut self) -> Result<Errand, Failure> {
-        // The tender hears that.
+        // The tender reacts to the closed pipe.
         self.tender.stdin = None;
         let told = self.hear(GRACE + LEFT + MORE)?;
-        // It says that last, and ends.
         let _ = self.tender.wait();
         match told {
             Told::Over(errand) => Ok(errand),
@@ -146,16 +143,15 @@ fn refused(cause: String) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, format!("the command beside it: {cause}"))
 }
 
-/// The agent's argument that makes it a tender; the command's words follow.
+/// The agent's argument for a tender; the command's words follow.
 pub const ARGUMENT: &str = "--tend";
-/// From the signal that asks a command to end to the one that makes it.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long processes that were killed are waited for.
+/// Time to wait for killed processes.
 const LEFT: Duration = Duration::from_secs(2);
 /// Time for processes outside its group, however long its first process took.
 const STRAYS: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(20);
-/// How long the errors of a command that has ended are waited for: others may hold the pipe open.
 const SAID: Duration = Duration::from_millis(100);
 /// Last bytes of its errors that are kept.
 const KEPT: usize = 1024;
@@ -186,7 +182,7 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let group = Group::of(&child);
     let mut errors = Errors { from: child.stderr.take(), kept: Vec::new() };
     if say(&Told::Started) != ExitCode::SUCCESS {
-        // Nobody listens any more.
+        // The agent may no longer read.
         let _ = finish(&mut child, &group);
         return ExitCode::from(3);
     }
@@ -199,7 +195,7 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     say(&Told::Over(Errand { early, left }))
 }
 
-/// Waits until the agent closes the pipe. Returns how long the command ran if it ended before that.
+/// Returns the command's run time if it ended before the pipe closed.
 fn until_told(child: &Child, errors: &mut Errors, begun: Instant) -> Option<Duration> {
     let stdin = io::stdin();
     let mut ended = None;
@@ -209,7 +205,7 @@ fn until_told(child: &Child, errors: &mut Errors, begun: Instant) -> Option<Dura
             Some(from) => wait::wait([(stdin.as_fd(), HANG_UP), (from, READABLE)], Some(LOOK)),
             None => wait::wait([(stdin.as_fd(), HANG_UP)], Some(LOOK)).map(|[stdin]| [stdin, 0]),
         };
-        // The command first: what ended before it was told to did so early.
+        // Check the command first: it may have ended early.
         if ended.is_none() && process::has_ended(child) {
             ended = Some(begun.elapsed());
         }
@@ -222,14 +218,14 @@ fn until_told(child: &Child, errors: &mut Errors, begun: Instant) -> Option<Dura
     }
 }
 
-/// Ends the command and all of its processes: asked first, then killed. Returns how its first process ended, and which are left.
+/// Signals them first, then kills. Returns how its first process ended, and the remaining processes.
 fn finish(child: &mut Child, group: &Group) -> (String, Vec<u32>) {
     group.ask_to_end();
     let until = Instant::now() + GRACE;
     while !process::has_ended(child) && Instant::now() < until {
         thread::sleep(LOOK);
     }
-    // Its other processes too, before its number can be anybody else's.
+    // Its other processes too, before its number can be reused.
     group.kill();
     let until = Instant::now() + LEFT;
     while !process::has_ended(child) && Instant::now() < until {
@@ -240,7 +236,7 @@ fn finish(child: &mut Child, group: &Group) -> (String, Vec<u32>) {
         Ok(None) => "it does not end".to_owned(),
         Err(error) => error.to_string(),
     };
-    // Those that left its group are children of this process once their parents are gone. Whether there are any the kernel's wait says:
+    // Processes that left its group become children of this one when their parents end. The kernel's wait decides whether there are any:
     // the list may miss one while another ends (proc_pid_task_children(5)).
     let until = until.max(Instant::now() + STRAYS);
     loop {
@@ -260,7 +256,6 @@ fn children() -> io::Result<Vec<u32>> {
     Ok(text.split_whitespace().filter_map(|number| number.parse().ok()).collect())
 }
 
-/// The last of what a command writes to its standard error.
 struct Errors {
     from: Option<ChildStderr>,
     kept: Vec<u8>,

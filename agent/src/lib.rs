@@ -5,31 +5,10 @@
 //!               └───────▶ facts, counters
 //! ```
 //!
-//! | module | holds |
-//! | --- | --- |
-//! | [`conversation`] | requests in, exactly one reply each; the end of the process |
-//! | [`endpoint`] | device, address, settings and handshake of one end: of a pair as of a rank |
-//! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
-//! | [`verbs`] | libibverbs in safe hands |
-//! | [`memory`] | where the bytes live, and whether they are the right ones |
-//! | [`gpu`] | CUDA's driver API at run time, kernels, NVML's facts |
-//! | [`collective`] | collectives over host memory, and what all collectives share |
-//! | [`nccl`] | collectives between GPUs, a process for each rank |
-//! | [`node`] | tests within this host: memory of its processors and GPUs |
-//! | [`facts`] | what this host is |
-//! | [`counters`] | what its devices have counted |
-//! | [`watch`] | ports watched while traffic runs |
-//! | [`errand`] | a command of the plan beside a measurement |
-//! | [`tools`] | programs of the host that tell of switches and cables |
-//! | [`raw`] | the files that facts and counters are made of, as they are read |
-//! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
-//! | [`system`] | the kernel's calls, each behind a safe function |
-//! | [`worker`] | named threads, threads that own something, and what a panic does to it |
-//! | [`fault`] | what tests ask the agent to do wrong, so that it is found |
 //!
-//! Hosts get an agent that is compiled for size. Loops over bytes are in `railgauge-bulk` (agent/bulk), which is compiled for speed.
+//! The agent is compiled for size. Loops over bytes are in `railgauge-bulk` (agent/bulk), which is compiled for speed.
 
-// What no other crate needs is not `pub`, so that the compiler sees what nobody uses.
+// Items used only here are not `pub`, so that the compiler finds unused ones.
 #![warn(unreachable_pub)]
 
 mod bench;
@@ -56,7 +35,7 @@ pub use conversation::run;
 pub use errand::{ARGUMENT as TEND, run as tend};
 pub use nccl::worker::run as run_rank;
 
-/// What the tests, examples and fuzz targets of this repository drive directly. Not an interface for anyone else.
+/// For the tests, examples and fuzz targets of this repository. Not a public interface.
 pub mod parts {
     pub use crate::{
         bench::{Recorder, clock, control::Control},

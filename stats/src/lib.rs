@@ -1,4 +1,4 @@
-//! railgauge's statistics: pure functions over slices. No clock, no I/O, no global state; what is random takes a seed.
+//! railgauge's statistics: pure functions over slices. No clock, no I/O, no global state; random functions take a seed.
 //!
 //! | module | answers | source |
 //! | --- | --- | --- |
@@ -14,10 +14,8 @@
 //! | [`compare`] | did it change between two sets of runs, or is it shown that it did not | Schuirmann 1987; Kalibera & Jones 2013 |
 //! | [`changepoint`] | when did a series of nights change, and which changed together | Jackson et al. 2005; Fearnhead & Rigaill 2019 |
 //!
-//! [`lists`] keeps millions of short lists for them.
 //!
-//! Three rules hold everywhere. A value that is not finite is refused, never averaged. Too few values are a
-//! [`Refusal`], never a number. Nothing is rounded.
+//! Values that are not finite are refused. Too few values are a [`Refusal`]. Nothing is rounded.
 //!
 //! Bandwidths and latencies are compared on the scale of natural logarithms, so that a difference is a ratio: a
 //! difference of 0.01 is 1.005 %. Functions that expect logarithms say so.

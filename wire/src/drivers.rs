@@ -1,35 +1,33 @@
-//! What is known of RDMA drivers from their sources: whether the rate of their ports is true, what counts bytes of RDMA, what
-//! counts losses. Nothing here was compared with a NIC by us; a driver that is not listed gets no assumption in its favour.
+//! RDMA drivers, from their sources: whether port rates are true, and which counters count bytes of RDMA and losses. We compared none
+//! with a NIC; an unlisted driver gets no assumption in its favour.
 
 use serde::Serialize;
 
-/// Where the rate of a port in sysfs comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateOrigin {
     Device,
-    /// From the speed of the network interface, by the kernel's `ib_get_eth_speed` (drivers/infiniband/core/verbs.c). It
-    /// knows steps only: in older kernels everything above 40 Gb/s becomes 100 and an unknown speed 2.5, and later ones end
-    /// at 400 where the driver does not tell its lanes.
+    /// The interface's speed by the kernel's `ib_get_eth_speed` (drivers/infiniband/core/verbs.c), which has steps only: older kernels
+    /// map everything above 40 Gb/s to 100 and an unknown speed to 2.5, and later ones end at 400 where the driver does not report its
+    /// lanes.
     InterfaceInSteps,
-    /// From nowhere: the driver has one for all devices.
+    /// A constant of the driver for all devices.
     Constant,
 }
 
-/// Counters whose sum is what passed a port, in and out.
+/// Counters whose sum passed a port, in and out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteCounter {
-    /// Those of what leaves, as the agent names them; those that a device has are added.
+    /// Sent bytes, by the agent's names; those that a device has are added.
     pub sent: &'static [&'static str],
     pub received: &'static [&'static str],
-    /// Bytes of one count.
     pub unit: u64,
 }
 
 /// The port's own counters, in words of four bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
 const PORT: ByteCounter =
     ByteCounter { sent: &["counters/port_xmit_data"], received: &["counters/port_rcv_data"], unit: 4 };
-/// A physical port of mlx5, all that passes it (kernel
-/// Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst, physical port counters).
+/// All traffic of a physical port of mlx5 (kernel Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst, physical
+/// port counters).
 pub const PHYSICAL: ByteCounter =
     ByteCounter { sent: &["ethtool/tx_bytes_phy"], received: &["ethtool/rx_bytes_phy"], unit: 1 };
 pub const INTERFACE: ByteCounter = ByteCounter { sent: &["netdev/tx_bytes"], received: &["netdev/rx_bytes"], unit: 1 };
@@ -38,22 +36,22 @@ const TX_BYTES: ByteCounter =
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Driver {
-    /// Its names: those of the RDMA driver, and of the driver of the PCI function, which is what sysfs shows.
+    /// Names of the RDMA driver, and of the driver of the PCI function, which is what sysfs shows.
     pub names: &'static [&'static str],
     pub rate: RateOrigin,
-    /// What counts the bytes of RDMA, the best first.
+    /// The best first.
     pub bytes: &'static [ByteCounter],
-    /// Whether the network interface counts the bytes of RDMA too: only where the driver sends them through it.
+    /// Whether the network interface counts RDMA bytes too: only where the driver sends them through it.
     pub interface_counts: bool,
 }
 
 pub const DRIVERS: &[Driver] = &[
-    // mlx5/main.c and mlx5/mad.c; the interface leaves RDMA out (counters.rst: `rx_vport_rdma_unicast_bytes` beside it).
+    // mlx5/main.c and mlx5/mad.c; the interface omits RDMA (counters.rst: `rx_vport_rdma_unicast_bytes` is separate).
     device(&["mlx5_core", "mlx5_ib"], RateOrigin::Device, &[PORT, PHYSICAL]),
     device(&["mlx4_core", "mlx4_ib"], RateOrigin::Device, &[PORT]),
     device(&["hfi1", "qib", "ib_qib"], RateOrigin::Device, &[PORT]),
-    // bnxt_re/main.c, `bnxt_re_net_stats_ctx_alloc`: what counts bytes is brought up to date once a second
-    // (`update_period_ms`), which is too late to be held against one case.
+    // bnxt_re/main.c, `bnxt_re_net_stats_ctx_alloc`: byte counters are updated once a second (`update_period_ms`), too late to compare
+    // them with one case.
     device(&["bnxt_en", "bnxt_re"], RateOrigin::InterfaceInSteps, &[]),
     // irdma/verbs.c, `irdma_hw_stat_names`: octets of IP packets, of either version.
     device(
@@ -105,24 +103,21 @@ const fn software(names: &'static [&'static str]) -> Driver {
     Driver { names, rate: RateOrigin::InterfaceInSteps, bytes: &[INTERFACE], interface_counts: true }
 }
 
-/// What is known of a driver, by any of its names.
 pub fn known(name: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.names.contains(&name))
 }
 
-/// What may count the bytes of RDMA at a device of this driver, the best first; the port's own counters where nothing is
-/// known of the driver.
+/// The best first; the port's own counters for an unknown driver.
 pub fn byte_counters(driver: Option<&str>) -> &'static [ByteCounter] {
     driver.and_then(known).map_or(&[PORT], |driver| driver.bytes)
 }
 
-/// Whether a counter is one that counts bytes of some driver's ports: its standing still says something, too.
+/// Whether a counter counts bytes of some driver's ports: that it does not rise is a finding, too.
 pub fn counts_bytes(name: &str) -> bool {
     let all = DRIVERS.iter().flat_map(|driver| driver.bytes).chain([&INTERFACE]);
     all.flat_map(|counter| counter.sent.iter().chain(counter.received)).any(|known| *known == name)
 }
 
-/// What a counter says of congestion on the way to or from its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
@@ -130,7 +125,6 @@ pub enum Congestion {
     Pause,
     Ecn,
     Cnp,
-    /// Packets that were thrown away for want of room.
     Discard,
 }
 
@@ -147,13 +141,13 @@ impl Congestion {
     }
 }
 
-/// What a counter says of congestion; `None` for others. By parts of names that drivers give: mlx5 (`rx_prio3_pause`,
-/// `np_cnp_sent`, `np_ecn_marked_roce_packets`, `rx_discards_phy`), bnxt_en and bnxt_re (`rx_pfc_ena_frames_pri3`, `rx_cnp_pkts`,
-/// `rx_ecn_marked_pkts`), ice and irdma (`rx_priority_3_xoff.nic`, `cnpSent`, `RxECNMrkd`), InfiniBand (`port_xmit_discards`).
+/// `None` for counters unrelated to congestion. By parts of drivers' names: mlx5 (`rx_prio3_pause`, `np_cnp_sent`,
+/// `np_ecn_marked_roce_packets`, `rx_discards_phy`), bnxt_en and bnxt_re (`rx_pfc_ena_frames_pri3`, `rx_cnp_pkts`, `rx_ecn_marked_pkts`),
+/// ice and irdma (`rx_priority_3_xoff.nic`, `cnpSent`, `RxECNMrkd`), InfiniBand (`port_xmit_discards`).
 pub fn congestion(name: &str) -> Option<Congestion> {
     let plain = of_member(name).map_or(name, |(_, plain)| plain).to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| plain.contains(part));
-    // How long pauses lasted, that they began, and that a storm was cut off are no frames.
+    // Durations, beginnings and cut-off storms of pauses are not frames.
     if has(&["pause", "xoff", "pfc"]) && !has(&["duration", "transition", "storm", "xon", "watchdog"]) {
         Some(Congestion::Pause)
     } else if has(&["cnp"]) {
@@ -167,8 +161,8 @@ pub fn congestion(name: &str) -> Option<Congestion> {
     }
 }
 
-/// Whether a counter tells how much passed, and nothing of trouble: bytes, packets, by priority, kind or size. By parts of names that
-/// drivers give; what is not known for one of these is none.
+/// Whether a counter counts traffic and not trouble: bytes, packets, by priority, kind or size. By parts of drivers' names; unknown names
+/// do not count.
 pub fn is_volume(name: &str) -> bool {
     const TROUBLE: [&str; 13] = [
         "err", "drop", "discard", "miss", "size", "lost", "retrans", "retx", "fail", "timeout", "bad", "illegal",
@@ -181,10 +175,10 @@ pub fn is_volume(name: &str) -> bool {
     congestion(plain).is_none() && !has(&TROUBLE) && has(&AMOUNTS)
 }
 
-/// What comes before the name of a counter of a bond's member: `members/eth0/ethtool/tx_bytes_phy`.
+/// Prefix of counters of a bond's member: `members/eth0/ethtool/tx_bytes_phy`.
 pub const MEMBERS: &str = "members/";
 
-/// The member of a bond that a counter is of, and its name without that.
+/// Splits a counter's name into the member of a bond and the rest.
 pub fn of_member(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(MEMBERS)?.split_once('/')
 }
@@ -206,8 +200,8 @@ pub const WIDTHS: &[(&str, u32)] = &[
     ("VL15_dropped", 16),
 ];
 
-/// Counters that grow when a packet was lost or came again, and what they count. `out_of_sequence` is not among them: with
-/// adaptive routing it grows on a healthy fabric.
+/// Counters of lost or repeated packets, and what they count. `out_of_sequence` is missing: with adaptive routing it grows on a healthy
+/// fabric.
 pub const LOSSES: &[(&str, &str)] = &[
     // Kernel drivers/infiniband/hw/mlx5/counters.c; newer ones of bnxt_re take some of these names.
     ("hw_counters/packet_seq_err", "packets arrived out of order and were asked for again"),

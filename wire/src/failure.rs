@@ -1,10 +1,8 @@
-//! What went wrong, at which stage, and what to do next.
 
 use serde::{Deserialize, Serialize};
 
 use crate::remedy::{self, Remedy};
 
-/// Where in a host's or a link's life something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
@@ -12,11 +10,9 @@ pub enum Stage {
     Deploy,
     Start,
     Facts,
-    /// Running a command of the plan that changes the cluster.
     Configure,
     Open,
     Join,
-    /// Checking that the bytes arrive as sent.
     Verify,
     Measure,
     Converse,
@@ -39,7 +35,7 @@ impl std::fmt::Display for Stage {
     }
 }
 
-/// What kind of trouble it is: decides whether a row is an error, not run, or a failed verdict.
+/// Decides whether a row is an error, not run, or a failed verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -58,27 +54,23 @@ pub enum Kind {
     Internal,
 }
 
-/// What failed: of which host, where, of what kind, and the words for a person on call. Programs decide by the fields; nothing
-/// is decided by the words.
+/// Programs decide by the fields, never by the words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Name in the plan of the host it is about. Agents do not know what they are called: the controller sets it.
+    /// Name in the plan. Agents do not know theirs: the controller sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Name in the plan of the other end, where either end may have caused it.
+    /// Name in the plan of the other end, if either end may be the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     pub stage: Stage,
     pub kind: Kind,
-    /// One sentence: what was tried and what came back.
     pub cause: String,
-    /// The next thing to look at or do, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Box<Remedy>>,
 }
 
 impl Failure {
-    /// A failure without a remedy.
     pub fn new(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
         Self { host: None, peer: None, stage, kind, cause: cause.into(), remedy: None }
     }
@@ -89,46 +81,42 @@ impl Failure {
         self.filled()
     }
 
-    /// The same failure without its host, for a text that has named it.
     #[must_use]
     pub fn unnamed(mut self) -> Self {
         self.host = None;
         self
     }
 
-    /// The same failure, which either this host or its own may have caused.
+    /// Adds the host that may be the cause instead.
     #[must_use]
     pub fn with(mut self, peer: &str) -> Self {
         self.peer = Some(peer.to_owned());
         self.filled()
     }
 
-    /// The same failure with what it is about ahead of its cause.
     #[must_use]
     pub fn about(mut self, what: impl std::fmt::Display) -> Self {
         self.cause = format!("{what}: {}", self.cause);
         self
     }
 
-    /// The same failure with the next thing to do.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedy = Some(Box::new(remedy.into()));
         self.filled()
     }
 
-    /// Whether an ill GPU is behind it, by its remedy: other ends then only wait for the one that has it.
+    /// Whether the remedy says that a bad GPU caused it: other ends then only wait for that one.
     pub fn is_of_gpu(&self) -> bool {
         let of_gpu = [remedy::XID.id, remedy::GPU_MEMORY_ERRORS.id, remedy::LOOK_AT_GPU.id];
         self.remedy.as_ref().is_some_and(|remedy| of_gpu.contains(&&*remedy.id))
     }
 
-    /// Its remedy with its host and peer in the words, also where a journal of another version has it without them.
+    /// The remedy with host and peer in its words, also for a journal of another version without them.
     pub fn told_remedy(&self) -> Option<Remedy> {
         self.clone().filled().remedy.map(|remedy| *remedy)
     }
 
-    /// With its host and peer in the words of its remedy, where these name them.
     fn filled(mut self) -> Self {
         if let Some(remedy) = &mut self.remedy {
             for (name, value) in [("host", &self.host), ("peer", &self.peer)] {
@@ -140,7 +128,6 @@ impl Failure {
         self
     }
 
-    /// The same failure with the next thing to do, where one is known.
     #[must_use]
     pub fn remedy_if(self, remedy: Option<impl Into<Remedy>>) -> Self {
         match remedy {

@@ -1,9 +1,9 @@
-//! The state of GPUs while a case uses them: clocks, power, temperatures, what holds clocks down, the PCIe link, and errors that the
-//! driver counts.
+//! The state of GPUs during a case: clocks, power, temperatures, reasons for lower clocks, the PCIe link, and errors that the driver
+//! counts.
 //!
-//! The agent reads NVML, or AMD SMI where the GPUs are AMD's, on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
-//! shorter than two seconds, twice in it, and at most ten times a second. What was read in the timed pass becomes one [`GpuSeen`] for each
-//! GPU: how often, and the span of every value. Times are of the agent's CLOCK_MONOTONIC_RAW.
+//! A thread of the agent reads NVML or AMD SMI: when a case begins, when it ends, and once a second in between. If the timed pass is
+//! shorter than two seconds, it reads twice within it, at most ten times a second. The readings of the timed pass become one [`GpuSeen`]
+//! for each GPU. Times are of the agent's CLOCK_MONOTONIC_RAW.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,40 +14,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::unit::Nanoseconds;
 
-/// Time between two readings, unless the timed pass is short.
 pub const EVERY: Duration = Duration::from_secs(1);
 pub const EVERY_AT_LEAST: Duration = Duration::from_millis(100);
-/// How long an agent waits for the last reading of the GPUs of a case before it answers without: a driver that is dying may hold its
-/// caller for minutes, and AMD SMI takes a tenth of a second for each GPU.
+/// How long an agent waits for the last reading of a case before it answers without: a failing driver may block for minutes, and AMD SMI
+/// takes a tenth of a second for each GPU.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Most GPUs whose state is told for a case in one answer: more than any host has.
+/// Most GPUs in one answer: more than any host has.
 pub const MOST: usize = 64;
-/// Most Xids that are told of a GPU for a case.
+/// Most Xids of a GPU for a case.
 pub const MOST_XIDS: usize = 16;
 
-/// Xids that a program's own mistake brings about (NVIDIA, XID Errors): the GPU is not ill.
+/// Xids that a program's own mistake causes (NVIDIA, XID Errors), with a healthy GPU.
 const OF_PROGRAMS: [u32; 4] = [13, 31, 43, 45];
 
-/// Whether a program's own mistake brings this Xid about, and not an ill GPU.
 pub fn is_of_program(xid: u32) -> bool {
     OF_PROGRAMS.contains(&xid)
 }
 
-/// Names of [`GpuSeen::counted`].
 pub mod counter {
     /// Packets of the PCIe link that were sent again (`NVML_FI_DEV_PCIE_REPLAY_COUNTER`).
     pub const PCIE_REPLAYS: &str = "pcie/replays";
     pub const NVLINK_REPLAYS: &str = "nvlink/replays";
-    /// NVLinks that went down and came back by themselves.
+    /// NVLinks that went down and recovered by themselves.
     pub const NVLINK_RECOVERIES: &str = "nvlink/recoveries";
     pub const NVLINK_CRC: &str = "nvlink/crc_errors";
-    /// Errors of the GPU's memories that were corrected, since the driver was loaded.
+    /// Errors of the GPU's memories since the driver was loaded.
     pub const ECC_CORRECTED: &str = "ecc/corrected";
-    /// Errors of the GPU's memories that could not be corrected.
     pub const ECC_UNCORRECTED: &str = "ecc/uncorrected";
     /// Rows of memory replaced by spare ones, after errors of either kind.
     pub const ROWS_REMAPPED: &str = "rows/remapped";
-    /// Questions to AMD's driver that it answered with an error of xGMI links since the question before.
+    /// Queries that AMD's driver answered with an error of xGMI links since the query before.
     pub const XGMI_ERRORS: &str = "xgmi/errors";
     pub const ALL: [&str; 8] = [
         PCIE_REPLAYS,
@@ -61,19 +57,19 @@ pub mod counter {
     ];
 }
 
-/// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`; of AMD's GPUs their power limit and heat alone). An idle GPU and clocks that somebody has set are none.
+/// What lowers a GPU's clocks (`nvmlClocksEventReasons`; for AMD's GPUs only power limit and heat). Excludes idle GPUs and clocks set by
+/// a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
-    /// The GPU is kept within its power limit: how a loaded GPU works.
+    /// The power limit: normal for a loaded GPU.
     PowerCap,
     /// The hardware halves the clocks, or more, for heat or power.
     HardwareSlowdown,
-    /// It waits for the slowest GPU of its group.
     SyncBoost,
     HotDriver,
     HotHardware,
-    /// The power supply of the host asks for less.
+    /// The host's power supply asks for less.
     PowerBrake,
 }
 
@@ -92,7 +88,7 @@ impl Hold {
         }
     }
 
-    /// Whether heat or the power supply is behind it: a healthy host does without.
+    /// Whether heat or the power supply causes it: a healthy host has neither.
     pub const fn is_bad(self) -> bool {
         !matches!(self, Self::PowerCap | Self::SyncBoost)
     }
@@ -106,7 +102,6 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of values; `None` without any that is a number.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -118,10 +113,9 @@ impl Range {
     }
 }
 
-/// A value over some readings, and how many there were.
 type Over = (Option<Range>, u64);
 
-/// Two of them as one: the median is the mean of both medians, weighted by readings.
+/// Joins two: the median is the mean of both medians, weighted by readings.
 fn both((one, n): Over, (other, m): Over) -> Option<Range> {
     let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
     let (n, m) = (n.max(1) as f64, m.max(1) as f64);
@@ -129,7 +123,6 @@ fn both((one, n): Over, (other, m): Over) -> Option<Range> {
     Some(Range { min: a.min.min(b.min), median, max: a.max.max(b.max) })
 }
 
-/// What NVML said of a GPU at one moment. What it does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuReading {
     pub at: Nanoseconds,
@@ -138,36 +131,34 @@ pub struct GpuReading {
     pub watts: Option<f64>,
     pub celsius: Option<u32>,
     pub memory_celsius: Option<u32>,
-    /// What held its clocks down; of readings that became one, in any of them.
+    /// For joined readings, those of any.
     pub held: Option<BTreeSet<Hold>>,
     pub pcie: Option<(u32, u32)>,
-    /// Programs with a context on it, the agent and what it started left out; of readings that became one, the most. `None` where NVML
-    /// does not list the agent itself, as between two PID namespaces and while the agent has no context.
+    /// Programs with a context on it, without the agent and what it started; for joined readings, the most. `None` where NVML does not
+    /// list the agent itself, as between two PID namespaces and while the agent has no context.
     pub others: Option<u32>,
 }
 
-/// The PCIe link of a GPU over some readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PcieSeen {
-    /// Lowest and highest generation. An idle GPU lowers it, and raises it when bytes pass.
+    /// Lowest and highest. An idle GPU lowers the generation, and raises it when bytes pass.
     pub generation: (u32, u32),
     pub width: (u32, u32),
-    /// Generation and width at best, of the GPU in this slot; `None` where NVML does not tell.
+    /// Best generation and width of the GPU in this slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<(u32, u32)>,
 }
 
-/// What was seen of one GPU while a case used it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuSeen {
     pub pci: String,
-    /// Its index as NVML counts.
+    /// NVML's index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// The timed pass, or the whole case where it has none.
+    /// The timed pass, or the whole case if it has none.
     pub pass: (Nanoseconds, Nanoseconds),
-    /// Readings in the pass. What follows is of these alone, but for what is counted.
+    /// Readings in the pass. The fields below are of these alone, except counts.
     pub readings: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<Range>,
@@ -184,34 +175,33 @@ pub struct GpuSeen {
     pub celsius: Option<Range>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_celsius: Option<Range>,
-    /// In how many readings of the pass what held its clocks down; `None` where no reading tells.
+    /// Readings of the pass in which each reason held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<Hold, u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<PcieSeen>,
-    /// Most programs beside the agent that had a context on it, as [`GpuReading::others`]; `None` where no reading tells.
+    /// Most other programs with a context on it, as [`GpuReading::others`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<u32>,
-    /// What the driver counted from the last reading before the pass to the first one after it, by [`counter`]: 0 for what stood still;
-    /// what is not there is not counted by this GPU.
+    /// Counts from the last reading before the pass to the first one after it, by [`counter`]. A missing name means that this GPU does
+    /// not count it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
-    /// Whether it is AMD's: its driver knows no Xids.
+    /// AMD's driver has no Xids.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_amd: bool,
-    /// Xids that the driver told of it from the begin of the case to its end; `None` where it tells none to this process.
+    /// Xids of it from start to end of the case; `None` where the driver sends none to this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xids: Option<Vec<u32>>,
     /// Whether NVML lost it meanwhile: it fell off the bus, or its driver gave it up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
-    /// What could not be read, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
 impl GpuReading {
-    /// This reading and one that follows as one: the later values, and all that held clocks down in either.
+    /// Joins two readings: the later values, and all reasons of either.
     #[must_use]
     pub fn joined(self, next: Self) -> Self {
         let held = match (self.held, next.held) {
@@ -223,8 +213,8 @@ impl GpuReading {
 }
 
 impl GpuSeen {
-    /// This window and one that follows as one. Medians are means of both, weighted by readings. What is counted
-    /// is the largest rise in one window: what a healthy GPU does now and then must not add up over many.
+    /// Joins two windows. Medians are means of both, weighted by readings. Counts are the largest rise in one window: what a healthy GPU
+    /// does now and then must not add up over many.
     #[must_use]
     pub fn joined(self, next: Self) -> Self {
         if self == Self::default() {
@@ -283,12 +273,12 @@ impl GpuSeen {
     }
 }
 
-/// Both counts, at most so many that a journal's reader takes them.
+/// Limited to what a journal's reader accepts.
 fn added(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(1 << 60)
 }
 
-/// The Xids of both, each once; those of an ill GPU first, so that those of programs do not crowd them out.
+/// Xids of both without duplicates; those of a bad GPU first, so that those of programs do not crowd them out.
 fn all_xids(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
     let (Some(mut all), Some(more)) = (one.clone(), other.clone()) else { return one.or(other) };
     all.extend(more);
@@ -298,7 +288,7 @@ fn all_xids(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> 
     Some(all)
 }
 
-/// A GPU as several flows of its host saw it, some of them at the same time: readings are those of the flow that has most.
+/// Joins the views of several flows of a host, some concurrent: readings are those of the flow that has most.
 pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
     seen.into_iter().fold(GpuSeen::default(), |one, other| {
         let readings = one.readings.max(other.readings);
@@ -316,7 +306,7 @@ pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
     })
 }
 
-/// What an agent may say: of few GPUs, no more than one of ours tells, and values that can be.
+/// Limits untrusted data of an agent to possible values and to the sizes of our own agents.
 #[must_use]
 pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
     gpus.truncate(MOST);
@@ -326,7 +316,7 @@ pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
         if let Some(xids) = &mut seen.xids {
             xids.truncate(MOST_XIDS);
         }
-        // No more readings can have found something than there were.
+        // A reason cannot hold in more readings than there were.
         let readings = seen.readings;
         if let Some(held) = &mut seen.held {
             held.values_mut().for_each(|times| *times = (*times).min(readings));
@@ -417,10 +407,9 @@ mod tests {
         assert_eq!((both.pass, both.readings, both.index), ((Nanoseconds(5), Nanoseconds(20)), 4, Some(3)));
         assert_eq!(both.watts, range(300.0, 410.0, 600.0));
         assert_eq!(both.held, Some([(Hold::PowerCap, 4), (Hold::HotDriver, 1)].into()));
-        // Of counters the largest rise of one window; of Xids those of the GPU first.
         assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids), (2, Some(vec![79, 31])));
         assert!(both.lost);
-        // What one window does not tell the other does.
+        // A value missing in one window is that of the other.
         let silent = GpuSeen { failure: Some("NVML is not there".into()), ..GpuSeen::default() };
         let told = silent.joined(one);
         assert_eq!((told.watts, told.failure.as_deref()), (range(300.0, 400.0, 500.0), Some("NVML is not there")));

@@ -1,4 +1,3 @@
-//! What came out of a timed step.
 
 use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
@@ -8,73 +7,68 @@ use crate::unit::{self, Bytes, Nanoseconds, NanosecondsF64};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
-    /// Start of the window on this agent's monotonic clock.
+    /// On this agent's monotonic clock.
     pub started: Nanoseconds,
-    /// Length of the window: from the first post to the last completion.
+    /// From the first post to the last completion.
     pub elapsed: Nanoseconds,
-    /// Operations completed inside the window.
+    /// Completed inside the window.
     pub operations: u64,
     /// Payload bytes of those operations.
     pub bytes: Bytes,
-    /// Payload bytes of everything this end moved during the whole step, warm-up and what came after the window
-    /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
+    /// Payload bytes that this end moved during the whole step, including warm-up and what followed the window, for comparison with wire
+    /// counters around the step. `None` if not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Bytes>,
-    /// Payload bytes that arrived here from the other end, where both directions run at once and this end counts them: over TCP those of the
-    /// same pass, over verbs those of the whole step, whose `moved` the other end counts.
+    /// Payload bytes from the other end, where both directions run at once and this end counts them: over TCP those of the same pass,
+    /// over verbs those of the whole step, whose `moved` the other end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Bytes>,
-    /// Floating-point operations of those operations, where they are matrix products.
+    /// Of matrix products.
     #[serde(skip_serializing_if = "unit::is_zero")]
     pub flops: u64,
-    /// CPU time this agent's measuring threads spent in the window.
     #[serde(skip_serializing_if = "unit::is_zero")]
     pub cpu: Nanoseconds,
-    /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
+    /// Payload bytes of each consecutive 100 ms of the window; an incomplete last slice is dropped.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]
     pub slices: ThinVec<Bytes>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Box<Latency>>,
-    /// Typical time of one operation in nanoseconds, where operations follow one another and are timed many at a time: the median of those
-    /// times. What else the processor does in the window moves a mean, and not this.
+    /// Typical time of one operation in nanoseconds, for dependent operations timed in groups: the median, which other work of the
+    /// processor does not shift.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Box<f64>>,
-    /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
+    /// Half width of the 95 % interval over its centre, for an adaptive window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Box<f64>>,
-    /// The part of every queue pair or stream, in their order; for bandwidth passes of the initiator. What an unreliable
-    /// service lost is not in it.
+    /// By queue pair or stream, in order; for bandwidth passes of the initiator. Excludes what an unreliable service lost.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]
     pub lanes: ThinVec<Lane>,
 }
 
-/// One queue pair's or stream's part of a bandwidth pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lane {
-    /// Payload bytes it moved.
     pub bytes: Bytes,
-    /// Where in the fabric's choice of paths it stands; `None` where that is not known.
+    /// `None` where unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<SourcePort>,
 }
 
-/// The port by which switches with several equal paths (ECMP) tell one lane from another between the same two ends.
+/// The port that distinguishes lanes between the same two ends for switches with several equal paths (ECMP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourcePort {
-    /// TCP port of the initiator's socket, read from it.
+    /// From the initiator's socket.
     Tcp(u16),
-    /// UDP source port of a RoCE v2 queue pair, by the kernel's rule from flow label and queue pair numbers: no driver
-    /// tells it.
+    /// Of a RoCE v2 queue pair, by the kernel's rule from flow label and queue pair numbers: drivers do not report it.
     PredictedUdp(u16),
 }
 
-/// Length of one entry of [`Measurement::slices`].
+/// Length of a slice in [`Measurement::slices`].
 pub const SLICE: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl Measurement {
-    /// Payload bytes that this end counted between two moments on its clock. Inside a slice of 100 ms, and inside what follows
-    /// the last whole one, bytes are taken to be spread evenly.
+    /// Payload bytes of this end between two moments on its clock. Within a slice of 100 ms, and after the last whole one, bytes count as
+    /// spread evenly.
     pub fn bytes_within(&self, from: Nanoseconds, until: Nanoseconds) -> f64 {
         let stop = self.started + self.elapsed;
         let edge = |slice: usize| (self.started + SLICE * slice as u64).min(stop);
@@ -91,7 +85,7 @@ impl Measurement {
     }
 }
 
-/// Distribution of per-operation times: every sample counts, none is dropped.
+/// Distribution of per-operation times without dropped samples.
 ///
 /// For ping-pong operations the samples are half round trips, for reads and atomics full round trips.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -100,17 +94,14 @@ pub struct Latency {
     pub samples: u64,
     pub min: Nanoseconds,
     pub p50: Nanoseconds,
-    /// 90th percentile.
     pub p90: Nanoseconds,
-    /// 99th percentile.
     pub p99: Nanoseconds,
-    /// 99.9th percentile.
     pub p999: Nanoseconds,
     pub max: Nanoseconds,
     pub mean: NanosecondsF64,
     pub stdev: NanosecondsF64,
-    /// Time one reading of the clock takes; contained in every sample, never subtracted.
+    /// Time of one clock reading; contained in every sample, never subtracted.
     pub timer: Nanoseconds,
-    /// The distribution for drawing: (upper edge, samples), edges rising, empty buckets left out.
+    /// (upper edge, samples), edges rising, without empty buckets.
     pub histogram: Vec<(Nanoseconds, u64)>,
 }

@@ -1,4 +1,3 @@
-//! Requests, replies and what is inside them.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +31,6 @@ pub struct Request {
 pub enum Ask {
     /// Always first: which protocol the controller speaks, and who it is.
     Hello {
-        /// [`crate::PROTOCOL`].
         protocol: u32,
         run_id: String,
         host: String,
@@ -45,12 +43,12 @@ pub enum Ask {
         device: String,
         port: u8,
     },
-    /// Files of sysfs and procfs as they are read, page by page; answered by [`Answer::Raw`].
+    /// Files of sysfs and procfs, page by page; answered by [`Answer::Raw`].
     Raw {
-        /// Number of the first entry of the page. 0 reads the files anew; later pages are of that reading.
+        /// Number of the first entry of the page. 0 reads the files again; later pages are of that reading.
         from: u64,
     },
-    /// What a program of the host writes, page by page; answered by [`Answer::Tool`].
+    /// Output of a program of the host, page by page; answered by [`Answer::Tool`].
     Tool {
         tool: Tool,
         /// Offset of the page in bytes. 0 runs the program; later pages are of that output.
@@ -59,16 +57,15 @@ pub enum Ask {
     /// Watches these ports from now on, in place of those watched so far; none ends the watch.
     Watch {
         ports: Vec<WatchedPort>,
-        /// Time between two readings of all counters, drivers' statistics among them, where short times matter more than little work; `None`
-        /// for the usual times.
+        /// Interval of readings of all counters including drivers' statistics, for more detail at more load; `None` for the default
+        /// intervals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<Nanoseconds>,
     },
-    /// What was seen of the watched ports since this was asked last; answered by [`Answer::Watched`].
+    /// What was seen of the watched ports since the last question; answered by [`Answer::Watched`].
     Watched,
     /// Copies between host and GPU; answered by [`Answer::Copies`].
     Copies {
-        /// CUDA device index.
         gpu: u32,
         peers: Vec<u32>,
     },
@@ -84,45 +81,42 @@ pub enum Ask {
         link: LinkId,
         peer: Endpoint,
     },
-    /// One step on a joined link; answered when the step is over. `Serve` is the exception: it is answered with
-    /// `Done` as soon as the responder is armed, so that the initiator never runs ahead of it.
+    /// One step on a joined link; answered when the step is over. `Serve` is the exception: its answer is `Done` as soon as the responder
+    /// is ready, so that the initiator never runs ahead of it.
     Step {
         link: LinkId,
         step: Step,
-        /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
-    /// A whole case on a joined link, asked of both ends; answered by [`Answer::Case`] when it is over. Requests for further cases
-    /// may follow at once.
+    /// A whole case on a joined link, sent to both ends; answered by [`Answer::Case`] when it is over. Requests for further cases may
+    /// follow at once.
     Case {
         link: LinkId,
         case: Box<CaseSpec>,
     },
-    /// Ends a `Serve` step; answered with what serving came to: its `Stepped`, or its failure.
+    /// Ends a `Serve` step; answered with the result of serving: its `Stepped`, or its failure.
     Stop {
         link: LinkId,
     },
-    /// Opens one rank of a collective; answered by [`Answer::MemberOpened`]. Its link is closed like any other.
+    /// Opens one rank of a collective; answered by [`Answer::MemberOpened`]. Its link is closed as any other.
     OpenMember {
         link: LinkId,
         spec: Box<MemberSpec>,
     },
-    /// Joins an opened rank with its group; answered when the group stands.
+    /// Joins an opened rank with its group; answered when the group is complete.
     JoinMember {
         link: LinkId,
         tickets: Vec<Ticket>,
-        /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
     /// One collective on a joined rank; answered by [`Answer::MemberMeasured`] when it is over.
     MeasureMember {
         link: LinkId,
         collective: Box<CollectiveSpec>,
-        /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
-    /// Starts a command of the plan on this host; at most one runs. Answered once it runs. It is ended by `EndErrand`, and when
-    /// the agent ends, however it does.
+    /// Starts a command of the plan on this host; at most one runs. Answered once it runs. `EndErrand` ends it, and so does the end of
+    /// the agent.
     BeginErrand {
         words: Vec<String>,
     },
@@ -141,15 +135,12 @@ pub enum FromAgent {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Reply to `Hello`.
     Hello {
         protocol: u32,
         version: String,
         pid: u32,
     },
-    /// Reply to `Facts`.
     Facts(Box<HostFacts>),
-    /// Reply to `Clock`.
     Clock {
         monotonic: Nanoseconds,
         /// CLOCK_REALTIME since 1970.
@@ -157,35 +148,25 @@ pub enum Answer {
     },
     /// Reply to `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
     Counters(BTreeMap<String, u64>),
-    /// Reply to `Raw`.
     Raw(RawPage),
-    /// Reply to `Tool`.
     Tool(ToolPage),
-    /// Reply to `Watched`.
     Watched(Box<Watched>),
-    /// Reply to `Copies`.
     Copies(Copies),
     /// Reply to `Node`: one account for each flow, in their order.
     Node(Vec<NodeAccount>),
-    /// Reply to `Open`.
     Opened(Box<Opened>),
-    /// To `Join`: the same document as `Opened`, now that both ends are known. What is in the record comes from
-    /// here: whether the peer is the same host (`loopback`), the path MTU in use, settings that depend on the peer.
+    /// Reply to `Join`: the same document as `Opened`, with both ends known. The record uses this one: whether the peer is the same host
+    /// (`loopback`), the path MTU in use, settings that depend on the peer.
     Joined(Box<Opened>),
-    /// Reply to `Step`.
     Stepped(Stepped),
-    /// Reply to a timed `Step`, and to the `Stop` of one that serves, of an end whose bytes lie on a GPU.
+    /// Reply to a timed `Step`, and to the `Stop` of one that serves, of an end whose bytes are on a GPU.
     SteppedOnGpu {
         stepped: Stepped,
         gpus: Vec<GpuSeen>,
     },
-    /// Reply to `Case`: how far it came.
     Case(Box<CaseAccount>),
-    /// Reply to `OpenMember`.
     MemberOpened(Box<MemberOpened>),
-    /// To `MeasureMember`.
     MemberMeasured(Box<CollectiveMeasurement>),
-    /// Reply to `EndErrand`.
     Errand(Box<Errand>),
     Done,
 }

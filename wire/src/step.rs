@@ -1,4 +1,4 @@
-//! What a link is told to do. The controller leads both ends through a case, or tells them of a whole one ([`crate::case`]):
+//! Steps of a link. The controller leads both ends through a case, or sends a whole one ([`crate::case`]):
 //!
 //! ```text
 //! verify    sink Poison → source Fill → (responder Serve) → initiator Transfer → (responder Stop) → sink Check
@@ -17,15 +17,15 @@ use crate::{
     unit::{self, BitsPerSecond, Bytes, Nanoseconds},
 };
 
-/// How long a timed step runs.
+/// Length of a timed step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Window {
     Duration(Nanoseconds),
-    /// A fixed number of operations per queue pair.
+    /// Per queue pair.
     Iterations(u64),
     /// Until the 95 % interval of the mean is narrow enough, or the cap is reached.
     Adaptive {
-        /// Wanted half width of the interval over its centre.
+        /// Half width of the interval over its centre.
         relative: f64,
         at_least: Nanoseconds,
         at_most: Nanoseconds,
@@ -40,7 +40,7 @@ impl Window {
         }
     }
 
-    /// The time that it can take by itself. Iterations are bounded by a deadline alone.
+    /// Maximum time by itself. Only a deadline bounds iterations.
     pub fn at_most(self) -> Duration {
         match self {
             Self::Duration(time) | Self::Adaptive { at_most: time, .. } => time.into(),
@@ -51,9 +51,8 @@ impl Window {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
-    /// Writes the pattern of [`Pattern`] into the first `size` bytes of every queue pair's buffer.
     Fill(Pattern),
-    /// Overwrites the same bytes with something that is not the pattern.
+    /// Overwrites the same bytes with others.
     Poison(Pattern),
     /// Initiator: moves the pattern once over every queue pair, untimed.
     Transfer {
@@ -61,14 +60,13 @@ pub enum Step {
         pattern: Pattern,
     },
     Check(Pattern),
-    /// Responder: plays its part of a timed or verifying pass until `Stop`. Answered when armed; the account of
-    /// what was served is the answer to `Stop`.
+    /// Responder: serves a timed or verifying pass until `Stop`. Answered when ready; the answer to `Stop` has the account.
     Serve {
         op: Op,
         /// The loop the initiator runs.
         metric: TestMetric,
         size: Bytes,
-        /// The window that the initiator times; `None` in a verify pass, and where the peer leads.
+        /// The initiator's window; `None` in a verify pass, and where the peer leads.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window: Option<Window>,
     },
@@ -76,7 +74,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// The stage to which a failure of this step belongs.
     pub const fn stage(&self) -> Stage {
         match self {
             Self::Time(_) | Self::Serve { .. } => Stage::Measure,
@@ -85,7 +82,7 @@ impl Step {
     }
 }
 
-/// Whether moving bytes once needs the responder's CPU, so that it serves in a verify pass.
+/// Whether a transfer needs the responder's CPU, so that it serves in a verify pass.
 #[must_use]
 pub const fn responder_takes_part(transport: Transport, op: Op) -> bool {
     matches!(transport, Transport::Tcp) || matches!(op, Op::Send | Op::WriteImm)
@@ -96,7 +93,7 @@ pub const fn responder_takes_part(transport: Transport, op: Op) -> bool {
 pub struct Pattern {
     pub size: Bytes,
     pub seed: u64,
-    /// Differs between the pass before and the pass after, so that stale bytes are seen.
+    /// Differs between the passes before and after, to detect stale bytes.
     pub iteration: u64,
 }
 
@@ -107,15 +104,13 @@ pub struct Timing {
     pub size: Bytes,
     pub window: Window,
     pub warm_up: Nanoseconds,
-    /// When to start the window, on this agent's monotonic clock; right after the warm-up if `None` or if that ends
-    /// later.
+    /// Start of the window on this agent's monotonic clock; right after the warm-up if `None` or earlier.
     pub start_at: Option<Nanoseconds>,
-    /// Both directions at once.
     pub bidirectional: bool,
-    /// Number of the only queue pair or stream to use, for bandwidth in one direction; all of them if `None`.
+    /// The only queue pair or stream to use, for bandwidth in one direction; all if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
-    /// Most payload that each queue pair or stream sends, for bandwidth in one direction; as fast as it goes if `None`.
+    /// Rate limit of each queue pair or stream, for bandwidth in one direction; unlimited if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<BitsPerSecond>,
 }
@@ -124,16 +119,14 @@ pub struct Timing {
 pub enum Stepped {
     Done,
     Checked(Checked),
-    /// The result of a timed pass, or of serving one.
     Measured(Box<crate::measure::Measurement>),
 }
 
-/// How many bytes were compared, and how many were wrong.
+/// Compared and wrong bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Checked {
-    /// Bytes compared.
     pub verified: Bytes,
-    /// Bytes that differ; left out where none does.
+    /// Omitted if zero.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub wrong: Bytes,
     /// Offset of the first wrong byte.
@@ -141,7 +134,7 @@ pub struct Checked {
     pub first_wrong: Option<u64>,
 }
 
-/// What an agent claims may be anything: too much is judged with the sample, and overflows nothing.
+/// Agents' values are untrusted: too large ones must not overflow and are judged with the sample.
 impl AddAssign for Checked {
     fn add_assign(&mut self, more: Self) {
         self.verified = self.verified.saturating_add(more.verified);

@@ -1,6 +1,4 @@
-//! Operations, metrics, transports and memories: the field's words, spelt once.
-//!
-//! Every enum here has one spelling, used in plans, on the wire, in the journal and in the frame.
+//! Operations, metrics, transports and memories. Each value has one spelling in plans, on the wire, in the journal and in the frame.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +11,13 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
 
         impl $name {
-            /// Every value, in the order of declaration.
+            /// In the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// The value spelt `word`, if there is one.
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.word() == word)
             }
@@ -58,32 +55,26 @@ words! {
         Reduce = "reduce",
         AllGather = "all_gather",
         ReduceScatter = "reduce_scatter",
-        /// Every rank sends a different part to every rank.
         AllToAll = "all_to_all",
         SendRecv = "send_recv",
-        /// Host memory of a NUMA node is read by its own processors.
+        /// By the processors of the same NUMA node.
         MemoryRead = "memory_read",
-        /// Host memory of a NUMA node is written by its own processors.
         MemoryWrite = "memory_write",
-        /// Host memory of a NUMA node is copied within the node by its own processors.
         MemoryCopy = "memory_copy",
         HostToGpu = "host_to_gpu",
-        /// A GPU's memory is copied to page-locked host memory.
         GpuToHost = "gpu_to_host",
         GpuCopy = "gpu_copy",
-        /// A GPU's memory is copied to another GPU of the host.
         GpuToGpu = "gpu_to_gpu",
-        /// Patterns are written to a GPU's memory and compared, by the GPU.
+        /// The GPU writes patterns to its memory and compares them.
         GpuMemoryTest = "gpu_memory_test",
-        /// Two matrices are multiplied on a GPU by cuBLASLt or hipBLASLt (GEMM).
+        /// GEMM by cuBLASLt or hipBLASLt.
         Matmul = "matmul",
-        /// Memory of a host is written to other memory of the same host by RDMA, through one of its RDMA ports.
+        /// RDMA from a host's memory to other memory of the same host, through one of its RDMA ports.
         NicLoopback = "nic_loopback",
     }
 }
 
 impl Op {
-    /// Whether the operation joins a group of ranks instead of a pair of endpoints.
     pub const fn is_collective(self) -> bool {
         matches!(
             self,
@@ -97,7 +88,7 @@ impl Op {
         )
     }
 
-    /// What carries the operation where it stays within a host; `None` where it crosses between ends or ranks.
+    /// The transport of an operation within a host; `None` for operations between ends or ranks.
     pub const fn within_host(self) -> Option<Transport> {
         match self {
             Self::MemoryRead | Self::MemoryWrite | Self::MemoryCopy => Some(Transport::Cpu),
@@ -109,18 +100,16 @@ impl Op {
         }
     }
 
-    /// Whether a collective reduces, and so needs a [`Reduction`].
     pub const fn reduces(self) -> bool {
         matches!(self, Self::AllReduce | Self::Reduce | Self::ReduceScatter)
     }
 
-    /// Whether a collective's size is divided among the ranks: each contributes, or receives, one part of it.
+    /// Whether the size is divided among the ranks: each contributes, or receives, one part of it.
     pub const fn is_divided(self) -> bool {
         matches!(self, Self::AllGather | Self::ReduceScatter | Self::AllToAll)
     }
 
-    /// Bus bandwidth over algorithm bandwidth among `ranks` ranks (nccl-tests, doc/PERFORMANCE.md); `None` for
-    /// operations of a pair.
+    /// Bus bandwidth divided by algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md); `None` for operations of a pair.
     pub fn bus_factor(self, ranks: u32) -> Option<f64> {
         let n = f64::from(ranks);
         match self {
@@ -131,30 +120,28 @@ impl Op {
         }
     }
 
-    /// Whether the operation works on 8 bytes whatever the plan's sizes say.
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::AtomicFadd | Self::AtomicCas)
     }
 
-    /// Whether the bytes flow from the responder to the initiator.
     pub const fn pulls(self) -> bool {
         matches!(self, Self::Read)
     }
 
-    /// Whether the responder posts a receive for every message and so hears of it: what is staged needs that.
+    /// Whether the responder posts a receive for every message and so learns of it, which staging needs.
     pub const fn takes_receives(self) -> bool {
         matches!(self, Self::Send | Self::WriteImm)
     }
 }
 
 words! {
-    /// What a test asks for: the kind of loop that runs.
+    /// The kind of loop that a test runs.
     TestMetric {
         /// As many bytes as possible; also yields the message rate.
         Bandwidth = "bandwidth",
         /// One operation at a time; yields the latency percentiles.
         Latency = "latency",
-        /// Gradients of a training step, reduced in buckets while a timer stands for the backward pass.
+        /// Gradients of a training step, reduced in buckets; a timer takes the place of the backward pass.
         Step = "step",
         /// As many floating-point operations as possible.
         Compute = "compute",
@@ -162,30 +149,30 @@ words! {
 }
 
 words! {
-    /// The fabric a test asks for. What really carried the bytes is in the frame's `transport`.
+    /// The fabric a test asks for. The frame's `transport` has what carried the bytes.
     Transport {
         Verbs = "verbs",
         Tcp = "tcp",
-        /// Collectives between GPUs by NVIDIA's NCCL, or by AMD's RCCL, which has the same interface; what carries the bytes is the
-        /// library's choice.
+        /// Collectives between GPUs by NVIDIA's NCCL or AMD's RCCL, which has the same interface. The library chooses what carries the
+        /// bytes.
         Nccl = "nccl",
-        /// Loads and stores of a host's processors: operations on host memory. A rail is a NUMA node that has processors.
+        /// Operations on host memory by processors. A rail is a NUMA node with processors.
         Cpu = "cpu",
         /// Copies and matrix products by a host's GPUs. A rail is a GPU.
         Gpu = "gpu",
-        /// RDMA through a port of a host and back into its own memory. A rail is an RDMA port, as over verbs.
+        /// RDMA through a port of a host back into its own memory. A rail is an RDMA port, as over verbs.
         Nic = "nic",
     }
 }
 
 impl Transport {
-    /// Whether what it carries stays within a host: tests of nodes, not of the network.
+    /// Whether it tests nodes, not the network.
     pub const fn is_within_host(self) -> bool {
         matches!(self, Self::Cpu | Self::Gpu | Self::Nic)
     }
 
-    /// Whether it carries an operation: NCCL every collective, verbs and TCP those that an [`Algorithm`] is known for, verbs
-    /// every operation of a pair, TCP those without immediate data and atomics. What stays within a host has a carrier of its own.
+    /// NCCL carries every collective, verbs and TCP those with an [`Algorithm`]. Verbs carries every operation of a pair, TCP those
+    /// without immediate data and atomics. Operations within a host have their own transport.
     pub fn carries(self, op: Op) -> bool {
         match self {
             Self::Cpu | Self::Gpu | Self::Nic => op.within_host() == Some(self),
@@ -212,17 +199,11 @@ words! {
         F8e4m3 = "f8e4m3",
         /// 8 bits: 5 of exponent, 2 of mantissa (OCP FP8).
         F8e5m2 = "f8e5m2",
-        /// Signed, 8 bits.
         I8 = "i8",
-        /// Unsigned, 8 bits.
         U8 = "u8",
-        /// Signed, 32 bits.
         I32 = "i32",
-        /// Unsigned, 32 bits.
         U32 = "u32",
-        /// Signed, 64 bits.
         I64 = "i64",
-        /// Unsigned, 64 bits.
         U64 = "u64",
     }
 }
@@ -243,7 +224,6 @@ impl Datatype {
 }
 
 words! {
-    /// What a reduction makes of one element of every rank.
     Reduction {
         Sum = "sum",
         Prod = "prod",
@@ -256,27 +236,25 @@ words! {
 }
 
 impl Reduction {
-    /// Whether there is such a reduction over host memory: means, scaled sums and arithmetic in 8 bits of floating
-    /// point are NCCL's.
+    /// Whether it exists over host memory: means, scaled sums and 8-bit floating point are NCCL's.
     pub const fn is_plain(self, datatype: Datatype) -> bool {
         !matches!(self, Self::Avg | Self::Mulsum) && !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2)
     }
 
-    /// Whether the mean of exactly representable elements is exactly representable too: of floating-point numbers
-    /// only where the number of ranks is a power of two.
+    /// Whether the mean of exactly representable elements is exactly representable too: for floating-point numbers only where the number
+    /// of ranks is a power of two.
     pub const fn is_exact(self, datatype: Datatype, ranks: u32) -> bool {
         !matches!(self, Self::Avg) || !datatype.is_float() || ranks.is_power_of_two()
     }
 }
 
 words! {
-    /// How the ranks of a collective over host memory work together (see docs/tests.md).
     Algorithm {
         /// Blocks travel round a ring of all ranks: fewest bytes, most steps.
         Ring = "ring",
-        /// Everything is exchanged with ever farther partners: fewest steps, most bytes.
+        /// Exchanges everything with ever farther partners: fewest steps, most bytes.
         RecursiveDoubling = "recursive-doubling",
-        /// Halves are exchanged and reduced, then gathered the same way back: few steps, fewest bytes.
+        /// Exchanges and reduces halves, then gathers the same way back: few steps, fewest bytes.
         HalvingDoubling = "halving-doubling",
         Chain = "chain",
         Tree = "tree",
@@ -285,7 +263,7 @@ words! {
 }
 
 impl Algorithm {
-    /// Whether there is such a way of doing `op`.
+    /// Whether the algorithm supports `op`.
     pub const fn does(self, op: Op) -> bool {
         match self {
             Self::Ring => matches!(op, Op::AllReduce | Op::AllGather | Op::ReduceScatter),
@@ -305,7 +283,7 @@ words! {
 }
 
 impl Service {
-    /// Whether it carries an operation of a pair (InfiniBand Architecture Specification, volume 1, 9.2.1).
+    /// Source: InfiniBand Architecture Specification, volume 1, 9.2.1.
     pub const fn carries(self, op: Op) -> bool {
         match self {
             Self::Rc => !op.is_collective() && op.within_host().is_none(),
@@ -316,18 +294,17 @@ impl Service {
 }
 
 words! {
-    /// What really carried the bytes, proven by the endpoint that opened them.
+    /// What carried the bytes, verified by the endpoint that opened them.
     Carrier {
         VerbsRc = "verbs-rc",
         VerbsUc = "verbs-uc",
         VerbsUd = "verbs-ud",
         Tcp = "tcp",
         NcclIb = "nccl-ib",
-        /// NCCL over a network plugin other than NVIDIA's for verbs, as aws-ofi-nccl; the evidence names it.
+        /// NCCL over another network plugin than NVIDIA's for verbs, as aws-ofi-nccl; the evidence names it.
         NcclPlugin = "nccl-plugin",
         NcclSocket = "nccl-socket",
         NcclP2p = "nccl-p2p",
-        /// NCCL through shared memory.
         NcclShm = "nccl-shm",
         Cpu = "cpu",
         CudaCopy = "cuda-copy",
@@ -335,16 +312,13 @@ words! {
         Cublaslt = "cublaslt",
         /// Two reliable connected queue pairs of one port, connected to each other.
         VerbsLoopback = "verbs-loopback",
-        /// Copies of HIP, between AMD's GPUs and their hosts.
         HipCopy = "hip-copy",
-        /// Kernels of this program on a GPU of AMD.
         HipKernel = "hip-kernel",
         Hipblaslt = "hipblaslt",
     }
 }
 
 impl Carrier {
-    /// The transport of plans that it belongs to.
     pub const fn transport(self) -> Transport {
         match self {
             Self::VerbsRc | Self::VerbsUc | Self::VerbsUd => Transport::Verbs,
@@ -370,10 +344,10 @@ words! {
         Loopback = "loopback",
         Nvlink = "nvlink",
         Xgmi = "xgmi",
-        /// PCIe: between the GPUs of one host, between a GPU and host memory, or between a NIC and the memory beside it.
+        /// Between the GPUs of one host, a GPU and host memory, or a NIC and the memory next to it.
         Pcie = "pcie",
         Memory = "memory",
-        /// Not known: a plugin of NCCL does not tell, or the way between a processor and its GPU is no PCIe.
+        /// NCCL's plugin does not report it, or processor and GPU are not connected by PCIe.
         Unknown = "unknown",
     }
 }
@@ -390,7 +364,7 @@ words! {
     GpuPath {
         GdrDmabuf = "gdr-dmabuf",
         GdrPeermem = "gdr-peermem",
-        /// GPUDirect RDMA by a plugin of NCCL, which does not tell by which of both.
+        /// GPUDirect RDMA by a plugin of NCCL that does not report the kind.
         Gdr = "gdr",
         Staged = "staged",
         None = "none",
@@ -398,7 +372,7 @@ words! {
 }
 
 words! {
-    /// How far two PCIe devices are from each other, nearest first (the words of `nvidia-smi topo`).
+    /// Distance between two PCIe devices, nearest first (the words of `nvidia-smi topo`).
     Distance {
         Pix = "PIX",
         Pxb = "PXB",

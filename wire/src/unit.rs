@@ -1,9 +1,7 @@
-//! Units of what is measured, as types: an amount of bytes is never taken for a time, and a rate in one unit never for
-//! one in another.
+//! Units as types: bytes cannot be taken for a time, nor a rate in one unit for one in another.
 //!
-//! Each is written to JSON as its bare number. `Display` prints the bare number too: the text around it names the unit.
-//! Factors between units stand here and nowhere else. Operations that no one needs are left out: this is no algebra of
-//! dimensions.
+//! Each serializes to JSON as its bare number. `Display` also prints the bare number: the text around it names the unit. Factors between
+//! units are only here. Operations without a use are omitted.
 //!
 //! Amounts of one unit add up:
 //!
@@ -18,7 +16,7 @@
 //! # use railgauge_wire::unit::{Bytes, Nanoseconds};
 //! let sum = Bytes(8) + Nanoseconds(8);
 //! ```
-//! A field of bytes takes bytes, and no time:
+//! A field of bytes takes only bytes:
 //!
 //! ```
 //! # use railgauge_wire::{measure::Measurement, unit::Bytes};
@@ -28,7 +26,7 @@
 //! # use railgauge_wire::{measure::Measurement, unit::Nanoseconds};
 //! let measured = Measurement { bytes: Nanoseconds(8), ..Measurement::default() };
 //! ```
-//! The kernel tells an interface's speed in Mb/s; the rate of a port is in Gb/s. Only a conversion makes one of the other:
+//! The kernel reports an interface's speed in Mb/s; the rate of a port is in Gb/s. Only a conversion changes the unit:
 //!
 //! ```
 //! # use railgauge_wire::{facts::RdmaPort, unit::MegabitsPerSecond};
@@ -51,7 +49,7 @@ pub use bytes::Bytes;
 pub use rate::{BitsPerSecond, GigabitsPerSecond, GigabytesPerSecond, MegabitsPerSecond, MegabytesPerSecond};
 pub use time::{Nanoseconds, NanosecondsF64, NanosecondsI64};
 
-/// Whether there is nothing: an amount that is not written, and read as nothing.
+/// Whether the amount is zero, which serialization omits.
 pub fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
     *amount == T::default()
 }

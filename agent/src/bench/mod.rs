@@ -1,4 +1,4 @@
-//! What every measuring loop shares: the clock, the stop rule, the slices, the latency distribution, CPU time.
+//! Shared by all measuring loops: the clock, the stop rule, the slices, the latency distribution, CPU time.
 //!
 //! # A bandwidth loop
 //!
@@ -16,14 +16,12 @@
 //! Measurement { cpu: clock::cpu() - cpu, ..window.finish(clock::now()) }
 //! ```
 //!
-//! The window lasts from just before the first post to the last completion: everything posted in it is waited for and
-//! counted, so that operations and time always belong together. A `Duration` window stops *posting* when its time is
-//! over. With an `Iterations` window [`Window::running`] stays true; the loop ends when [`Window::quota`] operations
-//! per queue pair have been posted and none is in flight.
+//! The window lasts from just before the first post to the last completion: everything posted in it is waited for and counted, so
+//! operations and time match. A `Duration` window stops *posting* when its time is over. With an `Iterations` window [`Window::running`]
+//! stays true; the loop ends when [`Window::quota`] operations per queue pair have been posted and none is in flight.
 //!
-//! Cost: [`Window::completed`] is an addition and a comparison unless one of the 10 ms marks has been passed, so the
-//! clock (about 20 ns) is the price of a batch. Nothing allocates before a window is a minute long, and then only at
-//! a mark.
+//! Cost: [`Window::completed`] is an addition and a comparison except at 10 ms marks, so a batch costs one clock reading (about 20 ns).
+//! Nothing allocates before a window is a minute long, and then only at a mark.
 //!
 //! # A latency loop
 //!
@@ -47,8 +45,8 @@
 //!
 //! # Deadlines in loops
 //!
-//! `Control::check` reads another clock and is for slow paths. Hot loops compute `clock::at(control.deadline())` once
-//! and compare it with the `now` they have anyway.
+//! `Control::check` reads another clock and is for slow paths. Hot loops compute `clock::at(control.deadline())` once and compare it with
+//! their `now`.
 
 pub mod clock;
 pub(crate) mod control;

@@ -1,13 +1,9 @@
-//! The stop rule of a timed pass, and the account of it.
+//! The stop rule of a timed pass, its slices, and its account.
 //!
-//! What was completed in each consecutive piece of a window: shows a link that flaps, and feeds the stop rule.
-//!
-//! How sure the mean of a window is while it runs.
-//!
-//! Method of batch means: consecutive slices are correlated, so they are joined into 20 to 39 batches that grow with
-//! the window; the batches are then nearly independent, and the mean has a Student interval with batches − 1 degrees
-//! of freedom (Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982:
-//! 10 to 30 batches are enough, more gain little).
+//! The confidence interval uses batch means: consecutive slices are correlated, so they are joined into 20 to 39 batches that grow with
+//! the window. The batches are nearly independent, and the mean has a Student interval with batches − 1 degrees of freedom (Schmeiser,
+//! "Batch size effects in the analysis of simulation output", Operations Research 30, 1982: 10 to 30 batches are enough, more gain
+//! little).
 
 use railgauge_wire::{
     measure::{Measurement, SLICE},
@@ -42,8 +38,8 @@ impl Window {
         Self { rule, size, started: zero, operations: 0, slices, mark: zero, running: true, interval: None }
     }
 
-    /// Starts it at `now`. A latency loop takes the same reading for the start of its first operation: whatever happens
-    /// between two readings (the host may run something else for milliseconds) would be in the window and in no time.
+    /// Starts it at `now`. A latency loop uses the same reading for the start of its first operation: a delay between two readings (the
+    /// host may run something else for milliseconds) would be in the window and in no time.
     pub(crate) fn start(&mut self, now: Nanoseconds) {
         self.started = now;
         self.slices.start(now);
@@ -64,12 +60,12 @@ impl Window {
         self.running
     }
 
-    /// When [`completed`](Self::completed) wants to be called next, whatever completes; [`Nanoseconds::MAX`] if never.
+    /// When [`completed`](Self::completed) must be called next; [`Nanoseconds::MAX`] if never.
     pub(crate) fn mark(&self) -> Nanoseconds {
         self.mark
     }
 
-    /// Counts operations that completed by `now`. To be called with zero now and then while nothing completes.
+    /// Counts operations that completed by `now`. Call it with zero now and then while nothing completes.
     #[inline]
     pub(crate) fn completed(&mut self, now: Nanoseconds, operations: u64) {
         if now >= self.mark {
@@ -141,7 +137,6 @@ impl Slices {
         Self { origin, mark: origin + FINE, current: 0, full: Vec::with_capacity(6_000) }
     }
 
-    /// The same slices, nothing in them yet, from `origin` on.
     pub(crate) fn start(&mut self, origin: Nanoseconds) {
         (self.origin, self.mark) = (origin, origin + FINE);
     }
@@ -164,7 +159,7 @@ impl Slices {
     fn turn(&mut self, now: Nanoseconds) {
         let passed = (now - self.mark) / FINE + 1;
         self.full.push(std::mem::take(&mut self.current));
-        // Whatever nothing was completed in is a slice of zero, not a slice left out.
+        // Time without completions gives slices of zero.
         self.full.extend(std::iter::repeat_n(0, passed as usize - 1));
         self.mark += FINE * passed;
     }
@@ -183,14 +178,13 @@ impl Slices {
 
 pub(super) const BATCHES: usize = 20;
 
-/// Half width of the 95 % interval of the mean over the mean; `None` while there are fewer than [`BATCHES`] slices or
-/// nothing was completed.
+/// Half width of the 95 % interval of the mean over the mean; `None` with fewer than [`BATCHES`] slices or without completions.
 pub(super) fn interval(slices: &[u64]) -> Option<f64> {
     let per_batch = slices.len() / BATCHES;
     if per_batch == 0 {
         return None;
     }
-    // The oldest slices are left out if the batches do not come out even.
+    // The oldest slices are omitted if the batches are uneven.
     let uneven = slices.len() % per_batch;
     let batches: Vec<f64> = slices[uneven..].chunks(per_batch).map(|batch| batch.iter().sum::<u64>() as f64).collect();
     let n = batches.len() as f64;
@@ -199,8 +193,7 @@ pub(super) fn interval(slices: &[u64]) -> Option<f64> {
     (mean > 0.0).then(|| t975(n - 1.0) * (variance / n).sqrt() / mean)
 }
 
-/// 97.5 % quantile of Student's t, by the expansion of Abramowitz and Stegun 26.7.5; for 19 or more degrees of
-/// freedom it is exact to 0.0001.
+/// 97.5 % quantile of Student's t, by the expansion of Abramowitz and Stegun 26.7.5; exact to 0.0001 for 19 or more degrees of freedom.
 fn t975(degrees: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     let power = |n| Z.powi(n);
@@ -210,15 +203,14 @@ fn t975(degrees: f64) -> f64 {
     Z + g1 / degrees + g2 / degrees.powi(2) + g3 / degrees.powi(3)
 }
 
-/// What may be sent at once after a time in which less than the rate was sent: so much time's worth, one message at least. A loop
-/// that sleeps between two looks makes up for its sleep; a link that was down for seconds does not send faster after it.
+/// Time that may be made up at once after a pause, one message at least. A loop that sleeps between two looks makes up for its sleep; a
+/// link that was down for seconds does not send faster afterwards.
 const BURST: Nanoseconds = Nanoseconds::from_millis(5);
 
-/// Holds a sender back to a rate, by a token bucket that the loop's own clock fills: how many messages of one queue pair or stream may
-/// have been sent by a moment.
+/// Limits a sender's rate by a token bucket on the loop's own clock, per queue pair or stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pacer {
-    /// Nanoseconds that one message stands for.
+    /// Nanoseconds per message.
     per_message: f64,
     /// Messages that may be sent at once.
     burst: u64,
@@ -239,7 +231,7 @@ impl Pacer {
         let due = ((now.0 as f64 - self.from).max(0.0) / self.per_message) as u64 + 1;
         let most = sent.saturating_add(self.burst);
         if due > most {
-            // What was not sent in time is not sent any more.
+            // What was not sent in time is forfeited.
             self.from += (due - most) as f64 * self.per_message;
         }
         due.clamp(sent, most)
@@ -377,7 +369,6 @@ mod tests {
         assert!(interval(&slices).unwrap() > 0.1);
     }
 
-    /// Messages sent by a loop that looks every `step` for `time`, and sends whatever it may.
     fn sent(pacer: &mut Pacer, time: Nanoseconds, step: Nanoseconds) -> u64 {
         let (mut now, mut sent) = (Nanoseconds::ZERO, 0);
         while now < time {

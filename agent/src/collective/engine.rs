@@ -1,7 +1,5 @@
-//! Plays a [`Script`] over a [`Wire`]: what can be sent is sent and what has come is received, piece by piece, until
+//! Runs a [`Script`] over a [`Wire`], an ordered stream of bytes to and from each other rank: sends and receives piece by piece until
 //! both lists are done.
-//!
-//! What carries messages between ranks: an ordered stream of bytes to each other rank and from each.
 
 use std::ops::Range;
 
@@ -16,13 +14,11 @@ use super::{
 };
 use crate::bench::control::Control;
 
-/// Most bytes sent or received in one go, before the other direction has its turn. What was received is sent on while
-/// it is in a core's cache.
+/// Most bytes per direction at once. Received data is sent on while it is in a core's cache.
 const PIECE: usize = 512 << 10;
 
-/// The memories of one operation, each from where the operation's share of it begins.
 pub(crate) struct Sides<'m> {
-    /// What the rank gives; empty for an operation in place.
+    /// Empty for an operation in place.
     pub input: &'m [u8],
     pub output: &'m mut [u8],
     pub scratch: &'m mut [u8],
@@ -41,12 +37,11 @@ impl Sides<'_> {
         match side {
             Side::Output => &mut self.output[at],
             Side::Scratch => &mut self.scratch[at],
-            // Algorithms never write to what a rank gives.
+            // Algorithms never write to the input.
             Side::Input => &mut [],
         }
     }
 
-    /// Writes what `given` and `incoming` make to `into`.
     fn reduce(&mut self, kernel: Kernel, into: (Side, usize), given: (Side, usize), incoming: &[u8]) {
         let stretch = |start: usize| start..start + incoming.len();
         let (target, source) = (stretch(into.1), stretch(given.1));
@@ -65,7 +60,7 @@ impl Sides<'_> {
     }
 }
 
-/// Where a list of messages stands: its number, and the next byte of it in its memory.
+/// Position in a list of messages: its number, and the next byte of it in its memory.
 #[derive(Clone, Copy)]
 struct Cursor {
     number: usize,
@@ -77,7 +72,7 @@ impl Cursor {
         Self { number: 0, at: first.map_or(0, |stretch| stretch.at.start) }
     }
 
-    /// Goes on by `bytes` within `current`, and to the start of `next` at its end.
+    /// Advances by `bytes` within `current`, and to the start of `next` at its end.
     fn advance(&mut self, bytes: usize, current: &Stretch, next: Option<&Stretch>) {
         self.at += bytes;
         if self.at == current.at.end {
@@ -85,8 +80,8 @@ impl Cursor {
         }
     }
 
-    /// Up to where bytes from `at` to `end` of `side` may be touched, when message `number` of another list, whose
-    /// cursor this is, must have passed them.
+    /// End of the accessible bytes from `at` to `end` of `side`, if message `number` of another list, whose cursor this is, must have
+    /// passed them.
     fn passed(&self, number: usize, other: &Stretch, side: Side, at: usize, end: usize) -> usize {
         if self.number != number {
             return if self.number > number { end } else { at };
@@ -100,7 +95,7 @@ impl Cursor {
     }
 }
 
-/// Does one operation. The script must be of a group that runs the same operation at every rank.
+/// The script must be of a group that runs the same operation at every rank.
 pub(crate) fn play<W: Wire + ?Sized>(
     script: &Script,
     sides: &mut Sides<'_>,
@@ -175,29 +170,29 @@ pub(crate) fn play<W: Wire + ?Sized>(
     }
 }
 
-/// The wire of one rank to all others. No call but [`Wire::rest`] waits.
+/// The wire of one rank to all others. Only [`Wire::rest`] waits.
 pub(crate) trait Wire {
-    /// Takes as many of `bytes` for rank `to` as there is room for now, from the front, and says how many. They may be
-    /// overwritten afterwards.
+    /// Takes as many of `bytes` for rank `to` as there is room for, from the front, and returns their number. The caller may overwrite
+    /// them afterwards.
     fn offer(&mut self, to: usize, bytes: &[u8]) -> Result<usize, Failure>;
 
-    /// Stores what has come from rank `from`, at most what fits, and says how many bytes that were.
+    /// Stores data from rank `from`, and returns its length in bytes.
     fn take(&mut self, from: usize, into: &mut [u8]) -> Result<usize, Failure>;
 
-    /// Shows what has come from rank `from` to `reader`, whole elements of `width` bytes and at most `most` bytes of
-    /// them, and says how many bytes that were. `most` never reaches beyond the message that is being received.
+    /// Shows data from rank `from` to `reader`, whole elements of `width` bytes and at most `most` bytes, and returns their number.
+    /// `most` never exceeds the message that is being received.
     fn lend(&mut self, from: usize, most: usize, width: usize, reader: &mut dyn FnMut(&[u8]))
     -> Result<usize, Failure>;
 
-    /// Waits a while for rank `from` to send or rank `to` to have room. `tries` counts the calls in vain since
-    /// something moved: short waits come before long ones.
+    /// Waits a while for rank `from` to send or rank `to` to have room. `tries` counts vain calls since the last progress: waits get
+    /// longer.
     fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure>;
 
     fn name(&self, _rank: usize) -> &str {
         "another rank"
     }
 
-    /// A failure to wait for rank `from` to send or rank `to` to take bytes, with their names.
+    /// Names the ranks in a failure to wait.
     fn waiting(&self, failure: Failure, from: Option<usize>, to: Option<usize>) -> Failure {
         let whom = match (from, to) {
             (Some(from), _) => format!("waiting for bytes from {}", self.name(from)),
@@ -208,25 +203,24 @@ pub(crate) trait Wire {
     }
 }
 
-/// That a wire has no connection to a rank.
+/// The wire has no connection to a rank.
 pub(super) fn unconnected(rank: usize) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
 }
 
-/// Another rank, or this one, as its ticket describes it.
+/// A rank as in its ticket.
 #[derive(Debug, Clone)]
 pub(crate) struct Neighbour {
-    /// The rank, in words: `rank 2 (lab3)`.
+    /// As `rank 2 (lab3)`.
     pub name: String,
     pub endpoint: Endpoint,
 }
 
-/// What was opened for a rank to join its group from.
+/// A rank's port before it joins its group.
 pub(crate) trait RankPort {
-    /// What it is, and how the others reach it.
     fn opened(&self) -> &Opened;
 
-    /// Joins rank `rank` with all ranks of `group`, and says what has become of it.
+    /// Joins rank `rank` with all ranks of `group`.
     fn join(
         self: Box<Self>,
         rank: usize,

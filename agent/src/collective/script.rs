@@ -1,8 +1,7 @@
-//! What one rank does in one collective: its sends and its receives, each in order, and what waits for what.
+//! The script of one rank in one collective: its sends and its receives, each in order, and their dependencies.
 //!
-//! Algorithms write scripts; [`super::engine`] plays them over a wire. Sends and receives go on side by side, piece by
-//! piece: a send that hands on what a receive brings follows it within the stretch, so that blocks stream through a
-//! rank and transfer and reduction overlap without the algorithm saying how large a piece is.
+//! [`super::engine`] runs scripts. Sends and receives run concurrently, piece by piece: a send that passes on a receive follows it within
+//! the stretch. So blocks stream through a rank, and transfer and reduction overlap without a piece size in the algorithm.
 //!
 //! Rings: every rank sends to the next and receives from the one before.
 //!
@@ -48,9 +47,8 @@ pub(crate) struct Stretch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Send {
     pub to: usize,
-    /// The bytes.
     pub what: Stretch,
-    /// Number of the receive that brings (some of) them: a byte goes out once that receive has passed it.
+    /// Number of the receive that brings some of the bytes: a byte is sent once that receive has passed it.
     pub after: Option<usize>,
 }
 
@@ -66,16 +64,14 @@ pub(crate) struct Receive {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Place,
-    /// It is reduced with as many bytes of this memory from this place on, and the result is stored.
+    /// Reduced with the bytes of this memory from this place on; the result is stored.
     Reduce(Side, usize),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Script {
     pub copies: Vec<(Stretch, Stretch)>,
-    /// Messages out, in order.
     pub sends: Vec<Send>,
-    /// Messages in, in order.
     pub receives: Vec<Receive>,
 }
 
@@ -86,33 +82,31 @@ impl Stretch {
 }
 
 impl Script {
-    /// Adds a message out, unless it is empty.
     pub(crate) fn send(&mut self, to: usize, what: Stretch, after: Option<usize>) {
         if !what.at.is_empty() {
             self.sends.push(Send { to, what, after });
         }
     }
 
-    /// Adds a message in, unless it is empty.
     pub(crate) fn receive(&mut self, from: usize, into: Stretch, how: How, behind: Option<usize>) {
         if !into.at.is_empty() {
             self.receives.push(Receive { from, into, how, behind });
         }
     }
 
-    /// Adds a copy inside the rank, unless it is empty or would copy bytes onto themselves.
+    /// Skips an empty copy and a copy onto itself.
     pub(crate) fn copy(&mut self, from: Stretch, to: Stretch) {
         if !from.at.is_empty() && from != to {
             self.copies.push((from, to));
         }
     }
 
-    /// Number of the last receive so far, for sends that follow it.
+    /// For sends that follow it.
     pub(crate) fn last_receive(&self) -> Option<usize> {
         self.receives.len().checked_sub(1)
     }
 
-    /// Number of the last send so far, for receives that must not overtake it.
+    /// For receives that must not overtake it.
     pub(crate) fn last_send(&self) -> Option<usize> {
         self.sends.len().checked_sub(1)
     }
@@ -123,8 +117,8 @@ const SHORT: usize = 16 << 10;
 const SHORT_OF_TWO: usize = 32 << 10;
 /// Broadcasts up to this many bytes go down a tree.
 const SHORT_BROADCAST: usize = 64 << 10;
-/// All-reduces whose blocks of the ring would be smaller than this many bytes are halved and doubled instead. Among a
-/// power of two of ranks, and among others, of which some send everything twice then.
+/// All-reduces whose ring blocks would be smaller than this many bytes use halving and doubling instead: for a power of two of ranks, and
+/// for others, where some ranks send everything twice.
 const SMALL_BLOCK: (usize, usize) = (512 << 10, 32 << 10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,12 +129,12 @@ pub(crate) struct Job {
     pub count: usize,
     /// Bytes of an element.
     pub width: usize,
-    /// Whether the result takes the place of the input.
+    /// Whether the result replaces the input.
     pub in_place: bool,
 }
 
 impl Job {
-    /// The script of this rank; `None` if the algorithm does not do the operation.
+    /// `None` if the algorithm does not support the operation.
     pub(crate) fn script(&self, algorithm: Algorithm) -> Option<Script> {
         if !algorithm.does(self.op) {
             return None;
@@ -178,7 +172,6 @@ impl Job {
         if self.ranks.is_power_of_two() { SMALL_BLOCK.0 } else { SMALL_BLOCK.1 }
     }
 
-    /// Bytes of scratch memory its scripts use.
     pub(crate) fn scratch(&self) -> usize {
         if self.op == Op::ReduceScatter { 2 * self.bytes() } else { 0 }
     }
@@ -187,7 +180,6 @@ impl Job {
         if self.in_place { Side::Output } else { Side::Input }
     }
 
-    /// Bytes each rank contributes.
     pub(super) fn bytes(&self) -> usize {
         self.count * self.width
     }
@@ -196,23 +188,21 @@ impl Job {
         0..self.bytes()
     }
 
-    /// The contribution of rank `i`, or what is meant for it, in a memory that holds those of all ranks.
+    /// The contribution of rank `i`, or the data for it, in a memory that holds those of all ranks.
     pub(super) fn share(&self, i: usize) -> Range<usize> {
         i * self.bytes()..(i + 1) * self.bytes()
     }
 
-    /// Part `i` of as many parts as there are ranks of one contribution, in whole elements.
+    /// Part `i` of one contribution, divided by the number of ranks, in whole elements.
     pub(super) fn part(&self, i: usize) -> Range<usize> {
         let edge = |i: usize| i * self.count / self.ranks * self.width;
         edge(i)..edge(i + 1)
     }
 
-    /// The rank `steps` before this one.
     pub(super) fn before(&self, steps: usize) -> usize {
         (self.rank + self.ranks - steps % self.ranks) % self.ranks
     }
 
-    /// The rank `steps` after this one.
     pub(super) fn after(&self, steps: usize) -> usize {
         (self.rank + steps) % self.ranks
     }
@@ -242,14 +232,13 @@ pub(crate) fn ring_all_reduce(job: &Job) -> Script {
     for step in 0..job.ranks - 1 {
         let after = script.last_receive();
         script.send(next, Stretch::output(job.part(job.before(step + job.ranks - 1))), after);
-        // In place this is where the reducing send of step `step` read from. What comes now holds what that send
-        // carried, so it has long gone.
+        // In place, the reducing send of step `step` read from here. This data depends on that send, so it has finished.
         script.receive(previous, Stretch::output(job.part(job.before(step))), How::Place, None);
     }
     script
 }
 
-/// n - 1 steps; in each a rank hands on what it received in the one before.
+/// n - 1 steps; in each a rank passes on what it received in the one before.
 pub(crate) fn all_gather(job: &Job) -> Script {
     let (next, previous) = (job.after(1), job.before(1));
     let own = Stretch::output(job.share(job.rank));
@@ -265,8 +254,8 @@ pub(crate) fn all_gather(job: &Job) -> Script {
     script
 }
 
-/// The first half of [`ring_all_reduce`], such that part r ends at rank r. Partial results stand in two scratch blocks by
-/// turns, so that the input stays as it is.
+/// The first half of [`ring_all_reduce`], such that part r ends at rank r. Partial results alternate between two scratch blocks, so that
+/// the input stays unchanged.
 pub(crate) fn reduce_scatter(job: &Job) -> Script {
     let (next, previous) = (job.after(1), job.before(1));
     let result = Stretch::output(if job.in_place { job.share(job.rank) } else { job.all() });
@@ -277,7 +266,7 @@ pub(crate) fn reduce_scatter(job: &Job) -> Script {
     }
     for step in 0..job.ranks - 1 {
         let given = Stretch { side: job.given(), at: job.share(job.before(step + 1)) };
-        // The block received into now is the one the send before this step's reads from.
+        // The send before this step's reads from the block that this step receives into.
         let behind = if step > 1 { script.last_send() } else { None };
         let after = script.last_receive();
         script.send(next, if step == 0 { given } else { scratch(step - 1) }, after);
@@ -288,7 +277,6 @@ pub(crate) fn reduce_scatter(job: &Job) -> Script {
     script
 }
 
-/// Who is who among the ranks that take part.
 pub(crate) struct Circle {
     pub number: usize,
     pub size: usize,
@@ -296,13 +284,12 @@ pub(crate) struct Circle {
 }
 
 impl Circle {
-    /// The rank that has number `number`.
     pub(crate) fn rank(&self, number: usize) -> usize {
         if number < self.folded { 2 * number + 1 } else { number + self.folded }
     }
 }
 
-/// All-reduce by `exchange`, which is told the memory that holds this rank's contribution.
+/// All-reduce by `exchange`, whose argument is the memory that holds this rank's contribution.
 pub(crate) fn folded_all_reduce(job: &Job, exchange: fn(&Job, &Circle, Side, &mut Script)) -> Script {
     let size = 1 << job.ranks.ilog2();
     let folded = job.ranks - size;
@@ -330,7 +317,6 @@ pub(crate) fn folded_all_reduce(job: &Job, exchange: fn(&Job, &Circle, Side, &mu
     script
 }
 
-/// The steps of one rank, whose contribution is in `held`.
 pub(crate) fn halve_and_double(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
     let bytes = |elements: &Range<usize>| elements.start * job.width..elements.end * job.width;
     let mut held = held;
@@ -349,19 +335,18 @@ pub(crate) fn halve_and_double(job: &Job, circle: &Circle, held: Side, script: &
     }
     for (partner, theirs) in given_away.into_iter().rev() {
         script.send(partner, Stretch::output(bytes(&mine)), script.last_receive());
-        // Sent from long ago: what comes now holds what that send carried.
+        // Already sent: the incoming data depends on that send.
         script.receive(partner, Stretch::output(bytes(&theirs)), How::Place, None);
         mine = mine.start.min(theirs.start)..mine.end.max(theirs.end);
     }
 }
 
-/// The steps of one rank, whose contribution is in `held`.
 pub(crate) fn double(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
     let mut held = held;
     for bit in 0..circle.size.ilog2() {
         let partner = circle.rank(circle.number ^ 1 << bit);
         script.send(partner, Stretch { side: held, at: job.all() }, script.last_receive());
-        // What the send still reads must not be reduced into yet.
+        // Must not reduce into memory that the send still reads.
         let behind = script.last_send().filter(|_| held == Side::Output);
         script.receive(partner, Stretch::output(job.all()), How::Reduce(held, 0), behind);
         held = Side::Output;
@@ -380,7 +365,7 @@ pub(crate) fn all_to_all(job: &Job) -> Script {
     script
 }
 
-/// A stream from rank to rank: each hands on what it receives, while it receives.
+/// A stream from rank to rank: each passes on data while receiving it.
 pub(crate) fn chain(job: &Job) -> Script {
     let mut script = begun(job);
     let what = if job.is_root() { job.whole() } else { Stretch::output(job.all()) };

@@ -1,5 +1,5 @@
-//! What is asked of one end of a link. `Serve` is answered as soon as it is armed, and what came of it is kept for the `Stop` that
-//! follows. And a whole case (see [`railgauge_wire::case`]): the steps, and the turns between them.
+//! Requests to one end of a link: single steps, and whole cases with their turns (see [`railgauge_wire::case`]). `Serve` is answered as
+//! soon as it is ready, and its result is kept for the following `Stop`.
 
 use std::{
     collections::BTreeMap,
@@ -31,15 +31,15 @@ use crate::{
     worker,
 };
 
-/// How long joining may take: a peer that does not come is named, not waited for.
+/// Limit for joining: a missing peer is named.
 const JOIN: Duration = Duration::from_secs(20);
 
 pub(super) struct End {
     link: Box<dyn Link>,
     here: Here,
-    /// What the last `Serve` came to, until a `Stop` asks for it.
+    /// Result of the last `Serve`, for the next `Stop`.
     served: Option<Result<Answer, Failure>>,
-    /// Whether a case has failed: the two ends no longer know where they are.
+    /// Whether a case has failed: the two ends are no longer synchronized.
     failed: bool,
     has_begun: bool,
 }
@@ -96,7 +96,6 @@ impl End {
     }
 }
 
-/// How long a step is timed; `None` where it is not.
 fn window(step: &Step) -> Option<Window> {
     match step {
         Step::Time(timing) => Some(timing.window),
@@ -105,7 +104,6 @@ fn window(step: &Step) -> Option<Window> {
     }
 }
 
-/// What a step came to, with the state of the GPU meanwhile.
 fn on_gpu(outcome: Result<Stepped, Failure>, span: Span, pci: &str) -> Result<Answer, Failure> {
     let read = span.end();
     let pass = |stepped: &Stepped| match stepped {
@@ -118,14 +116,13 @@ fn on_gpu(outcome: Result<Stepped, Failure>, span: Span, pci: &str) -> Result<An
     }
 }
 
-/// How long a rank may take to open GPU and library. A first context on a host of eight GPUs takes seconds.
+/// Limit for a rank to open GPU and library. A first context on a host of eight GPUs takes seconds.
 const OPEN: Duration = Duration::from_secs(60);
 
 type AskRank = Box<dyn FnMut(RankAsk, &Control) -> Result<Answer, Failure>>;
 
 pub(super) struct Member {
     ask: AskRank,
-    /// The PCI address of its GPU, where it has one.
     gpu: Option<String>,
 }
 
@@ -159,7 +156,7 @@ impl Member {
 
 fn start(spec: &MemberSpec) -> Result<AskRank, Failure> {
     Ok(match spec.transport {
-        // A process, since NCCL reads its environment once.
+        // A separate process, since NCCL reads its environment once.
         Transport::Nccl => {
             let mut rank = nccl::worker::Rank::start(spec)?;
             Box::new(move |ask, control| rank.ask(ask, control))
@@ -171,7 +168,6 @@ fn start(spec: &MemberSpec) -> Result<AskRank, Failure> {
     })
 }
 
-/// What an end knows of itself, whatever it is asked.
 #[derive(Debug, Clone)]
 struct Here {
     role: Role,
@@ -179,7 +175,7 @@ struct Here {
     port: u8,
 }
 
-/// Runs a case. `is_first`: no case was run on this link before. `control` makes the control of a step that gives up after so long.
+/// `is_first`: no case ran on this link before. `control` makes the control of a step with this limit.
 fn run(
     end: &mut dyn Link,
     here: &Here,
@@ -189,7 +185,6 @@ fn run(
 ) -> CaseAccount {
     let (begun, deadline) = (Instant::now(), Duration::from_millis(case.deadline_ms));
     let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default(), pass: None };
-    // Where the bytes lie on a GPU.
     let gpu = part.end.opened().settings.get("gpu_pci").cloned();
     let span = Span::begin(gpu.clone(), case.timing.window);
     let mut ran = part.all(is_first);
@@ -213,7 +208,6 @@ struct Part<'a> {
     control: &'a dyn Fn(Duration) -> Control,
     deadline: Duration,
     account: CaseAccount,
-    /// When this end was busy with the timed pass.
     pass: Option<(Nanoseconds, Nanoseconds)>,
 }
 
@@ -227,8 +221,8 @@ impl Part<'_> {
         self.verify(2)
     }
 
-    /// The initiator speaks first on a link. Over iWARP it has to: a responder may send nothing before it has received something
-    /// (RFC 5044, section 7.1.2), and siw's initiator refuses what comes together with the reply to its request.
+    /// The initiator speaks first on a link. iWARP requires it: a responder may send nothing before it has received something (RFC 5044,
+    /// section 7.1.2), and siw's initiator refuses what arrives together with the reply to its request.
     fn begin(&mut self) -> Result<(), Failure> {
         match self.here.role {
             Role::Initiator => self.end.give_turn(),
@@ -236,7 +230,7 @@ impl Part<'_> {
         }
     }
 
-    /// One verify pass, if the case wants any; `iteration` makes its bytes differ from those of other passes.
+    /// `iteration` makes its bytes differ from those of other passes.
     fn verify(&mut self, iteration: u64) -> Result<(), Failure> {
         let Some(seed) = self.case.verify else { return Ok(()) };
         let (begun, waited) = (Instant::now(), self.account.spent.waiting);
@@ -259,7 +253,7 @@ impl Part<'_> {
                 self.await_turn(self.deadline + self.patience())?;
             }
         }
-        // What a read brought is compared before the responder may overwrite anything.
+        // Read results are compared before the responder may overwrite anything.
         if is_sink && let Stepped::Checked(checked) = self.step(Step::Check(pattern), self.deadline)? {
             self.account.checked += checked;
         }
@@ -272,7 +266,6 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// The timed pass between two readings of the counters.
     fn time(&mut self) -> Result<(), Failure> {
         let timing = self.case.timing;
         self.account.counters.0 = self.counters();
@@ -311,7 +304,7 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// How long the peer may take for its part before a pass: it reads its counters and prepares its memory.
+    /// Limit for the peer's part before a pass: it reads its counters and prepares its memory.
     fn patience(&self) -> Duration {
         self.deadline + COUNTERS_LIMIT
     }
@@ -344,7 +337,7 @@ impl Part<'_> {
         *waiting = waiting.saturating_add(since.elapsed().into());
     }
 
-    /// What this end's NIC has counted; empty where it cannot tell, and on loopback, which everything on a host shares.
+    /// Empty if unreadable, and on loopback, which everything on a host shares.
     fn counters(&mut self) -> BTreeMap<String, u64> {
         let begun = Instant::now();
         let opened = self.end.opened();
@@ -357,9 +350,9 @@ impl Part<'_> {
     }
 }
 
-/// The counters of a NIC, read on a thread of their own: a driver that hangs must not hold the link.
+/// On a separate thread: a hanging driver must not block the link.
 fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
-    // `mlx5_0:2` is how a port other than the first is named; they are read by device and port.
+    // Ports other than the first have names such as `mlx5_0:2`; counters need device and port.
     let (device, _) = port_name(device);
     let device = device.to_owned();
     let read = worker::ask("counters", move || counters::read(&Tree::host(), &device, port));
@@ -368,7 +361,7 @@ fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
         Ok(Err(failure)) => failure.to_string(),
         Err(_) => format!("not read within {} s", COUNTERS_LIMIT.as_secs()),
     };
-    // What cannot be checked is left unchecked, and the report says so.
+    // Without counters the check is skipped, and the report says so.
     crate::system::log!("counters: {why}");
     BTreeMap::new()
 }

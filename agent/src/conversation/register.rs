@@ -1,6 +1,5 @@
-//! The threads that own links and ranks, by number, and the requests to them.
-//!
-//! The reader only sets flags and passes requests on; the threads work on them in order and write the replies themselves.
+//! Threads of links and ranks, by number. The reader only sets flags and passes requests on; the threads work on them in order and write
+//! the replies themselves.
 
 use std::{
     collections::HashMap,
@@ -26,7 +25,7 @@ use crate::{
     worker::{self, Worker, caught},
 };
 
-/// How long links may take to close when the controller says goodbye.
+/// Limit for closing links when the controller says goodbye.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 pub(super) struct Register<T> {
@@ -39,8 +38,8 @@ type Entries<T> = Arc<Mutex<HashMap<LinkId, Entry<T>>>>;
 
 struct Entry<T> {
     worker: Worker<T>,
-    /// Stop flag of the request passed on last: each has its own, so that a `Stop` is never lost to a step that has not begun yet, nor
-    /// found by the next one.
+    /// Stop flag of the last request: each has its own, so that a `Stop` is neither lost to a step that has not begun yet, nor seen by
+    /// the next one.
     stop: Arc<AtomicBool>,
     abort: Arc<AtomicBool>,
     bell: Arc<Doorbell>,
@@ -53,7 +52,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// A request as a thread works on it. Answered once.
+/// A request, answered once.
 pub(super) struct Request {
     id: u64,
     outlet: Outlet,
@@ -74,18 +73,18 @@ impl Request {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Ends what it controls after `limit`, when the controller stops the request, and when it closes what the request is about.
+    /// Ends after `limit`, when the controller stops the request, or when it closes the link.
     pub(super) fn control(&self, limit: Duration) -> Control {
         self.control_by(self.stop.clone(), limit)
     }
 
-    /// The same with a stop flag of its own, which nobody but the peer sets.
+    /// With a separate stop flag, which only the peer sets.
     pub(super) fn control_apart(&self, limit: Duration) -> Control {
         self.control_by(Arc::default(), limit)
     }
 
     fn control_by(&self, stop: Arc<AtomicBool>, limit: Duration) -> Control {
-        // A limit too far away to be added is no limit; a century is near enough to that.
+        // A century replaces a limit that would overflow.
         let century = Duration::from_secs(100 * 365 * 86_400);
         Control::new(stop, self.abort.clone(), Instant::now() + limit.min(century)).ringing(self.bell.clone())
     }
@@ -96,7 +95,6 @@ impl<T: 'static> Register<T> {
         Self { what, entries: Arc::default(), outlet }
     }
 
-    /// Opens something on a new thread.
     pub(super) fn open(
         &self,
         id: u64,
@@ -138,7 +136,7 @@ impl<T: 'static> Register<T> {
         };
         let (worker, _) = Worker::start(&name.replace(' ', "-"), opening)
             .map_err(|error| refused(format!("no thread for {name}: {error}")))?;
-        // The thread cannot look for its entry before the lock is free.
+        // The thread cannot find its entry before the lock is free.
         entries.insert(number, Entry { worker, stop, abort, bell });
         Ok(())
     }
@@ -148,7 +146,6 @@ impl<T: 'static> Register<T> {
         Request { id, outlet, answered, stop: stop.clone(), abort: abort.clone(), bell: bell.clone() }
     }
 
-    /// Passes work on, whose outcome is the answer.
     pub(super) fn ask(
         &self,
         id: u64,
@@ -166,7 +163,7 @@ impl<T: 'static> Register<T> {
         });
     }
 
-    /// Stops the request passed on last, and answers with what came of it.
+    /// Answers with the result of the stopped request.
     pub(super) fn stop(
         &self,
         id: u64,
@@ -180,8 +177,8 @@ impl<T: 'static> Register<T> {
         });
     }
 
-    /// Passes something on. An entry in the register means that the thread will do it: it takes its entry away, under this lock, before
-    /// it looks for the last time.
+    /// An entry in the register means that the thread will handle the request: it removes its entry, under this lock, before its last
+    /// check.
     fn pass(&self, id: u64, number: LinkId, pass: impl FnOnce(&mut Entry<T>) -> bool) {
         let passed = self.entries.lock().get_mut(&number).is_some_and(pass);
         if !passed {
@@ -189,13 +186,13 @@ impl<T: 'static> Register<T> {
         }
     }
 
-    /// Answers that there is none of this number.
+    /// Answers that the number is unknown.
     pub(super) fn unknown(&self, id: u64, number: LinkId) {
         let cause = format!("{} {number} is not open", self.what);
         self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
     }
 
-    /// Ends whatever it does and closes it; `false` if there is none of this number.
+    /// `false` for an unknown number.
     pub(super) fn close(&self, id: u64, number: LinkId) -> bool {
         let outlet = self.outlet.clone();
         self.closing(number, move || outlet.reply(id, Ok(Answer::Done)))
@@ -212,14 +209,13 @@ impl<T: 'static> Register<T> {
                 if let Err(failure) = caught(Stage::Converse, || drop(open)) {
                     crate::system::log!("closing {what} {number}: {failure}");
                 }
-                // From here on nothing more is sent to this thread.
+                // Nothing more is sent to this thread.
                 register.lock().remove(&number);
                 closed();
             })
         })
     }
 
-    /// Closes all, and waits for them for a while.
     pub(super) fn close_all(&self) {
         let numbers: Vec<LinkId> = self.entries.lock().keys().copied().collect();
         for number in numbers {

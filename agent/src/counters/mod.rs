@@ -1,4 +1,4 @@
-//! What a device and its network interface have counted so far.
+//! Counters of a device and its network interface.
 //!
 //! | prefix | source |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | `members/IF/…` | `netdev/` and `ethtool/` of each member, where the interface is a bond that the device drives by itself |
 //! | `tcp/` | `/proc/net/snmp` and `/proc/net/netstat`: of the whole network namespace, and only where the device is an interface |
 //!
-//! Hardware counters are cached by the kernel for `lifespan` milliseconds; this waits that long first, so that what is
-//! read is not older than the request.
+//! The kernel caches hardware counters for `lifespan` milliseconds; this waits that long first, so that readings are not older than the
+//! request.
 
 use std::{
     collections::BTreeMap,
@@ -32,11 +32,10 @@ use crate::{
 
 const LIFESPAN: u64 = 200;
 
-/// What of `/proc/net/snmp` and `/proc/net/netstat` says how TCP fared.
+/// Counters of `/proc/net/snmp` and `/proc/net/netstat` that show TCP's problems.
 const TCP: [&str; 7] =
     ["InSegs", "OutSegs", "RetransSegs", "InErrs", "TCPTimeouts", "TCPLostRetransmit", "TCPOFOQueue"];
 
-/// Reads all counters of an RDMA device's port and the interface behind it, or of an interface.
 pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
     let places = lasting(tree, device, port)?;
     if let Some(path) = &places.hardware {
@@ -53,7 +52,7 @@ pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<Strin
     Ok(found)
 }
 
-/// All counters that stand in files, as they are now: the kernel may have cached those of the hardware.
+/// Counters from files, without waiting: the kernel may have cached those of the hardware.
 pub(crate) fn in_files(tree: &Tree, places: &Places) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     if let Some(path) = &places.hardware {
@@ -69,28 +68,26 @@ pub(crate) fn in_files(tree: &Tree, places: &Places) -> BTreeMap<String, u64> {
     found
 }
 
-/// What an interface has counted, `prefix` before every name.
 fn of_interface(tree: &Tree, interface: &str, prefix: &str, into: &mut BTreeMap<String, u64>) {
     directory(tree, &format!("sys/class/net/{interface}/statistics"), &format!("{prefix}netdev"), into);
-    // The kernel's own count of link breaks, which every driver has.
+    // The kernel's own count of link breaks, for every driver.
     let breaks = tree.value::<u64>(format!("sys/class/net/{interface}/carrier_down_count"));
     into.extend(breaks.map(|count| (format!("{prefix}netdev/carrier_down_count"), count)));
 }
 
-/// A driver's statistics under the names that counters have here.
 pub(crate) fn named(prefix: &str, statistics: Vec<(String, u64)>) -> impl Iterator<Item = (String, u64)> {
     statistics.into_iter().map(move |(name, value)| (format!("{prefix}ethtool/{}", name.trim()), value))
 }
 
-/// How long places count as they were found. To find the interface of a port, all of its GIDs are read: Soft-RoCE has 1024 of them,
-/// which takes longer than the counters (130 ms in the lab's emulated hosts, before and after every window).
+/// Lifetime of found places. Finding a port's interface reads all of its GIDs: Soft-RoCE has 1024 of them, which takes longer than the
+/// counters (130 ms in the lab's emulated hosts, before and after every window).
 const LASTING: Duration = Duration::from_secs(60);
 
 type Key = (PathBuf, String, u8);
 
 static FOUND: Mutex<BTreeMap<Key, (Instant, Places)>> = Mutex::new(BTreeMap::new());
 
-/// Where the counters of a port are, as was found a short while ago if everything is still there.
+/// Cached for [`LASTING`] if everything still exists.
 pub(crate) fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
     let key = (tree.root().to_owned(), device.to_owned(), port);
     let known = FOUND.lock().get(&key).filter(|(at, _)| at.elapsed() < LASTING).map(|(_, places)| places.clone());
@@ -98,28 +95,26 @@ pub(crate) fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Fai
         return Ok(known);
     }
     let found = places(tree, device, port)?;
-    // An interface that is not there may come.
+    // A missing interface may appear.
     if found.interface.is_some() {
         FOUND.lock().insert(key, (Instant::now(), found.clone()));
     }
     Ok(found)
 }
 
-/// Where the counters of a port and the interface behind it, or of an interface, are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
-    /// Folder of the port; `None` for an interface.
+    /// `None` for an interface.
     pub(crate) port: Option<String>,
     hardware: Option<String>,
     pub(crate) interface: Option<String>,
-    /// Members of the bond that the interface is, as far as the port uses them.
+    /// Members of the bond that the port uses.
     pub(crate) members: Vec<String>,
-    /// All members of the bond, as its file has them.
+    /// All members of the bond, as in its file.
     bonded: Option<String>,
 }
 
 impl Places {
-    /// The members and the interface, and what stands before the names of their counters.
     pub(crate) fn interfaces(&self) -> impl Iterator<Item = (&str, String)> {
         let members = self.members.iter().map(|name| (name.as_str(), format!("{MEMBERS}{name}/")));
         members.chain(self.interface.iter().map(|name| (name.as_str(), String::new())))
@@ -135,7 +130,7 @@ impl Places {
     }
 }
 
-/// The members of an interface that is a bond, as the kernel lists them (Documentation/networking/bonding.rst).
+/// As the kernel lists them (Documentation/networking/bonding.rst).
 fn bonded(tree: &Tree, interface: &str) -> Option<String> {
     tree.text(format!("sys/class/net/{interface}/bonding/slaves"))
 }
@@ -145,7 +140,7 @@ fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
         Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
             .remedy(remedy::NAME_DEVICE_OF_FACTS)
     };
-    // A name with a path in it is no device's.
+    // A device name has no path.
     if device.is_empty() || device.contains(['/', '\0']) || device.starts_with('.') {
         return Err(unknown(format!("device {device:?}")));
     }
@@ -168,7 +163,6 @@ fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
     Err(unknown(format!("device or interface {device}")))
 }
 
-/// Every file of a directory that holds a number.
 fn directory(tree: &Tree, path: &str, prefix: &str, into: &mut BTreeMap<String, u64>) {
     let names = tree.names(path).into_iter().filter(|name| name != "lifespan");
     into.extend(names.filter_map(|name| {
@@ -244,7 +238,6 @@ mod tests {
         let counted = || read(&Tree::new(root.path()), "mlx5_0", 1).unwrap().len();
         behind("nowhere0");
         assert_eq!(counted(), 1);
-        // No GID is read once more.
         fs::remove_dir_all(root.path().join(port).join("gids")).unwrap();
         assert_eq!(counted(), 1);
         fs::remove_dir_all(root.path().join("sys/class/net/nowhere0")).unwrap();
@@ -285,7 +278,7 @@ mod tests {
                 ("netdev/tx_bytes", 30)
             ]
         );
-        // A member that left the bond is none of its counters at once.
+        // Counters of a member that left the bond vanish at once.
         write(root.path(), &format!("{class}/bond7/bonding/slaves"), "nowhere0\n");
         let found = read(&Tree::new(root.path()), "mlx5_bond_0", 1).unwrap();
         assert!(!found.keys().any(|name| name.starts_with("members/nowhere1")), "{found:?}");

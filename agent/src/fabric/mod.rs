@@ -1,9 +1,6 @@
-//! What pairs measure. A link is one end of a measured connection, opened and joined by [`crate::endpoint`]; it lives on a
-//! thread of its own, so that several rails of a host are measured at once. A link of several threads is made of such
-//! links.
-//!
-//! A [`Link`] knows the steps of a case and nothing of who asks for them: the conversation asks for one step a request, or for
-//! a whole case, in which the two ends wait for each other's turns.
+//! Links between pairs. A link is one end of a measured connection, opened and joined by [`crate::endpoint`], on its own thread, so that
+//! rails of a host are measured concurrently. A link of several threads consists of such links. A [`Link`] runs single steps; the
+//! conversation requests them, or a whole case with turns between the two ends.
 
 pub(crate) mod tcp;
 mod threads;
@@ -18,12 +15,12 @@ use railgauge_wire::{
 
 use crate::bench::control::Control;
 
-/// What a link answers that is asked for training steps, which groups make, or for matrix products, which GPUs make by themselves.
+/// For training steps, which groups run, or matrix products, which GPUs run by themselves.
 fn not_of_pairs() -> Failure {
     Failure::new(Stage::Measure, Kind::Unsupported, "training steps and matrix products are not defined for a pair")
 }
 
-/// Opens one end of a link on the calling thread, which is the link's own from then on.
+/// On the calling thread, which the link then owns.
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.transport {
         _ if spec.threads > 1 => threads::open(spec, open),
@@ -43,25 +40,21 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
 }
 
 pub(crate) trait Link {
-    /// What was opened; asked before `join`, and again after it: by then the link layer and the path MTU in use are
-    /// known for certain.
+    /// Called before `join`, and again after it: then the link layer and the path MTU in use are certain.
     fn opened(&self) -> Opened;
 
     fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure>;
 
-    /// Does one step and answers when it is over.
-    ///
-    /// `Serve` calls [`Control::ready`] as soon as the initiator may start, and is over when [`Control::stopped`]
-    /// says so; what it returns answers the `Stop` request. Where the initiator leads ([`Control::led`]), it gives it the turn
-    /// when it is ready, and is over when the turn comes back, which [`Link::await_turn`] then takes.
+    /// `Serve` calls [`Control::ready`] as soon as the initiator may start, and ends when [`Control::stopped`] says so; its result
+    /// answers the `Stop` request. Where the initiator leads ([`Control::led`]), it gives it the turn when ready, and ends when the turn
+    /// is back, which [`Link::await_turn`] then takes.
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure>;
 
-    /// Tells the peer's agent, over the link, that this end has done its part of a case.
+    /// This end has done its part of a case.
     fn give_turn(&mut self) -> Result<(), Failure>;
 
-    /// Waits until the peer's agent has given the turn once more.
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure>;
 
-    /// Lets the peer know, as far as it can still be told, that no turn will come any more.
+    /// Notifies the peer, if still possible, that no turn will follow.
     fn give_up(&mut self);
 }

@@ -1,7 +1,5 @@
-//! A link on several threads: its queue pairs are divided among them, and every thread has an end of its own, with its
-//! own context of the device, completion queue and memory. What the threads did is one account.
-//!
-//! perftest has nothing like it: it runs on one thread.
+//! A link on several threads, which divide its queue pairs: each has its own end with device context, completion queue and memory, and
+//! one account covers all. perftest uses one thread.
 
 use std::{
     collections::BTreeMap,
@@ -32,18 +30,16 @@ use crate::{
 
 type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
 
-/// Time for every thread to hear of a timed pass: their windows begin together after it.
+/// Time for every thread to receive a timed pass: their windows begin together after it.
 const LEAD: Nanoseconds = Nanoseconds::from_millis(10);
 
 struct Threads {
-    /// Each owns its share of the link.
     workers: Vec<Worker<Box<dyn Link>>>,
     handles: Vec<JoinHandle<()>>,
     opened: Vec<Opened>,
     qps: Vec<u32>,
 }
 
-/// Opens a link of `spec.threads` threads, each of which opens its share with `one`.
 pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
     let shares = shares(spec)?;
     let qps = shares.iter().map(|share| share.qps).collect();
@@ -70,7 +66,7 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
     let share = |number: u32| {
         let qps = qps / threads + u32::from(number < qps % threads);
         let mut knobs = spec.knobs.clone();
-        // Queue pairs and threads go on counting where the share before has ended.
+        // Flow labels and core numbers continue after those of the share before.
         knobs.flow_label = knobs.flow_label.map(|label| label + first);
         knobs.core = knobs.core.map(|core| core + number);
         first += qps;
@@ -80,8 +76,8 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
 }
 
 impl Threads {
-    /// Has each of these threads do something, and waits for all of them. Once one fails, those that serve are stopped by `control`:
-    /// they would wait for a peer that is not coming. Once one has panicked, all are ended by it.
+    /// Runs something on these threads, and waits for all. After a failure, `control` stops those that serve, since their peer will not
+    /// answer. After a panic, it ends all.
     fn tell<R: Send + 'static>(
         &self,
         numbers: Range<usize>,
@@ -126,7 +122,7 @@ impl Threads {
         self.tell(0..self.workers.len(), stage, control, order)
     }
 
-    /// A control for each of so many threads: the link is ready when all of them are.
+    /// A control for each thread: the link is ready when all of them are.
     fn control(control: &Control, asked: usize) -> Control {
         let (parent, missing) = (control.clone(), AtomicUsize::new(asked));
         control.clone().on_ready(move || {
@@ -166,7 +162,7 @@ impl Link for Threads {
         let all = self.tell(asked, step.stage(), Some(control), move |_, link| link.step(&step, &shared))?;
         let mut stepped = all.into_iter().reduce(sum).unwrap_or(Stepped::Done);
         if let (Some(thread), Stepped::Measured(measured)) = (alone, &mut stepped) {
-            // Lanes stand in the order of the link's queue pairs; those of other threads have moved nothing.
+            // In the order of the link's queue pairs; those of other threads moved nothing.
             let (before, all) = (self.qps[..thread].iter().sum::<u32>(), self.qps.iter().sum::<u32>());
             measured.lanes.splice(0..0, (0..before).map(|_| Lane::default()));
             measured.lanes.resize(all as usize, Lane::default());
@@ -184,7 +180,7 @@ impl Link for Threads {
     }
 
     fn give_up(&mut self) {
-        // A thread that has ended has let its peer know.
+        // A thread that has ended has notified its peer.
         let _ = self.tell_all(Stage::Measure, None, |_, link| {
             link.give_up();
             Ok(())
@@ -206,7 +202,7 @@ fn differs(theirs: usize, ours: usize) -> Failure {
     Failure::new(Stage::Join, Kind::Internal, cause)
 }
 
-/// A step for all threads: a timed pass gets a start that all of them can keep, behind its warm-up.
+/// A timed pass gets a start that all can meet, after its warm-up.
 fn together(step: &Step) -> Result<Step, Failure> {
     let refused = |cause, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
     if let Step::Time(Timing { metric: TestMetric::Latency, .. }) | Step::Serve { metric: TestMetric::Latency, .. } =
@@ -223,7 +219,7 @@ fn together(step: &Step) -> Result<Step, Failure> {
     Ok(Step::Time(Timing { start_at: Some(start), ..*timing }))
 }
 
-/// The only thread that a step is for, where it uses one queue pair only; the number in the step becomes that thread's.
+/// The thread of a step with one queue pair only; the number in the step becomes that thread's.
 fn alone(step: &mut Step, qps: &[u32]) -> Result<Option<usize>, Failure> {
     let Step::Time(Timing { only: Some(only), .. }) = step else { return Ok(None) };
     for (thread, &qps) in qps.iter().enumerate() {
@@ -242,18 +238,18 @@ fn sum(one: Stepped, other: Stepped) -> Stepped {
             Stepped::Checked(sum)
         }
         (Stepped::Measured(a), Stepped::Measured(b)) => Stepped::Measured(Box::new(added(&a, &b))),
-        // Who only served, and heard of nothing.
+        // It served without any announcement.
         (Stepped::Done, other) => other,
         (one, _) => one,
     }
 }
 
-/// Bytes of both over the time from the first start to the last end: windows that overlap badly give less, never more.
-/// Slices are added as if they began together, which they do within the time it takes to leave a spin.
+/// Bytes of both over the time from the first start to the last end: windows that overlap badly give less, never more. Slices are added
+/// as if they began together, which is nearly exact.
 fn added(a: &Measurement, b: &Measurement) -> Measurement {
     let end = |one: &Measurement| one.started + one.elapsed;
     let (started, end) = match (a.operations, b.operations) {
-        // A thread that served and had nothing to do has no window.
+        // A thread that served without work has no window.
         (0, 1..) => (b.started, end(b)),
         (1.., 0) => (a.started, end(a)),
         _ => (a.started.min(b.started), end(a).max(end(b))),

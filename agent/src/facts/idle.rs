@@ -1,4 +1,4 @@
-//! How idle the host is: two looks at what the kernel counts, some time apart.
+//! How idle the host is: two readings of the kernel's counters, some time apart.
 
 use std::{
     collections::BTreeMap,
@@ -15,22 +15,21 @@ use railgauge_wire::{
 
 use crate::{system::tree::Tree, worker};
 
-/// Shortest time between both looks: shorter ones mistake a single packet for traffic.
+/// Shortest time between the readings: shorter ones take a single packet for traffic.
 const APART: Duration = Duration::from_millis(200);
-/// Oldest first look that is still used: what it saw then should be what the run is about to meet.
+/// Oldest first reading still in use: it should reflect the state that the run meets.
 const OLDEST: Duration = Duration::from_secs(5);
-/// Words of four bytes are what InfiniBand's data counters count.
+/// Bytes of a word of InfiniBand's data counters.
 const WORD: u64 = 4;
 
-/// Received and sent bytes.
 type Bytes = (u64, u64);
 
-/// What processors did since the host booted, in the kernel's ticks.
+/// Since boot, in the kernel's ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Times {
     all: u64,
     idle: u64,
-    /// Of these: this process, and processes that it started and that have ended. `None` where that cannot be told.
+    /// Part of this process and its ended children; `None` if unknown.
     own: Option<u64>,
 }
 
@@ -42,16 +41,15 @@ pub(crate) struct Look {
     ports: BTreeMap<(String, u8), Bytes>,
 }
 
-/// The first look of this process, until somebody has taken it.
+/// The first reading of this process, until it is taken.
 static FIRST: Mutex<Option<Receiver<Look>>> = Mutex::new(None);
 
-/// Looks for the first time, in a thread of its own: the time apart passes while the controller and the agent greet each other. A
-/// device whose counters cannot be read holds up who asks for the facts, not the greeting.
+/// First reading, on a separate thread, during the handshake of controller and agent. A device with unreadable counters delays the facts,
+/// not the handshake.
 pub(crate) fn begin() {
     *FIRST.lock() = Some(worker::ask("look", || Look::now(&Tree::host())));
 }
 
-/// The look that [`begin`] has taken; one of now where there is none, or an old one.
 pub(crate) fn first(tree: &Tree) -> Look {
     let begun = FIRST.lock().take().and_then(|look| look.recv_timeout(OLDEST).ok());
     begun.filter(|look| look.at.elapsed() <= OLDEST).unwrap_or_else(|| Look::now(tree))
@@ -80,12 +78,12 @@ impl Look {
         Self { at: Instant::now(), processors: Times::now(tree), interfaces, ports }
     }
 
-    /// Looks again, not too early, and writes what happened in between into the facts.
+    /// Second reading, not too early; adds the difference to the facts.
     pub(crate) fn again(self, tree: &Tree, facts: &mut HostFacts) {
         thread::sleep(APART.saturating_sub(self.at.elapsed()));
         let later = Self::now(tree);
         let seconds = (later.at - self.at).as_secs_f64();
-        // Some drivers gather statistics once a second: then nothing moves in between, or a second's worth does.
+        // Some drivers update statistics once a second: a difference is then zero, or a second's worth.
         let rate = |before: Option<&Bytes>, after: Option<&Bytes>| {
             let (before, after) = before.zip(after)?;
             let bits = |before: u64, after: u64| after.saturating_sub(before) as f64 * 8.0 / seconds;
@@ -108,36 +106,36 @@ impl Look {
     }
 }
 
-/// Average number of processes that ran or wanted to, over a minute.
+/// Processes that ran or wanted to, averaged over a minute.
 fn average(tree: &Tree) -> Option<f64> {
     let text = tree.text("proc/loadavg")?;
     text.split_whitespace().next()?.parse::<f64>().ok().filter(|load| load.is_finite())
 }
 
 impl Times {
-    /// Now, from `/proc/stat` and `/proc/self/stat`.
+    /// From `/proc/stat` and `/proc/self/stat`.
     fn now(tree: &Tree) -> Option<Self> {
         let text = tree.text("proc/stat")?;
         let line = text.lines().next()?.strip_prefix("cpu ")?;
-        // user, nice, system, idle, iowait, irq, softirq, steal; the guests' time behind them is part of user's.
+        // user, nice, system, idle, iowait, irq, softirq, steal; the guests' time after them is part of user's.
         let times: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
         let idle = times.get(3)?.checked_add(times.get(4).copied().unwrap_or(0))?;
         let all = times.iter().try_fold(0, |sum: u64, time| sum.checked_add(*time))?;
         Some(Self { all, idle, own: own(tree) })
     }
 
-    /// Share of all processors' time until `later` that something else than this process took, from 0 to 1: collecting facts
-    /// keeps a small host busy by itself.
+    /// Share of all processors' time until `later` used by other processes, from 0 to 1: collecting facts keeps a small host busy by
+    /// itself.
     fn taken_by_others(self, later: Self) -> Option<f64> {
         let all = later.all.checked_sub(self.all).filter(|all| *all > 0)?;
-        // Where it cannot be told in one of both, nothing is taken off: a whole life is not what happened in between.
+        // If unknown in either, nothing is subtracted: a total is not a difference.
         let own = self.own.zip(later.own).map_or(0, |(before, after)| after.saturating_sub(before));
         let not_others = later.idle.saturating_sub(self.idle).saturating_add(own);
         Some(1.0 - (not_others as f64 / all as f64).min(1.0))
     }
 }
 
-/// Time of this process and of its children that ended, from `/proc/self/stat`.
+/// This process and its ended children, from `/proc/self/stat`.
 fn own(tree: &Tree) -> Option<u64> {
     let text = tree.text("proc/self/stat")?;
     // The second word is the name, in parentheses, and may have spaces and parentheses itself.
@@ -174,7 +172,7 @@ mod tests {
         // Of 100 ticks 10 were idle, and 80 of the agent.
         let after = Times { all: 1_100, idle: 510, own: Some(120) };
         assert!((before.taken_by_others(after).unwrap() - 0.1).abs() < 1e-9);
-        // A child that ends brings along what it took before the first look.
+        // A child that ends adds what it used before the first reading.
         assert_eq!(before.taken_by_others(Times { own: Some(400), ..after }), Some(0.0));
         for (first, second) in [(None, Some(120)), (Some(40), None)] {
             let share = Times { own: first, ..before }.taken_by_others(Times { own: second, ..after });

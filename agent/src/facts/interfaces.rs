@@ -15,7 +15,7 @@ use crate::system::{ethtool, interfaces::Address, netlink, tree::Tree};
 
 const CLASS: &str = "sys/class/net";
 
-/// What a driver answers that stands in no file.
+/// Answers of a driver that are in no file.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
     pub driver: Option<(String, String)>,
@@ -23,7 +23,7 @@ pub struct Answers {
     pub dcb: Option<Dcb>,
 }
 
-/// Asks the drivers of all interfaces; what one refuses is noted. The kernel knows nothing of another tree's.
+/// Notes refusals. Empty for a tree of another host.
 pub fn ask(tree: &Tree) -> BTreeMap<String, Answers> {
     if !tree.is_here() {
         return BTreeMap::new();
@@ -40,12 +40,11 @@ pub fn ask(tree: &Tree) -> BTreeMap<String, Answers> {
     names(tree).map(one).collect()
 }
 
-/// `bonding_masters` is a file between the interfaces.
+/// Without the file `bonding_masters`.
 fn names(tree: &Tree) -> impl Iterator<Item = String> {
     tree.names(CLASS).into_iter().filter(|name| tree.has(format!("{CLASS}/{name}/ifindex")))
 }
 
-/// All interfaces, in the order of their names.
 pub fn all(tree: &Tree, addresses: &[Address], answers: &BTreeMap<String, Answers>) -> Vec<Interface> {
     let one = |name: String| {
         let mine = || addresses.iter().filter(|address| address.interface == name);
@@ -70,7 +69,7 @@ pub fn all(tree: &Tree, addresses: &[Address], answers: &BTreeMap<String, Answer
     names(tree).map(one).collect()
 }
 
-/// The IPv4 network of an address, such as `10.77.0.0/24`.
+/// Such as `10.77.0.0/24`.
 fn network(address: &Address) -> Option<String> {
     let (IpAddr::V4(ip), Some(prefix)) = (address.ip, address.prefix.filter(|prefix| *prefix <= 32)) else {
         return None;
@@ -80,7 +79,6 @@ fn network(address: &Address) -> Option<String> {
 }
 
 fn bond(tree: &Tree, name: &str) -> Option<Bond> {
-    // "802.3ad 4": the mode's name and number.
     let mode = bond_below(tree, name).and_then(|bond| tree.text(format!("{CLASS}/{bond}/bonding/mode")));
     match mode {
         Some(mode) => Some(Bond::Master(mode.split_whitespace().next().unwrap_or_default().to_owned())),
@@ -88,10 +86,10 @@ fn bond(tree: &Tree, name: &str) -> Option<Bond> {
     }
 }
 
-/// The bond whose members carry an interface's packets: itself, or the one below a VLAN.
+/// The interface itself, or the one below a VLAN.
 fn bond_below(tree: &Tree, name: &str) -> Option<String> {
     let mut name = name.to_owned();
-    // A VLAN may be one of a VLAN (802.1ad), rarely of more.
+    // A VLAN may be on a VLAN (802.1ad), rarely on more.
     for _ in 0..4 {
         if is_bond(tree, &name) {
             return Some(name);
@@ -101,7 +99,7 @@ fn bond_below(tree: &Tree, name: &str) -> Option<String> {
     None
 }
 
-/// The interface that a VLAN is one of (net/8021q/vlan_dev.c names the type; `lower_…` since Linux 3.14).
+/// The interface below a VLAN (net/8021q/vlan_dev.c names the type; `lower_…` since Linux 3.14).
 fn below_vlan(tree: &Tree, name: &str) -> Option<String> {
     let events = tree.text(format!("{CLASS}/{name}/uevent"))?;
     if !events.lines().any(|line| line.trim() == "DEVTYPE=vlan") {
@@ -114,7 +112,7 @@ pub(crate) fn is_bond(tree: &Tree, name: &str) -> bool {
     tree.has(format!("{CLASS}/{name}/bonding/mode"))
 }
 
-/// The bond that an interface is a member of. Bridges have members too; only a bond's have this folder.
+/// Bridges have members too; only a bond's have this folder.
 pub(crate) fn master(tree: &Tree, name: &str) -> Option<String> {
     if !tree.has(format!("{CLASS}/{name}/bonding_slave")) {
         return None;
@@ -123,14 +121,14 @@ pub(crate) fn master(tree: &Tree, name: &str) -> Option<String> {
     Some(master.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Names of a bond's members; none of an interface that is no bond.
+/// Empty for an interface other than a bond.
 pub(crate) fn members(tree: &Tree, bond: &str) -> Vec<String> {
     let place = format!("{CLASS}/{bond}/bonding/slaves");
     let names = if tree.has(&place) { tree.text(place) } else { None };
     names.unwrap_or_default().split_whitespace().filter(|name| !name.contains('/')).map(str::to_owned).collect()
 }
 
-/// The members of a bond, and how the bond sees them.
+/// With the bond's view of them.
 pub(crate) fn bond_members(tree: &Tree, bond: &str) -> Vec<BondMember> {
     let one = |name: String| BondMember {
         link: tree.text(format!("{CLASS}/{name}/bonding_slave/mii_status")),
@@ -141,7 +139,7 @@ pub(crate) fn bond_members(tree: &Tree, bond: &str) -> Vec<BondMember> {
     members(tree, bond).into_iter().map(one).collect()
 }
 
-/// Congestion control of RoCE, in the files MLNX_OFED has for it: one switch for each priority.
+/// In MLNX_OFED's files: one switch for each priority.
 fn ecn(tree: &Tree, name: &str) -> Option<Ecn> {
     let on = |point: &str| {
         let place = format!("{CLASS}/{name}/ecn/{point}/enable");
@@ -152,19 +150,19 @@ fn ecn(tree: &Tree, name: &str) -> Option<Ecn> {
     Some(Ecn { notifies: on("roce_np")?, reacts: on("roce_rp")? })
 }
 
-/// MTU in bytes.
+/// In bytes.
 pub fn mtu(tree: &Tree, name: &str) -> Option<u32> {
     tree.value(format!("{CLASS}/{name}/mtu"))
 }
 
-/// Speed in Mb/s; `None` where it is not known, and for interfaces with neither hardware nor another interface below
-/// them (veth, tun, dummy), which report a made-up one.
+/// `None` if unknown, and for interfaces with neither hardware nor another interface below them (veth, tun, dummy), which report an
+/// invented one.
 pub fn speed(tree: &Tree, name: &str) -> Option<MegabitsPerSecond> {
     let real = |entry: &String| entry == "device" || entry.starts_with("lower_");
     if !tree.names(format!("{CLASS}/{name}")).iter().any(real) {
         return None;
     }
     let speed: i64 = tree.value(format!("{CLASS}/{name}/speed"))?;
-    // -1 is the kernel's word for unknown.
+    // The kernel's -1 means unknown.
     u64::try_from(speed).ok().filter(|speed| *speed > 0).map(MegabitsPerSecond)
 }

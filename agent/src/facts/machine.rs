@@ -1,6 +1,4 @@
-//! Operating system, processor, memory and limits.
-//!
-//! The processor's name. x86 writes it down; Arm kernels only say who made the core, and which of his it is.
+//! Operating system, processor, memory and limits. x86 has the processor's name; Arm kernels only its maker and the core's number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +10,7 @@ use railgauge_wire::{
 
 use crate::system::tree::{Tree, list};
 
-/// What the kernel says of the agent's own process: processors it may run on, capabilities.
+/// The agent's own process: allowed processors, capabilities.
 const STATUS: &str = "proc/self/status";
 
 pub(crate) fn facts(tree: &Tree) -> HostFacts {
@@ -22,7 +20,7 @@ pub(crate) fn facts(tree: &Tree) -> HostFacts {
         os: os(tree),
         kernel: tree.expected("proc/sys/kernel/osrelease").unwrap_or_default(),
         command_line: tree.expected("proc/cmdline"),
-        // The file is there from Linux 6.1 on; before that the agent's own architecture is the machine's.
+        // The file exists from Linux 6.1 on; before that the agent's own architecture is the machine's.
         architecture: tree.text("proc/sys/kernel/arch").unwrap_or_else(|| std::env::consts::ARCH.into()),
         cpu: cpu(tree),
         surroundings: around(tree),
@@ -42,7 +40,7 @@ pub(crate) fn facts(tree: &Tree) -> HostFacts {
 }
 
 fn os(tree: &Tree) -> Option<String> {
-    // `/etc/os-release` is a link, which in a tree for a test could leave the tree.
+    // `/etc/os-release` is a link, which could leave a test's tree.
     let text = tree.text("usr/lib/os-release").or_else(|| tree.expected("etc/os-release"))?;
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(name.trim_matches('"').to_owned())
@@ -67,7 +65,7 @@ fn cpu(tree: &Tree) -> Cpu {
     }
 }
 
-/// The governors of all processors, each named once.
+/// Without duplicates.
 fn governor(tree: &Tree) -> Option<String> {
     const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
     let policies = tree.names(POLICIES).into_iter().filter(|name| name.starts_with("policy"));
@@ -76,20 +74,19 @@ fn governor(tree: &Tree) -> Option<String> {
     (!governors.is_empty()).then(|| governors.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// Whether frequencies above the nominal one are allowed. Intel's driver says the opposite.
+/// Whether frequencies above the nominal one are allowed. Intel's driver has the inverse.
 fn boost(tree: &Tree) -> Option<bool> {
     let flag = |path: &str| tree.value::<u8>(format!("sys/devices/system/cpu/{path}"));
     flag("intel_pstate/no_turbo").map(|no| no == 0).or_else(|| flag("cpufreq/boost").map(|yes| yes == 1))
 }
 
-/// Size of the largest cache of the first processor.
 pub(crate) fn last_level_cache(tree: &Tree) -> Option<Bytes> {
     let caches = "sys/devices/system/cpu/cpu0/cache";
     let sizes = tree.names(caches).into_iter().filter(|name| name.starts_with("index"));
     sizes.filter_map(|index| size(&tree.text(format!("{caches}/{index}/size"))?)).max()
 }
 
-/// Bytes that the last-level caches of these processors hold together, each counted once; `None` where one of them does not tell.
+/// Bytes of the last-level caches of these processors, each counted once; `None` if one is unknown.
 pub(crate) fn caches(tree: &Tree, processors: &[u32]) -> Option<Bytes> {
     let mut seen: BTreeMap<String, Bytes> = BTreeMap::new();
     for processor in processors {
@@ -131,29 +128,27 @@ fn huge_pages(tree: &Tree) -> Vec<HugePages> {
     tree.names(SIZES).into_iter().filter_map(one).collect()
 }
 
-/// The word in brackets: `always [madvise] never`.
 fn chosen(text: Option<String>) -> Option<String> {
     let text = text?;
     let (_, rest) = text.split_once('[')?;
     rest.split_once(']').map(|(word, _)| word.to_owned())
 }
 
-/// A soft limit of this process, which its links live under; `None` if there is none.
+/// Soft limit of this process, which its links share; `None` for unlimited.
 fn limit(tree: &Tree, name: &str) -> Option<u64> {
     let text = tree.expected(LIMITS)?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// How many processors this process may run on, which a scheduler or a cpuset may have made fewer.
 fn allowed(tree: &Tree) -> Option<u32> {
     let numbers = list(&field(&tree.text(STATUS)?, "Cpus_allowed_list")?)?;
     u32::try_from(numbers.len()).ok()
 }
 
-/// What the capability does that lifts the limit on locked memory: it counts in the first user namespace only (`ib_umem_get` in
-/// drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`). A container has what it may have in the bounding set
-/// (capabilities(7)); of a user other than root nothing of it is in effect.
+/// Whether the capability lifts the limit on locked memory: it counts in the first user namespace only (`ib_umem_get` in
+/// drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`). A container's possible capabilities are in the bounding set
+/// (capabilities(7)); for a user other than root they are not in effect.
 fn ipc_lock(tree: &Tree) -> Option<IpcLock> {
     /// `CAP_IPC_LOCK` of include/uapi/linux/capability.h.
     const IPC_LOCK: u64 = 1 << 14;
@@ -163,7 +158,7 @@ fn ipc_lock(tree: &Tree) -> Option<IpcLock> {
         Some(mask & IPC_LOCK != 0)
     };
     let map = tree.text("proc/self/uid_map").unwrap_or_default();
-    // In the first one all numbers stand for themselves.
+    // The first user namespace maps all numbers to themselves.
     let is_first = map.split_whitespace().eq(["0", "0", "4294967295"]);
     Some(match has("CapEff")? {
         true if is_first => IpcLock::InEffect,
@@ -173,13 +168,12 @@ fn ipc_lock(tree: &Tree) -> Option<IpcLock> {
     })
 }
 
-/// The value of the first line `name : value`.
 pub(crate) fn field(text: &str, name: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
     Some(rest.trim().to_owned())
 }
 
-/// Cores of servers by maker and part, as `/proc/cpuinfo` has them (Linux, arch/arm64/include/asm/cputype.h).
+/// Server cores by maker and part, as in `/proc/cpuinfo` (Linux, arch/arm64/include/asm/cputype.h).
 const CORES: &[(u32, u32, &str)] = &[
     (0x41, 0xd0c, "Arm Neoverse N1"),
     (0x41, 0xd40, "Arm Neoverse V1"),
@@ -191,7 +185,7 @@ const CORES: &[(u32, u32, &str)] = &[
     (0x43, 0x0af, "Cavium ThunderX2"),
 ];
 
-/// The name in a text of `/proc/cpuinfo`, of its first processor. A core that is not known by name has its numbers.
+/// Name of the first processor in `/proc/cpuinfo`. An unknown core has its numbers.
 pub(super) fn name(cpuinfo: &str) -> Option<String> {
     field(cpuinfo, "model name").or_else(|| {
         let number = |name: &str| u32::from_str_radix(field(cpuinfo, name)?.strip_prefix("0x")?, 16).ok();
@@ -208,7 +202,7 @@ pub(crate) fn around(tree: &Tree) -> Surroundings {
     let flags = tree.text("proc/cpuinfo").and_then(|text| field(&text, "flags"));
     Surroundings {
         container: container(tree),
-        // The bit a processor never sets by itself (CPUID 1, ECX bit 31); other architectures have no such flags.
+        // A processor never sets this bit itself (CPUID 1, ECX bit 31); other architectures have no such flags.
         virtual_machine: flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
         product: product(tree),
     }
@@ -253,7 +247,7 @@ mod tests {
         for (effective, bounding, map, limited, lock) in [
             (ALL, ALL, all, false, lock(IpcLock::InEffect)),
             ("0000000000004000", ALL, all, false, lock(IpcLock::InEffect)),
-            // Any user of an ordinary machine; also one of a container that was given the capability.
+            // Any user of an ordinary machine; also in a container with the capability.
             ("0000000000000000", ALL, all, true, lock(IpcLock::NotInEffect)),
             // Root of a container without it.
             ("000001ffffffbfff", "000001ffffffbfff", all, true, lock(IpcLock::Absent)),

@@ -1,16 +1,5 @@
-//! What this host is, from files of the kernel and a few of its calls. Nothing is guessed: what cannot be read is
-//! `None`, and `unreadable` says why.
-//!
-//! | file | collects |
-//! | --- | --- |
-//! | [`machine`] | operating system, processor, memory, limits |
-//! | [`pci`] | PCIe functions and the bridges above them |
-//! | [`rdma`] | RDMA devices, ports, GIDs |
-//! | [`interfaces`] | network interfaces, and what their drivers answer |
-//! | [`libraries`] | what the loader finds |
-//! | [`kernel_log`] | errors of GPUs |
-//! | [`parts`], [`vpd`] | what is written on cards, boards, cables: serial numbers |
-//! | [`idle`] | load and traffic, from two looks |
+//! Facts of this host, from the kernel's files and a few of its calls. Nothing is guessed: an unreadable fact is `None`, and `unreadable`
+//! says why.
 
 use std::{collections::BTreeMap, io, sync::mpsc::Receiver, time::Duration};
 
@@ -42,23 +31,18 @@ pub(crate) mod pci;
 pub(crate) mod rdma;
 mod vpd;
 
-/// What is not read from files.
 #[derive(Debug)]
 pub struct Live {
-    /// Addresses of the interfaces, or why they are not known.
     pub addresses: io::Result<Vec<Address>>,
     pub interfaces: BTreeMap<String, interfaces::Answers>,
     pub libraries: BTreeMap<String, String>,
     pub device_files: BTreeMap<String, DeviceFile>,
     pub path_mtus: Vec<PortAnswer>,
-    /// GPUs, or why they are not known.
     pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,
-    /// PCI addresses of the GPUs that CUDA or HIP sees, in the order of its numbers, or why they are not known.
     pub cuda: Result<Vec<String>, Failure>,
 }
 
 impl Live {
-    /// This process's own view. What could not be asked is noted in the tree.
     pub fn here(tree: &Tree) -> Self {
         let path_mtus = rdma::path_mtus();
         let gpus = nvml::all(tree);
@@ -68,7 +52,7 @@ impl Live {
             addresses: addresses(),
             interfaces: interfaces::ask(tree),
             device_files: rdma::device_files(tree),
-            // Behind the question to the devices, which loads the providers' libraries.
+            // After querying the devices, which loads the providers' libraries.
             libraries: libraries::probe(),
             path_mtus,
             gpus,
@@ -77,12 +61,12 @@ impl Live {
     }
 }
 
-/// How long reading the labels of parts may take. Cards and modules answer over slow buses, and a sick one may never: no measurement
-/// needs them.
+/// Limit for reading the labels of parts. Cards and modules answer over slow buses, and a broken one may never; measurements do not need
+/// them.
 const LABELS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Adds what the makers wrote on the parts of the host, as far as it can be read in time. It is not among what `collect` reads: kits read
-/// the same files again, and these they must not have.
+/// Adds the makers' labels of the host's parts, as far as readable in time. `collect` does not read them: kits read the same files again,
+/// and must not have these.
 fn labels(facts: &mut HostFacts) {
     let known = facts.clone();
     let read = worker::ask("labels", move || {
@@ -103,7 +87,7 @@ fn labels(facts: &mut HostFacts) {
     }
 }
 
-/// What this host is, and how idle it was since the process began. Takes until a fifth of a second has passed since then.
+/// Facts, and how idle the host was since the process started. Waits until a fifth of a second has passed since then.
 pub(crate) fn here() -> HostFacts {
     let (tree, root) = (Tree::host(), Tree::host());
     let look = idle::first(&root);
@@ -114,7 +98,7 @@ pub(crate) fn here() -> HostFacts {
     neighbours(&asked, &mut facts);
     facts.cuda_visible = HIDING.iter().find_map(|name| std::env::var(name).ok());
     facts.overrides = overrides();
-    // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.
+    // A pod may have no account, and so none of Kubernetes' files; every pod has this variable.
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         facts.surroundings.container = Some("kubernetes".into());
     }
@@ -122,17 +106,15 @@ pub(crate) fn here() -> HostFacts {
     facts
 }
 
-/// The variables that hide GPUs from CUDA, and from HIP, which knows the first too.
+/// Variables that hide GPUs from CUDA, and from HIP, which knows the first too.
 const HIDING: [&str; 3] = ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
 
-/// The variables that put something else in the place of the host's files and libraries.
 fn overrides() -> BTreeMap<String, String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let known = [tree::ROOT, "RAILGAUGE_IBVERBS", "RAILGAUGE_RDMACM"];
     known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).gathered()
 }
 
-/// Collects the facts of the host whose files are below the tree's root.
 pub fn collect(tree: Tree, live: Live) -> HostFacts {
     let mut facts = HostFacts {
         rdma: rdma::devices(&tree),
@@ -160,7 +142,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
                 gpu.cuda_device = number.and_then(|number| u32::try_from(number).ok());
                 gpu.function = gpu.pci.as_deref().map(|pci| pci::function_at(&tree, pci)).unwrap_or_default();
                 let numa = gpu.pci.as_ref().map(|pci| format!("sys/bus/pci/devices/{pci}/numa_node"));
-                // -1 where the platform does not say; where there is one node only, nothing is left to say.
+                // -1 where the platform does not report it; a single node needs no report.
                 let told = numa.and_then(|path| tree.value::<i64>(path)).and_then(|node| u32::try_from(node).ok());
                 gpu.numa = told.or((facts.cpu.numa_nodes == 1).then_some(0));
             }
@@ -175,7 +157,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         let port = ports.find(|port| port.number == said.port);
         match (said.mtu, port) {
             (Ok(mtu), Some(port)) => port.mtu = Some(mtu),
-            // A device that came between the two looks.
+            // A device that appeared between the two reads.
             (Ok(_), None) => {}
             (Err(why), _) => {
                 facts.unreadable.insert(format!("path MTU of {} port {}", said.device, said.port), why.cause);
@@ -188,7 +170,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
     facts
 }
 
-/// What lldpcli may take beyond its own limit: to be started and to be killed on a busy host.
+/// Extra time for lldpcli beyond its own limit, to start and to be killed on a busy host.
 const GRACE: Duration = Duration::from_secs(1);
 
 fn neighbours(asked: &Receiver<Result<Vec<Neighbour>, Unheard>>, facts: &mut HostFacts) {

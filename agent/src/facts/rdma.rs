@@ -1,8 +1,8 @@
-//! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband), and what no file there says: which
-//! device files may be opened, and the active path MTU of every port.
+//! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband), their device files, and the
+//! active path MTU of every port through libibverbs.
 //!
-//! In a container sysfs may show devices whose files were not passed on, or that its devices cgroup forbids: only opening one tells
-//! (open(2): EPERM). The devices are asked for the path MTU through libibverbs.
+//! In a container sysfs may show devices whose files were not passed on, or that its devices cgroup forbids: only opening one shows that
+//! (open(2): EPERM).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,7 +42,7 @@ pub(crate) fn function_of(tree: &Tree, name: &str) -> Option<PathBuf> {
 }
 
 struct Hardware {
-    /// Its place on the bus, if it has one.
+    /// Its sysfs folder on the bus.
     place: Option<PathBuf>,
     pci: Option<PathBuf>,
     driver: Option<String>,
@@ -151,7 +151,7 @@ fn traffic_class(text: &str) -> Option<u32> {
     text.lines().find_map(|line| line.trim().strip_prefix("Global tclass=")?.trim().parse().ok())
 }
 
-/// The rate of a port of a device that is reckoned with; `None` where nobody knows it, and of emulations.
+/// The usable rate of a port; `None` where unknown, and for emulations.
 pub(crate) fn rate(tree: &Tree, device: &str, number: u8) -> Option<GigabitsPerSecond> {
     let at = format!("{CLASS}/{device}");
     let Hardware { driver, software, .. } = hardware(tree, &at);
@@ -160,7 +160,7 @@ pub(crate) fn rate(tree: &Tree, device: &str, number: u8) -> Option<GigabitsPerS
     rate.gbps.filter(|_| !software)
 }
 
-/// Where the rate of a device's ports comes from; `None` for an emulation, which has none.
+/// `None` for an emulation, which has no rate.
 pub(crate) fn rate_origin(tree: &Tree, device: &str) -> Option<RateOrigin> {
     let Hardware { driver, software, .. } = hardware(tree, &format!("{CLASS}/{device}"));
     (!software).then(|| driver.as_deref().and_then(known).map_or(RateOrigin::Device, |driver| driver.rate))
@@ -190,9 +190,9 @@ fn gids(tree: &Tree, port: &str) -> Vec<Gid> {
 /// Drivers of PCI functions whose RDMA devices are iWARP, or may be: an iWARP device on another one is siw.
 const IWARP: [&str; 6] = ["cxgb4", "i40e", "ice", "idpf", "qede", "erdma"];
 
-/// The emulation that a device is. On older kernels both show the device of the interface below as their own, so that its
-/// absence is no sign: Soft-RoCE is the one with a `parent` attribute (drivers/infiniband/sw/rxe/rxe_verbs.c), and siw
-/// describes itself (drivers/infiniband/sw/siw/siw_main.c) unless somebody has renamed it.
+/// The emulation that a device is. On older kernels both show the device of the interface below as their own, so its presence is not
+/// evidence: Soft-RoCE has a `parent` attribute (drivers/infiniband/sw/rxe/rxe_verbs.c), and siw describes itself
+/// (drivers/infiniband/sw/siw/siw_main.c) unless it was renamed.
 pub(crate) fn emulation(tree: &Tree, at: &str) -> Option<&'static str> {
     if tree.has(format!("{at}/parent")) {
         return Some("rdma_rxe");
@@ -206,7 +206,7 @@ pub(crate) fn emulation(tree: &Tree, at: &str) -> Option<&'static str> {
     (iwarp && tree.has("sys/module/siw") && other()).then_some("siw")
 }
 
-/// The driver of the function below a device that is no emulation.
+/// The driver of the function below a device, except for an emulation.
 pub(super) fn driver_of(tree: &Tree, at: &str, pci: Option<&Path>) -> Option<String> {
     let linked = pci.and_then(|pci| tree.target(pci.join("driver")));
     file_name(linked.or_else(|| tree.target(format!("{at}/device/driver")))?)
@@ -225,8 +225,8 @@ pub(super) fn saturated(tree: &Tree, port: &str) -> Vec<String> {
     WIDTHS.iter().filter(full).map(|(name, _)| format!("counters/{name}")).collect()
 }
 
-/// Byte counters of the driver that are there and hold no number, and why: drivers without port counters have the files and
-/// answer with an error, or with words on older kernels (drivers/infiniband/core/sysfs.c, `show_pma_counter`).
+/// Existing byte counters of the driver without a number, and why: drivers without port counters have the files and answer with an error,
+/// or with words on older kernels (drivers/infiniband/core/sysfs.c, `show_pma_counter`).
 pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&str>) -> BTreeMap<String, String> {
     let names = byte_counters(driver).iter().flat_map(|counter| counter.sent.iter().chain(counter.received));
     let one = |name: &&'static str| {
@@ -246,18 +246,18 @@ pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&
 #[derive(Debug, Default)]
 pub(crate) struct Below {
     pub(crate) netdev: Option<String>,
-    /// Interfaces of the physical ports, where that is a bond.
+    /// Interfaces of the physical ports of a bond.
     pub(crate) members: Vec<String>,
 }
 
 impl Below {
-    /// The interface whose speed is that of the port: of one physical port.
+    /// The interface with the port's speed, for one physical port.
     pub(super) fn physical(&self) -> Option<&str> {
         self.members.first().or(self.netdev.as_ref()).map(String::as_str)
     }
 }
 
-/// The interfaces behind a port. A bond that the device drives by itself may be known to the port by one of its members only.
+/// The interfaces behind a port. For a bond that the device drives itself, the port may know only one of its members.
 pub(super) fn below_of(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> Below {
     let Some(named) = named(tree, device, number, gids) else { return Below::default() };
     let members = members(tree, device, &named);
@@ -267,9 +267,9 @@ pub(super) fn below_of(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> B
     }
 }
 
-/// The members of a bond that are physical ports of this device: on its own function, or on one without an RDMA device of its
-/// own. mlx5 removes the device of the second function when it takes a bond over
-/// (drivers/net/ethernet/mellanox/mlx5/core/lag/lag.c); where it does not, each port has its own device and one member.
+/// The members of a bond that are physical ports of this device: on its own function, or on one without an RDMA device. mlx5 removes the
+/// device of the second function when it takes a bond over (drivers/net/ethernet/mellanox/mlx5/core/lag/lag.c); otherwise each port has
+/// its own device and one member.
 fn members(tree: &Tree, device: &str, bond: &str) -> Vec<String> {
     let own = function_of(tree, device);
     let others: Vec<_> = tree.names(CLASS).into_iter().filter(|name| name != device).collect();
@@ -333,7 +333,7 @@ pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Bel
     let of_interface = || below.physical().and_then(speed);
     match (origin, of_interface()) {
         (RateOrigin::InterfaceInSteps | RateOrigin::Constant, Some(speed)) => rate(Some(speed), RateSource::Interface),
-        // What the driver reports then is made of nothing, or cut off at a step.
+        // The driver's value is then invented, or cut off at a step.
         (RateOrigin::InterfaceInSteps | RateOrigin::Constant, None) => rate(None, RateSource::Driver),
         (RateOrigin::Device, _) => rate(verbs_gbps, RateSource::Driver),
     }
@@ -341,8 +341,7 @@ pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Bel
 
 const VERBS_CLASS: &str = "sys/class/infiniband_verbs";
 
-/// The file of every RDMA device, by the device's name. Opening one changes nothing. Nothing is known of a tree that is not
-/// this host's.
+/// Device files by RDMA device. Opening one changes nothing. Unknown for a tree of another host.
 pub(crate) fn device_files(tree: &Tree) -> BTreeMap<String, DeviceFile> {
     if !tree.is_here() {
         return BTreeMap::new();
@@ -366,7 +365,7 @@ fn judged(path: String, error: &io::Error) -> DeviceFile {
     match error.kind() {
         ErrorKind::NotFound => DeviceFile::Missing(path),
         ErrorKind::PermissionDenied => DeviceFile::Refused(path),
-        // It is there and may be opened; the device has troubles of its own.
+        // It exists and may be opened; the device itself has a problem.
         _ => DeviceFile::Open,
     }
 }
@@ -380,8 +379,7 @@ pub struct PortAnswer {
     pub mtu: Result<u32, Failure>,
 }
 
-/// Asks every port of every device. Empty where libibverbs or the kernel's part of it is missing: that is said among
-/// the libraries.
+/// Queries every port of every device. Empty without libibverbs or the kernel's part of it, which `libraries` reports.
 pub(crate) fn path_mtus() -> Vec<PortAnswer> {
     Device::names().unwrap_or_default().iter().flat_map(|name| of_device(name)).collect()
 }

@@ -17,10 +17,10 @@ pub(super) type Status = c_int;
 /// `CUBLAS_STATUS_SUCCESS`, `HIPBLAS_STATUS_SUCCESS`.
 pub(super) const SUCCESS: Status = 0;
 
-/// What the library may be called, the newest first: CUDA 13, 12 and 11.
+/// Newest first: CUDA 13, 12 and 11.
 pub(crate) const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"];
 
-/// What hipBLASLt may be called: of ROCm 7 and 6, and where ROCm installs it.
+/// ROCm 7 and 6, and where ROCm installs it.
 pub(crate) const HIP_NAMES: [&str; 4] =
     ["libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so", "/opt/rocm/lib/libhipblaslt.so"];
 
@@ -60,7 +60,6 @@ impl From<HipProposal> for Proposal {
     }
 }
 
-/// Numbers that the two libraries have for the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers {
     /// `CUBLASLT_MATMUL_DESC_TRANSA`, `HIPBLASLT_MATMUL_DESC_TRANSA`.
@@ -112,7 +111,7 @@ functions! {
 }
 
 impl Blas {
-    /// A library of this host and a handle of it for the current context of a GPU of this vendor: of the newest library that gives one.
+    /// The newest library that gives a handle for the current context of a GPU of this vendor.
     pub(super) fn open(vendor: Vendor) -> Result<(Self, Owned<c_void>), Failure> {
         let (called, names, install) = match vendor {
             Vendor::Nvidia => ("cuBLASLt", &NAMES[..], remedy::INSTALL_CUBLASLT),
@@ -143,7 +142,7 @@ impl Blas {
         self.vendor.either(CUDA_NUMBERS, HIP_NUMBERS)
     }
 
-    /// Algorithms that the library proposes for a product of these handles (library, product, A, B, C, D, preference), `N` at most.
+    /// At most `N`, for these handles: library, product, A, B, C, D, preference.
     pub(super) fn proposals<const N: usize>(&self, handles: [Handle; 7]) -> Result<Vec<Proposal>, Failure> {
         let mut told: [Proposal; N] = [Proposal::default(); N];
         let mut told_by_hip: [HipProposal; N] = [HipProposal::default(); N];
@@ -164,7 +163,7 @@ impl Blas {
         })
     }
 
-    /// A number of 32 bits in the configuration of an algorithm; `None` where the library does not tell.
+    /// 32 bits of an algorithm's configuration; `None` where the library does not report it.
     pub(super) fn configuration(&self, algorithm: &Algorithm, attribute: c_int) -> Option<u32> {
         let ask = self.algorithm_get?;
         let (mut value, mut written) = (0_u32, 0);
@@ -181,7 +180,6 @@ impl Blas {
         self.made(&format!("starting {}", self.name), self.destroy, |to| unsafe { (self.create)(to) })
     }
 
-    /// What `make` makes.
     pub(super) fn made(
         &self,
         what: &str,
@@ -195,7 +193,7 @@ impl Blas {
             .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, format!("{what}: there is nothing")))
     }
 
-    /// Its name and version, for the record; `handle` is one of it.
+    /// For the record; `handle` is a handle of the library.
     pub(super) fn record(&self, handle: Handle) -> String {
         let version = match (self.version, self.hip_version) {
             // SAFETY: it takes nothing and only answers.
@@ -211,7 +209,6 @@ impl Blas {
         format!("{} ({version})", self.name)
     }
 
-    /// Turns a status into a failure that says what was tried and what the library answered.
     pub(super) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS {
             return Ok(());

@@ -1,6 +1,4 @@
-//! Memory on a GPU.
-//!
-//! GPU memory as a NIC reaches it: by itself (GPUDirect RDMA), or through page-locked host memory in front of it.
+//! Memory on a GPU, and how a NIC reaches it: by itself (GPUDirect RDMA), or through page-locked host memory in front of it.
 
 use std::{
     ffi::{c_int, c_void},
@@ -43,12 +41,11 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Takes `length` bytes on `device`.
     pub fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
         device.enter()?;
         let taken = length.max(1).next_multiple_of(GRANULE);
         let (free, total) = device.memory()?;
-        // What is small is taken beside what is large.
+        // Small buffers accompany large ones and need no reserve.
         let reserve = if taken > GRANULE { RESERVE } else { 0 };
         if taken.saturating_add(reserve) > free {
             let cause = format!(
@@ -69,7 +66,7 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Managed memory may sit in the host when the NIC reads it: what was measured would be a migration.
+    /// Managed memory may be in the host when the NIC reads it: the test would measure a migration.
     fn refuse_managed(&self) -> Result<(), Failure> {
         let mut managed: c_int = 0;
         // SAFETY: `managed` is a valid place for this attribute's type, and the address is this buffer's.
@@ -85,8 +82,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Makes the driver's copies of this memory end before their calls return, as CUDA wants it of memory that other
-    /// devices write ("GPUDirect RDMA", `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
+    /// Makes the driver's copies of this memory end before their calls return, as CUDA requires for memory that other devices write
+    /// ("GPUDirect RDMA", `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
     pub fn synchronous(&self) -> Result<(), Failure> {
         let Some(set) = self.device.driver().set_pointer_attribute else { return Ok(()) };
         let on: c_int = 1;
@@ -99,24 +96,22 @@ impl Buffer {
         &self.device
     }
 
-    /// Its address on the device. Aligned to 256 bytes at least.
+    /// Aligned to 256 bytes at least.
     pub fn address(&self) -> DevicePtr {
         self.address
     }
 
-    /// Its length in bytes.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// A dma-buf of the whole buffer, for `ibv_reg_dmabuf_mr`: the descriptor and the length it covers, which is the
-    /// buffer's rounded up to 64 KiB. The offset in it is 0. If `pcie` is wanted it is mapped so where the driver offers
-    /// that, else as the driver sees fit; which of them comes with it.
+    /// A dma-buf of the whole buffer, for `ibv_reg_dmabuf_mr`: the descriptor and the length it covers, which is the buffer's rounded up
+    /// to 64 KiB. The offset in it is 0. With `pcie` it is mapped that way where the driver offers it; the third value says which mapping
+    /// it is.
     pub fn dma_buf(&self, pcie: bool) -> Result<(OwnedFd, u64, &'static str), Failure> {
         let refused = |why: &str| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
@@ -151,7 +146,7 @@ impl Buffer {
     }
 }
 
-/// That this program gives no NIC the memory of a GPU of AMD.
+/// This program gives AMD's GPU memory to no NIC.
 pub(super) fn unreachable_by_nics(device: &Device) -> Failure {
     let cause = format!("GPU {} ({}) is AMD's: RDMA with its memory is not supported", device.index(), device.name());
     Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::AMD_GPU_OVER_RDMA)
@@ -171,10 +166,10 @@ pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
     if device.vendor() == Vendor::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
 }
 
-/// Device memory, the stream its work is queued on, and the way NICs take to it.
+/// Device memory, the stream of its work, and how NICs reach it.
 pub(crate) struct Reached {
     buffer: Buffer,
-    // One link, one thread: the lock is there because a backing may be shared, not because anybody waits for it.
+    // Uncontended: one link has one thread, but a backing may be shared.
     stream: Mutex<Stream>,
     way: Way,
 }
@@ -182,12 +177,11 @@ pub(crate) struct Reached {
 enum Way {
     Direct,
     Exported(OwnedFd),
-    /// Host memory of the same layout is in front of it: what is sent is fetched before, what came is delivered after.
+    /// Host memory of the same layout is in front of it: sends are fetched before, arrivals delivered after.
     Staged(Pinned),
 }
 
 impl Reached {
-    /// Takes `length` bytes of a GPU for a NIC.
     pub(crate) fn direct(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
         by_nics(device)?;
         let memory = Self::new(device, length, Way::Direct)?;
@@ -195,14 +189,13 @@ impl Reached {
         Ok(memory)
     }
 
-    /// The same, to be registered by its dma-buf; mapped by PCIe if that is wanted and offered.
+    /// For registration by its dma-buf; mapped by PCIe if wanted and offered.
     pub(crate) fn exported(device: &Arc<Device>, length: u64, pcie: bool) -> Result<(Self, &'static str), Failure> {
         let memory = Self::direct(device, length)?;
         let (descriptor, _, mapping) = memory.buffer.dma_buf(pcie)?;
         Ok((Self { way: Way::Exported(descriptor), ..memory }, mapping))
     }
 
-    /// Takes `length` bytes on both sides.
     pub(crate) fn staged(device: &Arc<Device>, length: u64, huge: bool) -> Result<Self, Failure> {
         let front = Pinned::new(device, host::Buffer::new(length, huge)?)?;
         Self::new(device, length, Way::Staged(front))
@@ -212,7 +205,7 @@ impl Reached {
         Ok(Self { stream: Mutex::new(Stream::new(device)?), buffer: Buffer::new(device, length)?, way })
     }
 
-    /// A completion on the CPU does not say that the GPU sees the bytes yet.
+    /// A completion on the CPU does not mean that the GPU sees the bytes yet.
     fn arrive(&self) -> Result<(), Failure> {
         if let Way::Staged(_) = self.way { Ok(()) } else { self.buffer.device().flush_writes() }
     }

@@ -1,4 +1,4 @@
-//! One GPU: its primary context, kept while anything uses it.
+//! One GPU, with its primary context kept while in use.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ const FLUSH_CURRENT_CONTEXT: c_int = 0;
 /// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER`.
 const FLUSH_TO_OWNER: c_int = 100;
 
-/// `HSA_AMD_LINK_INFO_TYPE_PCIE` and `HSA_AMD_LINK_INFO_TYPE_XGMI` of `hsa_ext_amd.h`, as HIP tells them.
+/// `HSA_AMD_LINK_INFO_TYPE_PCIE` and `HSA_AMD_LINK_INFO_TYPE_XGMI` of `hsa_ext_amd.h`, as HIP reports them.
 const LINK_PCIE: u32 = 2;
 const LINK_XGMI: u32 = 4;
 
@@ -69,7 +69,7 @@ pub(crate) fn visible() -> Result<Vec<String>, Failure> {
 }
 
 pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
-    // Without a driver this says so.
+    // Fails without a driver.
     let visible = visible()?;
     let number = visible.iter().position(|known| known == pci).and_then(|number| u32::try_from(number).ok());
     let Some(number) = number else {
@@ -111,7 +111,7 @@ impl Device {
         Ok(Arc::new(device))
     }
 
-    /// Makes the context current on the calling thread. Everything below does so first where it matters.
+    /// Makes the context current on the calling thread, which the calls below require.
     pub fn enter(&self) -> Result<(), Failure> {
         // SAFETY: the context is held until `self` is dropped.
         self.check(unsafe { (self.driver.context_set_current)(self.context) }, "entering the context")
@@ -130,7 +130,6 @@ impl Device {
         &self.pci
     }
 
-    /// What the record of a link says of it.
     pub fn record(&self) -> BTreeMap<String, String> {
         let entries =
             [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
@@ -155,7 +154,7 @@ impl Device {
         self.driver.check(status, what).map_err(|failure| failure.about(format_args!("GPU {}", self.ordinal)))
     }
 
-    /// Lets this GPU write to another's memory by itself, where the two can; copies go through the host where not. Whether they can.
+    /// Lets this GPU write to another's memory by itself if the two can, and returns whether; otherwise copies pass through the host.
     pub fn reach(&self, other: &Self) -> Result<bool, Failure> {
         let Some(can) = self.driver.device_can_access_peer else { return Ok(false) };
         let mut possible = 0;
@@ -178,7 +177,7 @@ impl Device {
         }
     }
 
-    /// What lies between this GPU and another, where the driver tells: HIP does.
+    /// The link between this GPU and another; only HIP reports it.
     pub(crate) fn link_with(&self, other: &Self) -> Option<LinkLayer> {
         self.link_to(other.ordinal)
     }
@@ -195,7 +194,7 @@ impl Device {
         }
     }
 
-    /// What lies between this GPU and all others that the driver sees; `None` where that differs, or is not told.
+    /// The link between this GPU and all others that the driver sees; `None` where it differs or is unknown.
     pub(crate) fn links(&self) -> Option<LinkLayer> {
         let others = (0..self.driver.count().ok()?).filter(|other| *other != self.ordinal);
         let links: Vec<Option<LinkLayer>> = others.map(|other| self.link_to(other)).collect();
@@ -212,8 +211,8 @@ impl Device {
         Ok((free as u64, total as u64))
     }
 
-    /// Makes the GPU see what NICs have written to its memory, where the driver offers that. Where it does not, work
-    /// that is started afterwards sees it (CUDA's "GPUDirect RDMA", on synchronisation).
+    /// Makes the GPU see what NICs have written to its memory, where the driver offers that. Otherwise work started afterwards sees it
+    /// (CUDA's "GPUDirect RDMA", on synchronisation).
     pub fn flush_writes(&self) -> Result<(), Failure> {
         // The attribute's number is CUDA's, as the function is.
         let offers = || self.attribute(FLUSH_OPTIONS).is_some_and(|options| options & FLUSH_BY_HOST != 0);
@@ -223,7 +222,7 @@ impl Device {
         self.check(unsafe { flush(FLUSH_CURRENT_CONTEXT, FLUSH_TO_OWNER) }, "flushing a NIC's writes")
     }
 
-    /// Its compute capability, or the first digits of its gfx number ([`Vendor::generation`]); `None` where the driver does not tell.
+    /// Its compute capability, or the first digits of its gfx number ([`Vendor::generation`]).
     pub(super) fn generation(&self) -> Option<(u32, u32)> {
         let [major, minor] = self.vendor().generation().map(|attribute| u32::try_from(self.attribute(attribute)?).ok());
         major.zip(minor)

@@ -1,8 +1,6 @@
-//! CUDA's driver API or AMD's HIP, opened at run time: a host without either answers in words, and nothing links against them.
-//!
-//! Signatures and numbers are those of NVIDIA's `cuda.h` (CUDA driver API reference, 11.0 to 13.0). Only the driver
-//! library is used, never the runtime: it comes with the driver, so there is no second version to match. HIP has the same functions under
-//! names of its own (`hip_runtime_api.h` of ROCm 5.5, 5.7 and 6.3), but for peer access, which it opens between devices.
+//! CUDA's driver API or AMD's HIP, opened at run time. Signatures and numbers are those of NVIDIA's `cuda.h` (CUDA driver API reference,
+//! 11.0 to 13.0). Only the driver library is used, not the runtime, so there is no second version to match. HIP has the same functions
+//! under other names (`hip_runtime_api.h` of ROCm 5.5, 5.7 and 6.3), except peer access, which it opens between devices.
 
 use std::{
     ffi::{c_char, c_int, c_uint, c_void},
@@ -33,11 +31,10 @@ pub(crate) const SUCCESS: Status = 0;
 pub(crate) const OUT_OF_MEMORY: Status = 2;
 /// `CUDA_ERROR_NO_DEVICE`, `hipErrorNoDevice`.
 const NO_DEVICE: Status = 100;
-/// `CUDA_ERROR_NOT_READY`, `hipErrorNotReady`: what was asked about still runs.
 pub(crate) const NOT_READY: Status = 600;
 
 functions! {
-    /// The driver's functions. What an old driver or one of the makers lacks is an `Option`.
+    /// Functions that an old driver or one vendor lacks are `Option`.
     pub(crate) struct Driver {
         vendor: Vendor,
     }
@@ -94,25 +91,21 @@ functions! {
     }
 }
 
-/// Oldest driver that is used, as `cuDriverGetVersion` counts: CUDA 11.0.
+/// Oldest supported driver in the format of `cuDriverGetVersion`: CUDA 11.0.
 const OLDEST: c_int = 11_000;
 
-/// What HIP may be called, the newest first: ROCm 7, 6 and 5, and where ROCm installs it.
+/// Newest first: ROCm 7, 6 and 5, and where ROCm installs it.
 pub(crate) const HIP: [&str; 5] =
     ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"];
 
-/// The driver of this host, opened and initialised once per process: NVIDIA's; or HIP where that is not there, or does not start and no GPU
-/// of NVIDIA is on the PCI bus.
+/// Opened and initialised once per process: NVIDIA's; or HIP if that is missing, or does not start and no NVIDIA GPU is on the PCI bus.
 pub(crate) fn driver() -> Result<&'static Driver, Failure> {
     static DRIVER: OnceLock<Result<Driver, Failure>> = OnceLock::new();
     DRIVER.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
-/// Why a driver is not used.
 enum Unused {
-    /// The loader does not find it.
     NotThere(Failure),
-    /// It does not work.
     Broken(Failure),
 }
 
@@ -130,7 +123,7 @@ fn open() -> Result<Driver, Failure> {
     let has_amd = !present::amd(&tree).is_empty();
     match (cuda, open_hip()) {
         (_, Ok(driver)) => Ok(driver),
-        // CUDA's driver without a GPU of NVIDIA, as in some containers.
+        // CUDA's driver without an NVIDIA GPU, as in some containers.
         (_, Err(Unused::NotThere(hip) | Unused::Broken(hip))) if has_amd => Err(hip),
         (Unused::NotThere(_), Err(Unused::Broken(hip))) => Err(hip),
         (Unused::NotThere(cuda) | Unused::Broken(cuda), Err(_)) => Err(cuda),
@@ -194,13 +187,12 @@ impl Driver {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.
         match unsafe { (self.device_get_count)(&raw mut count) } {
-            // HIP has no count of none.
+            // HIP reports an error instead of zero.
             NO_DEVICE => Ok(0),
             status => self.check(status, "counting GPUs").map(|()| count),
         }
     }
 
-    /// Turns a status into a failure that says what was tried and what the driver answered.
     pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS {
             return Ok(());

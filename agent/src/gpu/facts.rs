@@ -1,8 +1,5 @@
-//! What NVML says of the GPUs of this host. NVML is opened at run time; a host without it has no GPUs to tell of.
-//!
-//! How a GPU stands with the NVLink fabric: whether it is registered there, in which domain, and what is wrong.
-//!
-//! `nvmlDeviceGetGpuFabricInfoV` of NVML; the layouts are those of its header, versions 2 and 3.
+//! GPUs of this host by NVML, opened at run time, and their state in the NVLink fabric by `nvmlDeviceGetGpuFabricInfoV`, with the layouts
+//! of its header, versions 2 and 3.
 
 use nvml_wrapper_sys::bindings::{
     NVML_GPU_FABRIC_STATE_COMPLETED, NVML_GPU_FABRIC_STATE_IN_PROGRESS, NVML_GPU_FABRIC_STATE_NOT_STARTED,
@@ -26,7 +23,7 @@ use crate::system::tree::Tree;
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
 pub(super) const NVLINKS: u32 = 18;
 
-/// What NVML did not do although it is there.
+/// Failed calls of an existing NVML.
 #[derive(Debug, Error)]
 pub enum NvmlFailed {
     #[error("NVML: {0}")]
@@ -37,14 +34,13 @@ pub enum NvmlFailed {
     Gpu(u32, Refused),
 }
 
-/// All GPUs of this host: NVIDIA's, or where there are none AMD's.
+/// NVIDIA's, or else AMD's.
 pub(crate) fn all(tree: &Tree) -> Result<Vec<Gpu>, NvmlFailed> {
     let gpus = gpus()?;
     Ok(if gpus.is_empty() { amd::state::gpus(tree) } else { gpus })
 }
 
-/// All GPUs in NVML's order, which is that of PCI addresses; or why they are not known. No driver is no
-/// error: then there are none.
+/// In NVML's order, which is that of PCI addresses. Empty without a driver.
 fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
     let nvml = match Nvml::start() {
         Ok(nvml) => nvml,
@@ -84,7 +80,6 @@ fn gpu(index: u32, device: &Device) -> Gpu {
         nvlink_mbps: nvlink_rate(device),
         fabric: fabric(device),
         persistence: device.number(nvml.persistence).and_then(on),
-        // Numbers as NVML has them: 0 is off, 1 is on.
         mig: device.current(nvml.mig_mode).map(|mode| mode == 1),
         clock_mhz: clock(CLOCK_SM),
         memory_clock_mhz: clock(CLOCK_MEMORY),
@@ -95,7 +90,7 @@ fn gpu(index: u32, device: &Device) -> Gpu {
         temperature: device.choice(nvml.temperature, CHIP).ok(),
         power_watts: device.number(nvml.power).map(watts).zip(device.number(nvml.power_limit).map(watts)),
         processes: device.program_count(),
-        // What sysfs and CUDA know is added by the collector of facts.
+        // The collector of facts adds the values of sysfs and CUDA.
         cuda_device: None,
         numa: None,
         function: PciFunction::default(),
@@ -107,7 +102,7 @@ fn count<T>(items: impl Iterator<Item = T>) -> u32 {
     u32::try_from(items.count()).unwrap_or(u32::MAX)
 }
 
-/// The line rate of the NVLinks, from whichever field this driver fills.
+/// From whichever field this driver fills.
 fn nvlink_rate(device: &Device) -> Option<MegabytesPerSecond> {
     let fields = [
         id::NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON,
@@ -124,7 +119,7 @@ fn field(device: &Device, id: u32) -> Option<u32> {
 fn memory_faults(device: &Device) -> MemoryFaults {
     let nvml = device.of();
     let field = |id| field(device, id);
-    // Older GPUs retire pages, newer ones remap rows; each answers for its own.
+    // Older GPUs retire pages, newer ones remap rows; only one answers.
     let pending = field(id::NVML_FI_DEV_REMAPPED_PENDING).map(|pending| pending != 0);
     let retired = device.retired(SINGLE_BIT).zip(device.retired(DOUBLE_BIT));
     MemoryFaults {
@@ -136,27 +131,26 @@ fn memory_faults(device: &Device) -> MemoryFaults {
     }
 }
 
-/// A PCI address as sysfs spells it. GPUs are function 0.
 fn address(domain: u32, bus: u32, device: u32) -> String {
     format!("{domain:04x}:{bus:02x}:{device:02x}.0")
 }
 
-/// What is wrong with a GPU's part of the fabric: the lowest bit of its field in `healthMask`, and the word. A field of two bits is 1 if
-/// that is so (`NVML_GPU_FABRIC_HEALTH_MASK_*_TRUE`).
+/// Faults: lowest bit of the field in `healthMask`, and its name. A field of two bits is 1 if true
+/// (`NVML_GPU_FABRIC_HEALTH_MASK_*_TRUE`).
 const TROUBLES: [(u32, &str); 4] = [
     (0, "degraded bandwidth"),
     (2, "recovering a route"),
     (4, "unhealthy route"),
     (6, "recovering from an access timeout"),
 ];
-/// The same for the field of four bits that tells a wrong configuration (`…_INCORRECT_CONFIGURATION_*`).
+/// The field of four bits for a wrong configuration (`…_INCORRECT_CONFIGURATION_*`).
 const CONFIGURATION: u32 = 8;
 const MISCONFIGURED: [(u32, &str); 4] =
     [(2, "wrong system GUID"), (3, "wrong chassis serial number"), (4, "no partition"), (5, "too few NVLinks")];
 
-/// What NVML says of a GPU and the NVLink fabric; `None` where the GPU has none, or the driver does not tell.
+/// `None` without an NVLink fabric or where the driver does not report it.
 pub(super) fn fabric(device: &Device) -> Option<GpuFabric> {
-    // Older drivers know version 2 only, which has the same fields in the same places but for the last one.
+    // Older drivers know version 2 only, which equals version 3 without the last field.
     let versions = [(3, size_of::<nvmlGpuFabricInfo_v3_t>()), (2, size_of::<nvmlGpuFabricInfo_v2_t>())];
     versions.into_iter().find_map(|(version, size)| device.fabric(version, size)).and_then(|info| read(&info))
 }
@@ -213,13 +207,13 @@ mod tests {
 
     #[test]
     fn a_registered_gpu_tells_its_domain_and_what_is_wrong() {
-        // NVML's values: 1 is true, 2 is false; no misconfiguration is 1.
+        // NVML's values: 1 is true, 2 is false; 1 means no misconfiguration.
         let healthy = read(&info(3, 0, 0x1aa)).unwrap();
         assert_eq!((healthy.state, healthy.error, healthy.troubles.len()), (Registration::Completed, None, 0));
         assert_eq!(healthy.domain().as_deref(), Some("50f12b3c-0000-4000-8000-00000000ab01.7"));
         let sick = read(&info(3, 0, 0x599)).unwrap();
         assert_eq!(sick.troubles, ["degraded bandwidth", "unhealthy route", "too few NVLinks"]);
-        // A driver that tells no health says nothing of it.
+        // The driver reports no health.
         assert!(read(&info(3, 0, 0)).unwrap().troubles.is_empty());
     }
 

@@ -1,7 +1,7 @@
-//! The kernels of `kernels.ptx`, or of `kernels.hip` on AMD's GPUs, launched.
+//! Launches the kernels of `kernels.ptx`, or of `kernels.hip` on AMD's GPUs.
 //!
-//! HIP takes no text as CUDA's driver takes PTX, so HIPRTC, opened at run time, compiles the kernels for the GPU at hand. Signatures and
-//! numbers are those of `hiprtc.h` (ROCm 5.5 to 6.3). Without an option for it the compiler takes the architecture of the current device.
+//! HIP does not accept text as CUDA's driver accepts PTX, so HIPRTC, opened at run time, compiles the kernels for the GPU at hand.
+//! Signatures and numbers are those of `hiprtc.h` (ROCm 5.5 to 6.3). By default the compiler uses the architecture of the current device.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -24,10 +24,9 @@ use crate::{
 
 /// The source, with the end mark that the driver looks for.
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
-/// The same for HIP, which takes what its compiler makes of it.
 const HIP_SOURCE: &str = concat!(include_str!("kernels.hip"), "\0");
 const THREADS: u32 = 256;
-/// Most blocks of a grid: enough for every GPU, few enough to be launched quickly.
+/// Limit of a grid: enough blocks for every GPU, few enough to launch quickly.
 const BLOCKS: u64 = 4096;
 /// `CU_JIT_ERROR_LOG_BUFFER` and its size.
 const ERROR_LOG: i32 = 5;
@@ -43,7 +42,6 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Has the driver, or HIP's compiler, compile the kernels for a device.
     pub(super) fn load(device: &Device) -> Result<Self, Failure> {
         device.enter()?;
         let driver = device.driver();
@@ -87,7 +85,6 @@ fn from_text(device: &Device) -> Result<Handle, Failure> {
     Ok(module)
 }
 
-/// A module of what HIP's compiler makes of the source for the current device.
 fn compiled(device: &Device) -> Result<Handle, Failure> {
     let of_gpu = |failure: Failure| failure.about(format_args!("GPU {}", device.index()));
     let source = CStr::from_bytes_with_nul(HIP_SOURCE.as_bytes())
@@ -102,7 +99,7 @@ fn compiled(device: &Device) -> Result<Handle, Failure> {
     Ok(module)
 }
 
-/// Launches a kernel. Where it declares an argument of 32 bits, the driver copies the lower half: hosts of GPUs are little-endian.
+/// For 32-bit arguments the driver copies the lower half: hosts of GPUs are little-endian.
 fn launch(stream: &Stream, function: Handle, items: u64, arguments: &mut [u64]) -> Result<(), Failure> {
     let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
     // At most BLOCKS, which fits.
@@ -125,8 +122,8 @@ fn inside(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
     Err(Failure::new(Stage::Verify, Kind::Internal, cause))
 }
 
-/// Writes the pattern of queue pair `qp` into `pattern.size` bytes from offset `at` on, and waits for it. For the side
-/// that sends; a test's fault is put in here too (see [`fault`]).
+/// Writes the pattern of queue pair `qp` into `pattern.size` bytes from offset `at` on, and waits. For the sending side; also injects a
+/// test's fault (see [`fault`]).
 pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
     write(stream, buffer, at, pattern, qp, 0)?;
     if pattern.size.is_zero() { Ok(()) } else { flip_bit(stream, buffer, at + pattern.size.0 / 2) }
@@ -154,7 +151,7 @@ fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, 
     stream.wait()
 }
 
-/// The words of a pattern: words of which no two are alike, or zeros, xor `flip`.
+/// A pattern: words that all differ, or zeros, xor `flip`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Words {
     pub(crate) are_random: bool,
@@ -167,12 +164,12 @@ impl Words {
     }
 }
 
-/// Writes words into a whole buffer. Does not wait.
+/// Does not wait.
 pub(crate) fn write_words(stream: &Stream, buffer: &Buffer, key: u64, words: Words) -> Result<(), Failure> {
     put(stream, buffer, (0, buffer.len()), key, words)
 }
 
-/// Compares a whole buffer with words; what is wrong is added to the tally. Does not wait.
+/// Adds errors to the tally. Does not wait.
 pub(crate) fn check_words(
     stream: &Stream,
     buffer: &Buffer,
@@ -183,7 +180,7 @@ pub(crate) fn check_words(
     compare(stream, buffer, (0, buffer.len()), key, words, tally)
 }
 
-/// What both kernels of patterns take, with the device entered.
+/// The arguments of both kernels of patterns, with the device entered.
 fn of_words(
     stream: &Stream,
     buffer: &Buffer,
@@ -223,7 +220,6 @@ pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u
     Ok(Checked { verified: pattern.size, wrong: Bytes(wrong), first_wrong })
 }
 
-/// Writes what a part of a collective's buffer must hold. Does not wait.
 pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<(), Failure> {
     inside(buffer, 0, end(part, values))?;
     stream.device().enter()?;
@@ -269,7 +265,7 @@ fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<u64> {
     ]
 }
 
-/// A square matrix of whole numbers of which each is what its row and its column give: r₁·c₁ + r₂·c₂.
+/// A square matrix of whole numbers: each is r₁·c₁ + r₂·c₂ of its row and its column.
 pub(crate) struct Outer<'a> {
     /// Two numbers (i32) of every row.
     pub(crate) rows: &'a Buffer,
@@ -286,7 +282,7 @@ impl Outer<'_> {
         u64::from(self.length) * u64::from(self.length)
     }
 
-    /// What the kernels take; the matrix and all that it is made of are as long as they read.
+    /// The matrix and its inputs are as long as the kernels read.
     fn arguments(&self, matrix: &Buffer) -> Result<Vec<u64>, Failure> {
         inside(matrix, 0, self.elements() << self.shift)?;
         inside(self.rows, 0, u64::from(self.length) * 8)?;
@@ -321,7 +317,6 @@ pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -
     tally.read(stream)
 }
 
-/// Where a comparing kernel counts: 16 bytes on the device.
 pub(crate) struct Tally {
     buffer: Buffer,
 }
@@ -375,7 +370,6 @@ functions! {
     optional {}
 }
 
-/// Compiles a source for the device whose context is current.
 fn compile(source: &CStr) -> Result<Vec<u8>, Failure> {
     static COMPILER: OnceLock<Result<Compiler, Failure>> = OnceLock::new();
     COMPILER.get_or_init(open).as_ref().map_err(Clone::clone)?.compile(source)
@@ -394,7 +388,6 @@ fn open() -> Result<Compiler, Failure> {
         .map_err(|missing| refused(format!("{}: {missing}", library.name())).remedy(remedy::INSTALL_HIPRTC))
 }
 
-/// A program that is destroyed once.
 struct Program<'c> {
     compiler: &'c Compiler,
     handle: Handle,
@@ -423,12 +416,12 @@ impl Compiler {
         // SAFETY: the program lives; `size` is valid for writes.
         self.check(unsafe { (self.code_size)(program.handle, &raw mut size) }, "asking for the kernels")?;
         let mut code = vec![0_u8; size];
-        // SAFETY: the program lives; there is room for as many bytes as it told.
+        // SAFETY: the program lives; there is room for as many bytes as it reported.
         self.check(unsafe { (self.code)(program.handle, code.as_mut_ptr().cast()) }, "taking the kernels")?;
         Ok(code)
     }
 
-    /// What the compiler said of a program, as far as it does.
+    /// The compiler's log of a program, where available.
     fn log(&self, program: &Program<'_>) -> String {
         let mut size = 0;
         // SAFETY: the program lives; `size` is valid for writes.
@@ -436,7 +429,7 @@ impl Compiler {
             return String::new();
         }
         let mut text = vec![0_u8; size];
-        // SAFETY: the program lives; there is room for as many bytes as it told.
+        // SAFETY: the program lives; there is room for as many bytes as it reported.
         if unsafe { (self.log)(program.handle, text.as_mut_ptr().cast()) } != SUCCESS {
             return String::new();
         }

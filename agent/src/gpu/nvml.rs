@@ -1,5 +1,5 @@
-//! NVML, opened at run time: the functions of it that are used, and answers as values. Signatures, numbers and layouts are those of `nvml.h`
-//! (API version 13), which `nvml-wrapper-sys` was generated from.
+//! The NVML functions in use, opened at run time. Signatures, numbers and layouts are those of `nvml.h` (API version 13), from which
+//! `nvml-wrapper-sys` was generated.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong},
@@ -34,7 +34,7 @@ use nvml_wrapper_sys::bindings::{
 use super::driver::Handle;
 use crate::system::library::{Library, functions, said};
 
-/// Answers a number; those with a choice are asked about a clock, a sensor or a link.
+/// Answers a number; those with a choice take a clock, a sensor or a link.
 type Number = Option<unsafe extern "C" fn(Handle, *mut c_uint) -> Status>;
 type Choice = Option<unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> Status>;
 type Counter = Option<unsafe extern "C" fn(Handle, c_uint, c_uint, *mut c_ulonglong) -> Status>;
@@ -42,7 +42,7 @@ type Pair = Option<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> Sta
 type Text = Option<unsafe extern "C" fn(Handle, *mut c_char, c_uint) -> Status>;
 
 functions! {
-    /// The functions of NVML. An old driver has not all of them.
+    /// An old driver lacks some of them.
     pub(super) struct Functions {}
     required {
         init = "nvmlInit_v2": fn() -> Status,
@@ -99,7 +99,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Whether there is no driver, so that there are no GPUs of it either.
+    /// Without a driver there are no GPUs of it either.
     pub(super) fn is_absence(&self) -> bool {
         matches!(self.status, NO_LIBRARY | NO_DRIVER)
     }
@@ -170,7 +170,6 @@ impl Nvml {
         unsafe { filled(|to| ask(to)) }.ok()
     }
 
-    /// A GPU by its index.
     pub(super) fn by_index(self: &Arc<Self>, index: u32) -> Result<Device, Refused> {
         // SAFETY: the place is valid for writes, and zeros are a null pointer.
         self.device(unsafe { filled(|to| self.0.by_index.map_or(LACKS, |ask| ask(index, to))) })
@@ -200,7 +199,6 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// The functions, to say which one is asked.
     pub(super) fn of(&self) -> &Functions {
         &self.nvml.0
     }
@@ -220,7 +218,7 @@ impl Device {
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, which, kind, to))) }.ok()
     }
 
-    /// What is now, of a pair of what is and what will be.
+    /// The current one of a pair of current and pending.
     pub(super) fn current(&self, ask: Pair) -> Option<u32> {
         let mut pending = 0;
         // SAFETY: as above; both places are valid for writes.
@@ -233,7 +231,7 @@ impl Device {
         text(|to, room| unsafe { ask(self.handle, to, room) })
     }
 
-    /// Where it is on the PCI bus: domain, bus and device.
+    /// PCI domain, bus and device.
     pub(super) fn pci(&self) -> Option<(u32, u32, u32)> {
         let ask = self.of().pci?;
         // SAFETY: the place is valid for writes, and zeros are a valid structure of numbers.
@@ -241,7 +239,7 @@ impl Device {
         Some((info.domain, info.bus, info.device))
     }
 
-    /// Bytes of its memory.
+    /// In bytes.
     pub(super) fn memory(&self) -> Option<u64> {
         let ask = self.of().memory?;
         let version = struct_version(2, size_of::<nvmlMemory_v2_t>());
@@ -257,7 +255,6 @@ impl Device {
         unsafe { filled(|to| ask(self.handle, to)) }.ok()
     }
 
-    /// How many pages of memory were retired for a cause.
     pub(super) fn retired(&self, cause: c_uint) -> Option<u32> {
         let ask = self.of().retired?;
         let (mut count, mut none) = (0, 0);
@@ -281,7 +278,7 @@ impl Device {
         let ask = self.of().programs?;
         let mut count = match self.program_count()? {
             0 => return Some(Vec::new()),
-            // More may have come meanwhile.
+            // More may have started meanwhile.
             count => count + 5,
         };
         // SAFETY: zeros are a valid structure of numbers.
@@ -291,8 +288,7 @@ impl Device {
         (status == SUCCESS).then(|| list.iter().take(count as usize).map(|program| program.pid).collect())
     }
 
-    /// Whole numbers among NVML's fields, in the order of the question; `None` for what it does not say. Drivers from 580.82 on have other
-    /// numbers for the fields from 251 on, which are not asked for.
+    /// Whole numbers among NVML's fields, in the order asked. Drivers from 580.82 on renumber the fields from 251 on, which are not used.
     pub(super) fn fields(&self, ids: &[u32]) -> Vec<Option<u64>> {
         // SAFETY: zeros are a valid structure of numbers.
         let blank: nvmlFieldValue_t = unsafe { std::mem::zeroed() };
@@ -304,7 +300,7 @@ impl Device {
         asked.iter().map(|field| (status == SUCCESS).then(|| whole(field)).flatten()).collect()
     }
 
-    /// Its registration with the NVLink fabric, in one version of the structure, which is at most as large as the third.
+    /// Registration with the NVLink fabric, in one version of the structure, which is at most as large as the third.
     pub(super) fn fabric(&self, version: u32, size: usize) -> Option<nvmlGpuFabricInfo_v3_t> {
         let ask = self.of().fabric?;
         // SAFETY: a structure of numbers, for which zeros are valid.
@@ -356,10 +352,9 @@ fn whole(field: &nvmlFieldValue_t) -> Option<u64> {
 }
 
 const XID: c_ulonglong = nvmlEventTypeXidCriticalError as c_ulonglong;
-/// NVML's number of an Xid that it does not know.
+/// NVML's number for an Xid that it does not know.
 const UNKNOWN_XID: u32 = 999;
 
-/// Xids of a GPU that have not been asked for yet.
 pub(super) struct Events {
     nvml: Arc<Nvml>,
     set: Handle,

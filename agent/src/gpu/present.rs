@@ -1,9 +1,6 @@
-//! GPUs on the PCI bus, whether any library tells of them or not.
-//!
-//! How far two PCIe devices are from each other, from their places in `/sys/devices`.
-//!
-//! The words are those of `nvidia-smi topo -m`: PIX at most one bridge, PXB several bridges, PHB a host bridge, NODE
-//! several host bridges of one NUMA node, SYS between NUMA nodes.
+//! GPUs on the PCI bus, independent of libraries, and distances of PCIe devices in `/sys/devices`. The words are those of `nvidia-smi
+//! topo -m`: PIX at most one bridge, PXB several bridges, PHB a host bridge, NODE several host bridges of one NUMA node, SYS between NUMA
+//! nodes.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +22,8 @@ const VGA: &str = "0x0300";
 
 const NODES: &str = "sys/class/kfd/kfd/topology/nodes";
 
-/// PCI addresses of AMD's GPUs, in their order: accelerators, displays without an output, and VGA controllers that amdgpu has a compute
-/// node for. Beside a GPU of NVIDIA a display of AMD's is the host's graphics, and only accelerators count.
+/// PCI addresses of AMD's GPUs in order: accelerators, displays without an output, and VGA controllers with a compute node of amdgpu.
+/// With an NVIDIA GPU, an AMD display is the host's graphics, and only accelerators count.
 pub(crate) fn amd(tree: &Tree) -> Vec<String> {
     let beside_nvidia = nvidia(tree);
     let mut computing = None;
@@ -55,15 +52,14 @@ fn class(tree: &Tree, address: &str, of: &str) -> Option<String> {
     told("vendor").filter(|vendor| vendor == of).and_then(|_| told("class"))
 }
 
-/// PCI addresses of the GPUs that amdgpu has compute nodes for.
 fn computing_at(tree: &Tree) -> Vec<String> {
     let nodes = tree.names(NODES);
     let texts = nodes.iter().filter_map(|node| tree.text(format!("{NODES}/{node}/properties")));
     texts.filter_map(|text| place(&text)).collect()
 }
 
-/// Where the GPU of a compute node is, by the node's properties; `None` of a processor's node. The place is bus, device and function in 16
-/// bits; above them stands the number of a partition.
+/// Location of the GPU of a compute node; `None` for a processor's node. Bus, device and function are 16 bits; the bits above are a
+/// partition's number.
 fn place(properties: &str) -> Option<String> {
     let told = |wanted: &str| {
         let mut pairs = properties.lines().filter_map(|line| line.split_once(' '));
@@ -74,7 +70,6 @@ fn place(properties: &str) -> Option<String> {
     Some(format!("{domain:04x}:{:02x}:{:02x}.{}", at >> 8 & 0xff, at >> 3 & 0x1f, at & 7))
 }
 
-/// Every pair of a GPU and an RDMA device whose places are known.
 pub(crate) fn all(tree: &Tree, gpus: &[Gpu], devices: &[RdmaDevice]) -> Vec<GpuDistance> {
     let pairs = gpus.iter().flat_map(|gpu| devices.iter().map(move |device| (gpu, device)));
     pairs
@@ -85,15 +80,14 @@ pub(crate) fn all(tree: &Tree, gpus: &[Gpu], devices: &[RdmaDevice]) -> Vec<GpuD
         .collect()
 }
 
-/// The distance of two PCI addresses; `None` where the tree does not hold one of them.
+/// `None` where the tree lacks one of them.
 pub(crate) fn between(tree: &Tree, one: &str, other: &str) -> Option<Distance> {
     let place = |address: &str| tree.target(format!("sys/bus/pci/devices/{address}"));
     let (one, other) = (place(one)?, place(other)?);
     let (mine, theirs) = (chain(&one), chain(&other));
     let shared = mine.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     if shared > 0 {
-        // The first of a chain is the host bridge (`pci0000:16`), the second its root port: below one root port, all
-        // bridges that are not shared lie on the way.
+        // A chain starts with the host bridge (`pci0000:16`) and its root port: below one root port, all unshared bridges are on the way.
         let bridges = (mine.len() - shared).saturating_sub(1) + (theirs.len() - shared).saturating_sub(1);
         return Some(match (shared, bridges) {
             (1, _) => Distance::Phb,
@@ -123,7 +117,6 @@ mod tests {
 
     const NVIDIA: (&str, &str, &str) = ("0000:1b:00.0", "0x10de", "0x030200");
 
-    /// A host with these functions, and with amdgpu's compute nodes at these places (domain, location).
     fn told(functions: &[(&str, &str, &str)], nodes: &[(u32, u32)]) -> (Vec<String>, bool) {
         let root = tempfile::tempdir().unwrap();
         for (address, vendor, class) in functions {
@@ -132,7 +125,6 @@ mod tests {
             std::fs::write(place.join("vendor"), format!("{vendor}\n")).unwrap();
             std::fs::write(place.join("class"), format!("{class}\n")).unwrap();
         }
-        // The first is a processor's.
         for (at, (simds, (domain, location))) in
             [(0, (0, 0))].iter().chain(&nodes.iter().map(|n| (304, *n)).collect::<Vec<_>>()).enumerate()
         {
@@ -176,12 +168,10 @@ mod tests {
             ("0000:65:00.0", "0x1002", "0x120000"),
         ];
         assert_eq!(told(&mixed, &[(0, 0x0a00), (0, 0x0b00)]), (vec!["0000:65:00.0".to_owned()], true));
-        // A switch of NVIDIA is no GPU.
         let switch = [("0000:c1:00.0", "0x10de", "0x068000"), ("0000:0b:00.0", "0x1002", "0x038000")];
         assert_eq!(told(&switch, &[]), (vec!["0000:0b:00.0".to_owned()], false));
     }
 
-    /// A tree with these devices: their path below `sys/devices`, and their NUMA node.
     fn tree(devices: &[(&str, i32)]) -> (tempfile::TempDir, Tree) {
         let root = tempfile::tempdir().unwrap();
         let all = root.path().join("sys/bus/pci/devices");
@@ -199,7 +189,6 @@ mod tests {
     #[test]
     fn the_words_of_the_field() {
         let (_root, tree) = tree(&[
-            // GPU and NIC behind one switch.
             ("pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0", 0),
             ("pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:19:00.0", 0),
             // Behind another switch below it.

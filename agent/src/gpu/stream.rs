@@ -1,4 +1,4 @@
-//! Order on a GPU: streams, graphs of what was captured on them, and copies.
+//! Streams on a GPU, graphs captured on them, and copies.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const NON_BLOCKING: u32 = 1;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`, `hipStreamCaptureModeThreadLocal`.
 const CAPTURE_THREAD_LOCAL: i32 = 1;
 
-/// A stream, an event or a graph: destroyed once, with its context current.
+/// Destroyed once, with its context current.
 struct Owned {
     device: Arc<Device>,
     handle: Handle,
@@ -128,7 +128,6 @@ impl Stream {
         self.0.device.check(status, "copying from the GPU")
     }
 
-    /// Queues a copy between two buffers on this device.
     pub fn on_device(&self, to: &Buffer, from: &Buffer, length: u64) -> Result<(), Failure> {
         fits(to, 0, length)?;
         fits(from, 0, length)?;
@@ -139,7 +138,6 @@ impl Stream {
         self.0.device.check(status, "copying on the GPU")
     }
 
-    /// Queues setting every byte of a part of a buffer.
     pub fn set(&self, buffer: &Buffer, byte: u8, length: u64) -> Result<(), Failure> {
         fits(buffer, 0, length)?;
         // SAFETY: the range is valid, checked above.
@@ -148,7 +146,6 @@ impl Stream {
         self.0.device.check(status, "setting bytes on the GPU")
     }
 
-    /// Captures what `work` queues on this stream into a graph.
     pub fn capture(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<Graph, Failure> {
         let driver = self.0.device.driver();
         let capture = (driver.capture_begin, driver.capture_end);
@@ -218,7 +215,6 @@ impl Pinned {
         Ok(Self { device: Arc::clone(device), buffer })
     }
 
-    /// Where the bytes start.
     pub fn address(&self) -> *mut u8 {
         self.buffer.address()
     }
@@ -231,7 +227,6 @@ impl Pinned {
         self.buffer.bytes()
     }
 
-    /// The bytes, to write to.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut()
     }
@@ -246,11 +241,11 @@ impl Drop for Pinned {
     }
 }
 
-/// A moment in a stream's order: when everything queued before it is done.
+/// A point in a stream: when everything queued before it is done.
 pub(crate) struct Event(Owned);
 
 impl Event {
-    /// A new event on a device. It tells the time; nobody sleeps for it.
+    /// Times are recorded; no thread sleeps for it.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Failure> {
         device.enter()?;
         let mut handle = std::ptr::null_mut();
@@ -273,7 +268,7 @@ impl Event {
         self.0.device.check(unsafe { (self.0.device.driver().event_synchronize)(self.0.handle) }, "waiting for the GPU")
     }
 
-    /// The time from an earlier event to this one. Both have come.
+    /// Both events must have happened.
     pub(crate) fn since(&self, earlier: &Self) -> Result<Nanoseconds, Failure> {
         let mut milliseconds = 0.0_f32;
         // SAFETY: `milliseconds` is valid for writes, and both events live.

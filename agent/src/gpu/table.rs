@@ -1,8 +1,5 @@
-//! The numbers 0 to 127 as elements of every type: what a rank gives, and what a reduction makes of them.
-//!
-//! The kernels work with small whole numbers and look their elements up here, so that they know nothing of types.
-//!
-//! The data of collectives (see [`crate::memory::pattern`]), as the kernels make and compare it.
+//! The numbers 0 to 127 as elements of every type: inputs and results of reductions (see [`crate::memory::pattern`]). The kernels look up
+//! elements of small whole numbers here, so that they are independent of types.
 
 use std::sync::Arc;
 
@@ -17,11 +14,10 @@ use crate::memory::pattern::{Part, cap};
 
 pub(crate) const NUMBERS: u8 = 128;
 
-/// The scalar of [`Reduction::Mulsum`].
 pub(crate) const SCALAR: u8 = 2;
 
-/// Largest sum that is exact in a type, and so are all sums below it: 2 to the power of the mantissa's bits and the
-/// hidden one, or what an `i8` holds.
+/// Largest sum that is exact in a type, with all smaller sums: 2 to the power of the mantissa's bits including the hidden one, or the
+/// maximum of `i8`.
 pub(crate) fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u32 {
     let sum = match datatype {
         Datatype::F8e4m3 => 16,
@@ -31,30 +27,30 @@ pub(crate) fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u
     if reduction == Some(Reduction::Mulsum) { sum / u32::from(SCALAR) } else { sum }
 }
 
-/// The element of each number as one rank gives it.
+/// Inputs of one rank by number.
 pub(crate) fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl Iterator<Item = u64> {
     let adds = !matches!(reduction, None | Some(Reduction::Min | Reduction::Max));
     (0..NUMBERS).map(move |number| match datatype {
-        // Not every number to 127 is one of 8 bits, but positive floating-point numbers are ordered like their bits:
-        // what is only moved and compared takes the bits themselves, up to the largest finite ones.
+        // Not every number to 127 fits 8 bits, but positive floating-point numbers are ordered as their bits: data that is only moved and
+        // compared uses the bits, up to the largest finite ones.
         Datatype::F8e4m3 if !adds => u64::from(number.min(0x7e)),
         Datatype::F8e5m2 if !adds => u64::from(number.min(0x7b)),
         _ => bits(datatype, f64::from(number)),
     })
 }
 
-/// The element of each number after `reduction` over `ranks` ranks.
+/// Results of `reduction` over `ranks` ranks by number.
 pub(crate) fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> Vec<u64> {
     let scaled = |factor: f64| (0..NUMBERS).map(|number| bits(datatype, f64::from(number) * factor)).collect();
     match reduction {
-        // Integers are added up first and divided then; the quotient loses its fraction.
+        // Integers are summed and then divided, with truncation.
         Some(Reduction::Avg) => (0..NUMBERS).map(|n| bits(datatype, f64::from(n) / f64::from(ranks))).collect(),
         Some(Reduction::Mulsum) => scaled(f64::from(SCALAR)),
         _ => given(datatype, reduction).collect(),
     }
 }
 
-/// A number that is not negative as the bits of a type, in the low bytes. What the type has no element for is cut off.
+/// A nonnegative number as the bits of a type, in the low bytes, truncated.
 pub(crate) fn bits(datatype: Datatype, number: f64) -> u64 {
     match datatype {
         Datatype::F32 => u64::from((number as f32).to_bits()),
@@ -67,14 +63,14 @@ pub(crate) fn bits(datatype: Datatype, number: f64) -> u64 {
     }
 }
 
-/// OCP FP8: so many bits of mantissa, and what is added to the exponent.
+/// OCP FP8 with these bits of mantissa and this exponent bias.
 fn float8(number: f64, mantissa: i32, bias: i32) -> u8 {
-    // The smallest normal numbers' exponent is also that of the numbers below them.
+    // Subnormal numbers have the exponent of the smallest normal ones.
     let exponent = (number.log2().floor() as i32).max(1 - bias);
     let steps = (number / f64::from(exponent - mantissa).exp2()) as i32;
     let hidden = 1 << mantissa;
     let exponent = if steps < hidden { 0 } else { exponent + bias };
-    // At most 448 or 57344, both far above the largest number of a table.
+    // At most 448 or 57344, both far above a table's largest number.
     ((exponent << mantissa) | (steps & (hidden - 1))) as u8
 }
 
@@ -87,7 +83,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Data of `ranks` ranks for one reduction, or for operations that only move it.
+    /// For one reduction, or for operations that only move data.
     pub fn new(
         stream: &Stream,
         datatype: Datatype,
@@ -105,7 +101,7 @@ impl Values {
         Ok(Self { table, datatype, reduction, ranks, key: seed })
     }
 
-    /// Where the elements of a part's numbers stand: as one rank gives them, or reduced.
+    /// Address of the table: inputs of one rank, or results.
     pub(super) fn table(&self, part: &Part) -> u64 {
         let reduced = if part.many > 1 { u64::from(NUMBERS) * 8 } else { 0 };
         self.table.address() + reduced
@@ -115,7 +111,6 @@ impl Values {
         self.key
     }
 
-    /// Base-2 logarithm of the width of an element.
     pub(super) fn shift(&self) -> u32 {
         self.datatype.bytes().0.ilog2()
     }
@@ -128,7 +123,7 @@ impl Values {
         cap(self.most(), self.ranks)
     }
 
-    /// Ranks that give something other than nothing to one sum: more would leave the range.
+    /// Ranks with a nonzero part of a sum: more would exceed the range.
     pub(super) fn most(&self) -> u32 {
         largest_sum(self.datatype, self.reduction)
     }
@@ -159,7 +154,6 @@ mod tests {
         }
     }
 
-    /// The value of FP8 bits.
     fn value(bits: u64, mantissa: i32, bias: i32) -> f64 {
         let (exponent, steps) = ((bits >> mantissa) as i32, (bits & ((1 << mantissa) - 1)) as f64);
         let whole = if exponent > 0 { f64::from(1 << mantissa) } else { 0.0 };
@@ -180,7 +174,7 @@ mod tests {
             }
             (0..7).for_each(|power| exact(f64::from(1 << power)));
         }
-        // The examples of the OCP's specification: largest, one, smallest normal and smallest number at all.
+        // Examples of the OCP's specification: largest, one, smallest normal and smallest number at all.
         assert_eq!([448.0, 1.0, 0.015_625, 0.001_953_125].map(|n| bits(Datatype::F8e4m3, n)), [0x7e, 0x38, 8, 1]);
         assert_eq!([57344.0, 1.0].map(|n| bits(Datatype::F8e5m2, n)), [0x7b, 0x3c]);
     }

@@ -9,26 +9,25 @@ use railgauge_wire::{
 
 use super::{host::Buffer, pattern};
 
-/// Bytes that stay where they are for as long as this value lives.
+/// Bytes that do not move while this value lives.
 ///
 /// # Safety
 /// `address` must be valid for reads and writes of `length` bytes until the value is dropped, by anybody: the CPU (if
 /// it is host memory) and every device it is registered with, at the same time.
 pub unsafe trait Backing: fmt::Debug + Send + Sync {
-    /// Where the bytes start; a device address for GPU memory.
+    /// A device address for GPU memory.
     fn address(&self) -> u64;
 
     fn length(&self) -> usize;
 
-    /// Writes the pattern of queue pair `qp` to offset `at`, where the data lives. Offsets are multiples of 8.
+    /// Offsets are multiples of 8. Writes where the data is, not to a copy in front of it.
     fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
 
-    /// Overwrites the same bytes with something else.
     fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
 
     fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure>;
 
-    /// The eight bytes at offset `at`, as this host orders them.
+    /// In this host's byte order.
     fn word(&self, at: u64) -> Result<u64, Failure>;
 
     /// Whether the data is in host memory at `address`, where the CPU sees a device's writes as they land.
@@ -36,31 +35,31 @@ pub unsafe trait Backing: fmt::Debug + Send + Sync {
         false
     }
 
-    /// A dma-buf holding the bytes from its first one on, where that is how devices reach them.
+    /// `Some` where devices reach the bytes by a dma-buf that starts with the first one.
     fn dma_buf(&self) -> Option<RawFd> {
         None
     }
 
-    /// Brings bytes from where the data lives to where devices read them. Nothing to do where that is one place.
+    /// Copies bytes from the data to where devices read them, if these differ.
     fn fetch(&self, _at: u64, _length: u64) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Takes bytes from where devices wrote them to where the data lives.
+    /// Copies bytes from where devices wrote them to the data.
     fn deliver(&self, _at: u64, _length: u64) -> Result<(), Failure> {
         Ok(())
     }
 }
 
 impl Buffer {
-    /// Copies `bytes` to offset `at`. Panics if they do not fit.
+    /// Panics if they do not fit.
     pub fn put(&self, at: u64, bytes: &[u8]) {
         let at = self.inside(at, bytes.len());
         // SAFETY: the range was just checked, and `bytes` is no part of the mapping.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address().add(at), bytes.len()) };
     }
 
-    /// Copies what is at offset `at` into `bytes`. Panics if there are not so many.
+    /// Panics if there are too few.
     pub fn get(&self, at: u64, bytes: &mut [u8]) {
         let at = self.inside(at, bytes.len());
         // SAFETY: as above.

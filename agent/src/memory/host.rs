@@ -16,7 +16,7 @@ pub(crate) const HUGE_PAGE: usize = 2 << 20;
 /// Size of the smallest pages of any host here.
 const SMALL_PAGE: usize = 4096;
 
-/// An anonymous mapping of its own. Page-aligned; never moves; read and written as plain bytes.
+/// A private anonymous mapping, page-aligned, that never moves.
 #[derive(Debug)]
 pub struct Buffer {
     start: NonNull<u8>,
@@ -30,16 +30,16 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Maps `length` bytes of zeros and touches every page from the calling thread, so that they lie on its NUMA node.
+    /// Touches every page from the calling thread, so that zeroed pages are on its NUMA node.
     pub fn new(length: u64, huge: bool) -> Result<Self, Failure> {
         let page = if huge { HUGE_PAGE } else { SMALL_PAGE };
         let flags = libc::MAP_POPULATE | if huge { libc::MAP_HUGETLB } else { 0 };
         Self::map(length, page, 0, flags)
     }
 
-    /// Maps `length` bytes and touches every page from the calling thread, on transparent huge pages as far as the kernel gives them.
+    /// Touches every page from the calling thread, on transparent huge pages as far as available.
     pub fn on_large_pages(length: u64) -> Result<Self, Failure> {
-        // One page more than wanted, so that a huge one can begin in it. Its parts are given back below, and with the buffer.
+        // One page more, so that a huge one can start in it. The rest is returned below, and with the buffer.
         let whole = ManuallyDrop::new(Self::map(length, HUGE_PAGE, HUGE_PAGE, 0)?);
         let (base, length, mapped) = (whole.start, whole.length, whole.mapped);
         let ahead = base.as_ptr().align_offset(HUGE_PAGE);
@@ -60,7 +60,7 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Maps `length` bytes in whole pages, and `more` bytes behind them that do not count.
+    /// Maps `length` bytes in whole pages, and `more` bytes after them that do not count.
     fn map(length: u64, page: usize, more: usize, flags: i32) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
         if let Some(available) = place::bytes(&Tree::host()).filter(|available| length > *available) {
@@ -85,7 +85,7 @@ impl Buffer {
         Ok(Self { start, length, mapped })
     }
 
-    /// Bytes of it that lie on transparent huge pages; `None` where the kernel does not tell.
+    /// `None` where the kernel does not report it.
     pub fn on_huge(&self, tree: &Tree) -> Option<u64> {
         let maps = tree.text("proc/self/smaps")?;
         let mut lines = maps.lines();
@@ -98,23 +98,20 @@ impl Buffer {
         self.start.as_ptr()
     }
 
-    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The bytes. Not while a device may write to them: read those with [`Buffer::address`] and volatile loads.
+    /// Not while a device may write to them: then use [`Buffer::address`] and volatile loads.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `length` bytes from `start` are mapped, initialised by the kernel, and live as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
-    /// The bytes, to write to.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`, and `&mut self` makes the access exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
@@ -128,7 +125,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Whether a line of `/proc/PID/smaps` is the head of the mapping with this address (proc_pid_maps(5)).
+/// Whether a line of `/proc/PID/smaps` starts the mapping with this address (proc_pid_maps(5)).
 fn holds(line: &str, address: usize) -> bool {
     let range = line.split(' ').next().and_then(|word| word.split_once('-'));
     let number = |digits: &str| usize::from_str_radix(digits, 16).ok();

@@ -1,9 +1,6 @@
-//! Where a link runs and its memory lies: on the NUMA node of its NIC, unless the plan names a core.
-//!
-//! To be called on the link's thread before it takes memory: pages are touched from it, so they come from its node,
-//! and the threads it starts inherit its processors.
-//!
-//! On which NUMA nodes memory lies: the kernel takes pages from another node where the wanted one is full or closed.
+//! Places a link and its memory on the NUMA node of its NIC, unless the plan names a core. Call it on the link's thread before allocating
+//! memory: pages it touches are on its node, and threads it starts inherit its processors. The kernel uses another node if the wanted one
+//! is full or closed.
 
 use std::{collections::BTreeMap, ptr};
 
@@ -17,9 +14,9 @@ use crate::system::{
     tree::{Tree, list},
 };
 
-/// Moves the calling thread to `core`, or else to the processors of the node that `numa_file` names (a sysfs path below
-/// the root, such as `sys/class/net/eth0/device/numa_node`). Nothing is done where the device has no node or the host
-/// has only one. Returns the settings as used: `core` or `numa_node`.
+/// Moves the calling thread to `core`, or else to the processors of the node in `numa_file` (a sysfs path below the root, such as
+/// `sys/class/net/eth0/device/numa_node`). Does nothing without a node or with a single one. Returns the used settings: `core` or
+/// `numa_node`.
 pub(crate) fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<BTreeMap<String, String>, Failure> {
     if let Some(core) = core {
         affinity::allow(&[core]).map_err(|error| {
@@ -30,13 +27,13 @@ pub(crate) fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<
         return Ok(setting("core", core));
     }
     let nodes = tree.text("sys/devices/system/node/online").and_then(|text| list(&text)).unwrap_or_default();
-    // -1 is the kernel's word for no node in particular.
+    // The kernel's -1 means no particular node.
     let node = tree.text(numa_file).and_then(|text| text.parse::<u32>().ok()).filter(|node| nodes.contains(node));
     let Some(node) = node.filter(|_| nodes.len() > 1) else { return Ok(BTreeMap::new()) };
     let processors = tree.text(format!("sys/devices/system/node/node{node}/cpulist")).and_then(|text| list(&text));
     let allowed = affinity::allowed().unwrap_or_default();
     let here: Vec<u32> = processors.unwrap_or_default().into_iter().filter(|cpu| allowed.contains(cpu)).collect();
-    // A node of memory only, or one that a container keeps the agent away from: nowhere to move to.
+    // A node without processors, or one closed to the agent's container.
     if here.is_empty() || affinity::allow(&here).is_err() {
         return Ok(setting("numa_node", format!("any (node {node} is closed to the agent)")));
     }
@@ -47,7 +44,6 @@ fn setting(name: &str, value: impl ToString) -> BTreeMap<String, String> {
     BTreeMap::from([(name.to_owned(), value.to_string())])
 }
 
-/// `0-3,8` out of 0, 1, 2, 3, 8.
 fn ranges(rising: &[u32]) -> String {
     let runs = rising.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),
@@ -57,11 +53,10 @@ fn ranges(rising: &[u32]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// Pages of a buffer that are asked for; spread evenly.
+/// Sampled pages of a buffer, spread evenly.
 const SAMPLES: usize = 64;
 
-/// Nodes of pages spread over a buffer that has been touched; pages of which the kernel tells nothing are left out. Empty where it tells
-/// nothing at all: it has no NUMA, or forbids the question (`move_pages`).
+/// Nodes of pages spread over a touched buffer, without pages of unknown node. Empty without NUMA, or if `move_pages` is forbidden.
 pub(crate) fn nodes(bytes: &[u8]) -> Vec<u32> {
     let step = (bytes.len() / SAMPLES).max(1);
     let pages: Vec<*const u8> = bytes.chunks(step).map(<[u8]>::as_ptr).collect();
@@ -85,8 +80,7 @@ pub(crate) fn nodes(bytes: &[u8]) -> Vec<u32> {
     status.into_iter().filter_map(|node| u32::try_from(node).ok()).collect()
 }
 
-/// Bytes that can be taken without swapping: what the kernel calls available, and what is left of every control group
-/// the process is in. `None` if the kernel does not say.
+/// Bytes available without swapping: the kernel's value, limited by every control group of the process. `None` if unknown.
 pub(crate) fn bytes(tree: &Tree) -> Option<u64> {
     let meminfo = tree.text("proc/meminfo")?;
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -94,7 +88,7 @@ pub(crate) fn bytes(tree: &Tree) -> Option<u64> {
     Some(groups(tree).into_iter().fold(host, u64::min))
 }
 
-/// What is left of each limit from the process's own control group (version 2) up to the root.
+/// Rest of each limit from the process's own control group (version 2) up to the root.
 fn groups(tree: &Tree) -> Vec<u64> {
     let membership = tree.text("proc/self/cgroup").unwrap_or_default();
     let Some(path) = membership.lines().find_map(|line| line.strip_prefix("0::/")) else { return Vec::new() };

@@ -1,5 +1,5 @@
 //! NCCL or AMD's RCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.11 and later;
-//! RCCL's header has the same (2.21.5, of ROCm 6.3), but for numbers of 8 bits: which ones those are depends on the GPU.
+//! RCCL's header is equal (2.21.5, of ROCm 6.3) except for numbers of 8 bits, whose formats depend on the GPU.
 
 use std::{
     ffi::{c_char, c_int, c_void},
@@ -66,20 +66,20 @@ functions! {
     optional {}
 }
 
-/// Oldest NCCL that is used, as `ncclGetVersion` counts since 2.9: 2.10 brought bfloat16 and means, 2.11 scaled sums.
+/// Oldest supported NCCL, in the format of `ncclGetVersion` since 2.9: 2.10 added bfloat16 and means, 2.11 scaled sums.
 const OLDEST: c_int = 21_100;
-/// First NCCL that knows numbers of 8 bits.
+/// First NCCL with numbers of 8 bits.
 const EIGHT_BITS: c_int = 22_400;
 /// `ncclScalarHostImmediate`: the scalar is read during the call.
 const SCALAR_OF_HOST: c_int = 1;
 
-/// What the library for GPUs of a vendor is called, and its files as the run-time packages install them.
+/// The name of a vendor's library, and its files as the run-time packages install them.
 const fn name(vendor: Vendor) -> (&'static str, &'static [&'static str]) {
     vendor.either(("NCCL", &["libnccl.so.2"]), ("RCCL", &gpu::RCCL))
 }
 
 impl Nccl {
-    /// Opens a library for GPUs of a vendor: the named one, else the one that the loader finds.
+    /// Opens the named library, else the one that the loader finds.
     pub(crate) fn open(vendor: Vendor, named: Option<&str>) -> Result<Self, Failure> {
         let (called, usual) = name(vendor);
         let (install, newer) =
@@ -105,7 +105,6 @@ impl Nccl {
         Ok(nccl)
     }
 
-    /// What it is called: `NCCL` or `RCCL`.
     pub(crate) fn name(&self) -> &'static str {
         name(self.vendor).0
     }
@@ -136,7 +135,7 @@ impl Nccl {
         Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy))
     }
 
-    /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator; NCCL ends it with the communicator.
+    /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator, which owns it.
     pub(super) fn scaled_sum(&self, communicator: Handle, of: Datatype) -> Result<c_int, Failure> {
         let scalar = table::bits(of, f64::from(table::SCALAR)).to_le_bytes();
         let mut made = 0;
@@ -149,7 +148,7 @@ impl Nccl {
         Ok(made)
     }
 
-    /// Turns a status into a failure that says what was tried and what NCCL answered.
+    /// Turns a status into a failure with the attempted operation and NCCL's answer.
     pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS || status == IN_PROGRESS {
             return Ok(());
@@ -198,7 +197,7 @@ pub(crate) fn reduction(of: Reduction) -> Option<c_int> {
     }
 }
 
-/// A communicator, as seen by the thread that uses it. Its handle is shared with the one that may have to abort it.
+/// Used by one thread; another one may have to abort it and shares its handle.
 pub(crate) struct Communicator {
     nccl: Nccl,
     handle: Arc<AtomicPtr<c_void>>,
@@ -207,21 +206,20 @@ pub(crate) struct Communicator {
     scaled: Vec<(Datatype, c_int)>,
 }
 
-/// One call, ready to be repeated. Buffers must outlive every operation queued with it.
+/// One repeatable call. Buffers must outlive every operation queued with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'b> {
     pub op: Op,
-    /// Elements, as `ncclAllReduce` and its kin count them.
+    /// Elements, as `ncclAllReduce` and similar calls count them.
     pub count: u64,
     /// Type of the elements: `ncclDataType_t` and bytes.
     pub datatype: (c_int, u64),
-    /// Reduction, as [`Communicator::reduction`] gives it; 0 where nothing is reduced.
+    /// As [`Communicator::reduction`]; 0 where nothing is reduced.
     pub reduction: c_int,
     pub send: &'b Buffer,
-    /// Where in it, in bytes.
+    /// In bytes.
     pub send_at: u64,
     pub receive: &'b Buffer,
-    /// Where in it, in bytes.
     pub receive_at: u64,
 }
 

@@ -1,17 +1,13 @@
-//! NCCL's own log as evidence of what carried the bytes.
+//! Reads from NCCL's log what carried the bytes.
 //!
-//! With `NCCL_DEBUG=INFO` every connection is one line: `… Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM`,
-//! `… [send] via NET/IB/0/GDRDMA`, `… [receive] via NET/AWS Libfabric/2/GDRDMA/Shared`, `… via SHM/direct/direct`
-//! (`src/transport/net.cc`, `p2p.cc`, `shm.cc` of NCCL 2.18 to 2.30). The numbers behind `NET` are explained by
-//! [`super::network`]. `16 coll channels, 16 collnet channels, 0 nvls channels, …` says over how many channels a
-//! communicator spreads its work.
+//! With `NCCL_DEBUG=INFO` every connection is one line: `… Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM`, `… [send] via NET/IB/0/GDRDMA`, `…
+//! [receive] via NET/AWS Libfabric/2/GDRDMA/Shared`, `… via SHM/direct/direct` (`src/transport/net.cc`, `p2p.cc`, `shm.cc` of NCCL 2.18
+//! to 2.30). `16 coll channels, 16 collnet channels, 0 nvls channels, …` has the channels of a communicator.
 //!
-//! What the connections in NCCL's log use: the network behind a number, its ports, and what lies below them.
-//!
-//! The built-in networks and NVIDIA's plugin list what they use in one line: `NET/IB : Using [0]mlx5_0:1/RoCE
-//! [1]mlx5_1:1/RoCE …`, `NET/Socket : Using [0]eth0:10.0.0.1<0>` (`src/transport/net_ib.cc`, `net_socket.cc`). NCCL 2.30
-//! adds the ids of rail and plane to a port: `[0]mlx5_0:1:0/IB`, `[0]mlx5_0:1::3/IB`. Ports that NCCL joins to one
-//! (2.23 and later) have numbers of their own: `NET/IB : Made virtual device [4] name=mlx5_0+mlx5_1 speed=… ndevs=2`.
+//! The built-in networks and NVIDIA's plugin list the devices behind the numbers after `NET` in one line: `NET/IB : Using
+//! [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE …`, `NET/Socket : Using [0]eth0:10.0.0.1<0>` (`src/transport/net_ib.cc`, `net_socket.cc`). NCCL 2.30
+//! adds the ids of rail and plane to a port: `[0]mlx5_0:1:0/IB`, `[0]mlx5_0:1::3/IB`. Ports that NCCL joins (2.23 and later) have further
+//! numbers: `NET/IB : Made virtual device [4] name=mlx5_0+mlx5_1 speed=… ndevs=2`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +35,7 @@ pub fn read(text: &str) -> Option<Carried> {
         *evidence.entry(format!("via {words}")).or_default() += 1;
     }
     let any = |start: &str| evidence.keys().any(|words| words.starts_with(start));
-    // Sockets before a plugin before verbs: the slowest kind speaks for the rank.
+    // Sockets before a plugin before verbs: the slowest kind counts for the rank.
     let transport = match connections.iter().map(|connection| connection.net).max() {
         Some(Net::Socket) => Carrier::NcclSocket,
         Some(Net::Plugin) => Carrier::NcclPlugin,
@@ -51,7 +47,7 @@ pub fn read(text: &str) -> Option<Carried> {
     let networks = Networks::read(text);
     let direct = connections.iter().any(|connection| connection.direct);
     let gpu_path = match transport {
-        // Which of both a plugin uses stands in no log.
+        // The log does not say which of both a plugin uses.
         Carrier::NcclPlugin if direct => GpuPath::Gdr,
         Carrier::NcclIb if direct && text.contains("DMA-BUF is available") => GpuPath::GdrDmabuf,
         Carrier::NcclIb if direct => GpuPath::GdrPeermem,
@@ -109,10 +105,10 @@ impl Net {
     }
 }
 
-/// A connection over a network, as one line of the log has it.
+/// One line of the log about a connection over a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Connection<'t> {
-    /// The path, as it stands there: `NET/IB/0(3)/GDRDMA/Shared`.
+    /// The path, as in the log: `NET/IB/0(3)/GDRDMA/Shared`.
     pub words: &'t str,
     pub net: Net,
     pub device: u32,
@@ -120,8 +116,8 @@ pub(super) struct Connection<'t> {
 }
 
 impl<'t> Connection<'t> {
-    /// Reads what follows ` via `: `NET/NAME/NUMBER`, the rank that sends in its place in brackets, `/GDRDMA` and
-    /// `/Shared`. The name of a plugin may have spaces in it. `None` if it is no connection over a network.
+    /// Parses the text after ` via `: `NET/NAME/NUMBER`, the rank that sends in its place in brackets, `/GDRDMA` and `/Shared`. A
+    /// plugin's name may have spaces. `None` if it is not a connection over a network.
     pub(super) fn parse(via: &'t str) -> Option<Self> {
         let (name, rest) = via.strip_prefix("NET/")?.split_once('/')?;
         let rest = rest.split_whitespace().next()?;
@@ -132,7 +128,7 @@ impl<'t> Connection<'t> {
     }
 }
 
-/// One device in a network's list: its ports or interface as plans name them, and what lies below.
+/// One device in a network's list: its ports or interface by their names in plans, and the layer below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     names: Vec<String>,
@@ -161,7 +157,7 @@ impl Networks {
         networks
     }
 
-    /// Adds what NCCL made of several ports: `[4] name=mlx5_0+mlx5_1 speed=…`. Every port has a line of this kind too.
+    /// Adds ports that NCCL joined: `[4] name=mlx5_0+mlx5_1 speed=…`. Every single port has such a line too.
     fn join(&mut self, made: &str) {
         let number = made.strip_prefix('[').and_then(|rest| rest.split_once(']')).and_then(|(n, _)| n.parse().ok());
         let name = made.split_whitespace().find_map(|word| word.strip_prefix("name="));
@@ -183,7 +179,7 @@ impl Networks {
         }
     }
 
-    /// What the connections use, as plans name it; `None` if a number is not explained.
+    /// Devices of the connections by their names in plans; `None` for an unlisted number.
     pub(super) fn names(&self, connections: &[Connection<'_>]) -> Option<Vec<String>> {
         let mut names = BTreeSet::new();
         for connection in connections {
@@ -192,8 +188,7 @@ impl Networks {
         Some(names.into_iter().collect())
     }
 
-    /// What lies below the verbs that the connections use, or below all that are listed where a number is not
-    /// explained; `None` if they differ.
+    /// The link layer below the connections, or below all listed devices for an unlisted number; `None` if they differ.
     pub(super) fn layer(&self, connections: &[Connection<'_>]) -> Option<LinkLayer> {
         let verbs = connections.iter().filter(|connection| connection.net == Net::Verbs);
         let used: Option<Vec<&Entry>> = verbs.map(|connection| self.entry(connection)).collect();
@@ -202,7 +197,6 @@ impl Networks {
         if layers.len() == 1 { layers.first().copied().flatten() } else { None }
     }
 
-    /// Whether all sockets that the connections use go through the loopback interface.
     pub(super) fn loopback(&self, connections: &[Connection<'_>]) -> bool {
         let sockets: Vec<_> = connections.iter().filter(|connection| connection.net == Net::Socket).copied().collect();
         self.names(&sockets).is_some_and(|names| names == ["lo"])
@@ -279,7 +273,6 @@ mod tests {
         assert_eq!((carried.transport, carried.gpu_path), (Carrier::NcclPlugin, GpuPath::Gdr));
         assert_eq!((carried.link_layer, carried.nics), (Some(LinkLayer::Unknown), Vec::new()));
         assert_eq!(carried.evidence["via NET/AWS Libfabric/2/GDRDMA"], 1);
-        // The slowest kind speaks for the rank.
         let socket = "h:1:2 [0] NCCL INFO Channel 01/0 : 8[0] -> 0[0] [receive] via NET/Socket/0\n";
         assert_eq!(read(&format!("{aws}{socket}")).unwrap().transport, Carrier::NcclSocket);
     }
@@ -301,7 +294,6 @@ mod tests {
             read(&format!("{using}{connections}")).unwrap().nics
         };
         assert_eq!(named(&["NET/IB/1/GDRDMA", "NET/IB/0(3)/GDRDMA/Shared"]), ["mlx5_0:1", "mlx5_3:1"]);
-        // Ports that were joined have numbers behind those of the list.
         assert_eq!(named(&["NET/IB/0/GDRDMA", "NET/IB/2/GDRDMA"]), [""; 0]);
         let socket =
             format!("h:1:2 [0] NCCL INFO NET/Socket : Using [0]eth2:10.0.0.1<0>\n{}", connection("NET/Socket/0"));

@@ -1,5 +1,4 @@
-//! Latency of a NUMA node's memory: one of its processors reads line after line, each at the place that the line before it holds, so that no read
-//! can begin before the one before it is done.
+//! Memory latency of a NUMA node: a processor reads line after line, each holding the place of the next, so that reads cannot overlap.
 
 use std::hint::black_box;
 
@@ -22,7 +21,7 @@ use crate::{
     worker::on_each,
 };
 
-/// Reads between two looks at the clock: 0.4 ms of memory at 100 ns, thousands of times what the look takes.
+/// Reads between two clock readings: 0.4 ms of memory at 100 ns, thousands of times a clock reading.
 const STEPS: u64 = 4096;
 
 pub(super) struct Chase {
@@ -37,10 +36,10 @@ fn lines_of(buffer: &mut Buffer) -> &mut [[u8; LINE.0 as usize]] {
 }
 
 impl Chase {
-    /// Takes the memory, on huge pages as far as the kernel gives them: with small ones most reads wait for the page table, too.
+    /// On huge pages if possible: with small ones most reads also wait for the page table.
     pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let Room { processors, caches } = Room::of(tree, node, spec)?;
-        // Processor 0 has more of the kernel's work than others.
+        // The kernel uses processor 0 more than others.
         let processor = processors.last().copied().unwrap_or_default();
         let size = spec.size.0;
         let (buffer, huge) = seated(processor, move || {
@@ -65,7 +64,6 @@ impl Mover for Chase {
             pattern::fill(buffer.bytes_mut(), pattern, 0);
             let checked = pattern::check(buffer.bytes(), pattern, 0);
             control.check(Stage::Verify)?;
-            // Before others begin to be timed.
             if first {
                 let order = Order::of(buffer.len());
                 order.write(lines_of(buffer));
@@ -90,7 +88,7 @@ impl Mover for Chase {
     }
 }
 
-/// The timed pass; what is read before `start` does not count. `None` where the reads did not come to the line that they had to.
+/// Reads before `start` do not count. `None` if the reads ended at a wrong line.
 fn timed(
     lines: &[[u8; LINE.0 as usize]],
     order: Order,
@@ -114,7 +112,7 @@ fn timed(
         Window::Iterations(reads) => (None, reads),
         window => (Some(start.saturating_add(window.at_most().into())), u64::MAX),
     };
-    // The first look may be late; what is read until then is of the warm-up.
+    // The first clock reading may be late; earlier reads are warm-up.
     let (cpu, started, first) = (clock::cpu(), clock::now(), at);
     let (mut reads, mut last, mut slices, mut times) = (0, started, Vec::new(), Vec::new());
     while reads < most && stop.is_none_or(|stop| last < stop) {
@@ -141,13 +139,13 @@ fn timed(
     Ok((order.after(first, reads) == at).then_some(measurement))
 }
 
-/// The middle of times. A processor that does something else for a while makes a few of them long.
+/// The median excludes times during which the processor did something else.
 fn median(mut times: Vec<f64>) -> Option<f64> {
     let middle = times.len() / 2;
     (!times.is_empty()).then(|| *times.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// Reads so many lines, each named by the one before it; where that comes to. `None` where a line names none.
+/// Final line after so many reads; `None` for an invalid link.
 fn walked(lines: &[[u8; LINE.0 as usize]], mut at: u64, steps: u64) -> Option<u64> {
     for _ in 0..steps {
         let (words, _) = lines.get(usize::try_from(at).ok()?)?.as_chunks::<8>();
@@ -156,11 +154,11 @@ fn walked(lines: &[[u8; LINE.0 as usize]], mut at: u64, steps: u64) -> Option<u6
     Some(at)
 }
 
-/// An order of 2^`bits` lines that comes to every one before it begins anew, and that no prefetcher follows.
+/// A permutation of 2^`bits` lines in one cycle that no prefetcher follows.
 ///
-/// A linear congruential generator modulo a power of two has the full period where its addend is odd and its factor is 1 modulo 4 (Knuth, "The
-/// Art of Computer Programming", volume 2, 3.2.1.2, theorem A); both are those of his MMIX (3.3.4). Its low bits have short periods, so each number
-/// is mixed with its own upper half, which undoes itself.
+/// A linear congruential generator modulo a power of two has the full period where its addend is odd and its factor is 1 modulo 4 (Knuth,
+/// "The Art of Computer Programming", volume 2, 3.2.1.2, theorem A); both are those of his MMIX (3.3.4). Its low bits have short periods,
+/// so each number is mixed with its own upper half, which is its own inverse.
 #[derive(Debug, Clone, Copy)]
 struct Order {
     bits: u32,
@@ -169,7 +167,6 @@ struct Order {
 const STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
 
 impl Order {
-    /// Of so many bytes, a power of two; of others some lines at the end are left out.
     fn of(bytes: usize) -> Self {
         Self { bits: (bytes as u64 / LINE.0).max(1).ilog2() }
     }
@@ -182,7 +179,7 @@ impl Order {
         line ^ (line >> self.bits.div_ceil(2).max(1))
     }
 
-    /// The line so many steps after another: the step is squared for each bit of their number.
+    /// The line so many steps later: the step is squared for each bit of their number.
     fn after(self, line: u64, mut steps: u64) -> u64 {
         let (mut factor, mut addend) = STEP;
         let mut x = self.mixed(line);
@@ -204,7 +201,6 @@ impl Order {
     }
 }
 
-/// Does something on a processor, on a thread of its own.
 fn seated<T: Send>(processor: u32, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     let mut done = on_each("memory", [work], |work| {
         on(processor)?;
@@ -251,7 +247,7 @@ mod tests {
         for line in 0..1_u64 << bits {
             *distances.entry(walked(&lines, line, 1).unwrap().wrapping_sub(line)).or_insert(0) += 1;
         }
-        // Of 65,536 a prefetcher that knows one distance guesses this many.
+        // Of 65,536, hits of a prefetcher with one constant distance.
         assert!(distances.values().max() < Some(&64), "{:?}", distances.values().max());
     }
 
@@ -279,7 +275,7 @@ mod tests {
         let ended = measured.started + measured.elapsed;
         assert!(ended >= begun + window && measured.operations.is_multiple_of(STEPS), "{measured:?}");
         assert!(measured.slices.iter().fold(Bytes::ZERO, |sum, slice| sum + *slice) <= measured.bytes);
-        // One wrong bit leads elsewhere, or out of the memory.
+        // A wrong bit leads elsewhere, or out of memory.
         for byte in [1, 7] {
             let mut wrong = lines.clone();
             wrong[77][byte] ^= 1;

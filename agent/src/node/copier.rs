@@ -1,9 +1,7 @@
 //! Copies of a GPU: from and to page-locked host memory, within its own memory, and to another GPU.
 //!
-//! Method of nvbandwidth's copy-engine tests: large copies queued one behind the other on one stream, timed by events on the GPU's own
-//! clock. The value is the mean over the whole window. Host memory lies on the GPU's NUMA node.
-//!
-//! Work of a GPU, such as copies and matrix products, that is queued on a stream and timed by events on the GPU's own clock.
+//! Method of nvbandwidth's copy-engine tests: large copies queued in sequence on one stream, timed by events on the GPU's own clock, as
+//! are matrix products. The value is the mean over the whole window. Host memory is on the GPU's NUMA node.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -28,7 +26,7 @@ use crate::{
 pub(super) struct Copier {
     op: Op,
     stream: Stream,
-    /// A stream of the GPU that is copied to, where that is another one.
+    /// A stream of the destination GPU, if that differs.
     remote: Option<Stream>,
     from: End,
     to: End,
@@ -40,7 +38,6 @@ enum End {
 }
 
 impl Copier {
-    /// Opens the GPUs at these PCI addresses and takes the memory.
     pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
@@ -93,10 +90,10 @@ impl Copier {
     }
 }
 
-/// Copies may still be under way when a pass is given up: the memory of both ends goes only when they are over.
+/// Copies may still run when a pass is given up: memory of both ends is freed only after them.
 impl Drop for Copier {
     fn drop(&mut self) {
-        // A stream that failed has nothing under way.
+        // A failed stream has no running work.
         let _ = self.stream.wait();
         let _ = self.remote.as_ref().map(Stream::wait);
     }
@@ -131,26 +128,26 @@ impl Mover for Copier {
     }
 }
 
-/// What lies between two GPUs that reach each other or do not. CUDA does not tell; the facts of both do, which the controller has.
+/// Link between two GPUs. CUDA does not report it; the controller has it from the facts.
 fn between(one: &Device, other: &Device, reach: bool) -> LinkLayer {
     match one.link_with(other) {
-        // Copies of GPUs that do not reach each other go through the host.
+        // Copies of GPUs that do not reach each other pass through the host.
         Some(LinkLayer::Xgmi) if !reach => LinkLayer::Pcie,
         told => told.unwrap_or(LinkLayer::Unknown),
     }
 }
 
-/// What lies between a GPU and the host's memory. On x86-64 it is PCIe; elsewhere it may be another link.
+/// Link between a GPU and host memory: PCIe on x86-64, elsewhere possibly another.
 fn below(_: &Device) -> LinkLayer {
     if cfg!(target_arch = "x86_64") { LinkLayer::Pcie } else { LinkLayer::Unknown }
 }
 
-/// Time that a batch takes at least: so long that the queue never runs empty between two looks at it.
+/// Minimum time of a batch, so that the queue never runs empty between two looks.
 const BATCH: Nanoseconds = Nanoseconds::from_millis(10);
 /// Most operations of a batch: drivers queue about a thousand commands before a call waits.
 const MOST: u64 = 256;
 
-/// An operation on a stream, which `queue` queues once.
+/// `queue` queues the operation once.
 pub(super) struct Queued<'s, Q> {
     pub(super) stream: &'s Stream,
     pub(super) queue: Q,
@@ -174,12 +171,12 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
         Ok(one)
     }
 
-    /// The timed pass, of operations that take about `one` each: how many were done in which time.
+    /// `one` is the approximate time of an operation. Returns their number and time.
     pub(super) fn time(&self, spec: &NodeSpec, control: &Control, one: Nanoseconds) -> Result<Measurement, Failure> {
         self.time_at_least(spec, control, one, 1)
     }
 
-    /// The same, of so many operations at least, however short the window is.
+    /// With a minimum number of operations, however short the window.
     pub(super) fn time_at_least(
         &self,
         spec: &NodeSpec,
@@ -201,7 +198,7 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
             let now = batch.min(most - done);
             let next = self.batch(now)?;
             done += now;
-            // One batch is always queued behind the one that is waited for.
+            // One batch is always queued after the awaited one.
             if let Some(earlier) = last.replace(next) {
                 Event::wait(&earlier)?;
             }

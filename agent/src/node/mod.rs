@@ -1,12 +1,4 @@
-//! Tests within this host (see [`railgauge_wire::node`]): all flows of a cell at the same time, each on a thread of its own.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `processors` | host memory of a NUMA node, moved by its processors |
-//! | `chase` | its latency: one read after the other |
-//! | `copier` | copies of a GPU |
-//! | `loopback` | writes through an RDMA port and back |
-//! | `multiplier` | matrix products of a GPU |
+//! Tests within this host (see [`railgauge_wire::node`]): all flows of a cell concurrently, each on its own thread.
 
 use std::{
     collections::BTreeMap,
@@ -45,9 +37,8 @@ mod loopback;
 mod multiplier;
 mod processors;
 
-/// What moves the bytes of a flow.
 trait Mover {
-    /// Fills what is moved, moves it once and compares.
+    /// Fills, moves once and compares.
     fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure>;
 
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure>;
@@ -57,7 +48,6 @@ trait Mover {
     }
 }
 
-/// The account of a flow whose mover has just been opened.
 fn opened(
     link_layer: LinkLayer,
     carrier: Carrier,
@@ -71,10 +61,10 @@ fn twice(device: &str) -> (String, String) {
     (device.to_owned(), device.to_owned())
 }
 
-/// One request at a time: one that its controller no longer waits for still takes memory and bandwidth.
+/// One request at a time: an abandoned one still uses memory and bandwidth.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Runs one cell on all its flows; the accounts are in their order.
+/// Accounts are in the order of the flows.
 pub(crate) fn run(spec: &NodeSpec) -> Vec<NodeAccount> {
     let _turn = TURN.lock();
     if let Some(failure) = too_much(spec, place::bytes(&Tree::host())) {
@@ -91,7 +81,6 @@ pub(crate) fn run(spec: &NodeSpec) -> Vec<NodeAccount> {
     accounts
 }
 
-/// The PCI addresses of the GPUs of a flow, each once.
 fn gpus(flow: &NodeFlow) -> impl Iterator<Item = &str> {
     let other = (flow.to != flow.from).then_some(&flow.to);
     std::iter::once(&flow.from).chain(other).filter_map(|part| match part {
@@ -101,7 +90,7 @@ fn gpus(flow: &NodeFlow) -> impl Iterator<Item = &str> {
     })
 }
 
-/// All flows at the same time; the accounts are in their order.
+/// Accounts are in the order of the flows.
 fn all(spec: &NodeSpec) -> Vec<NodeAccount> {
     let gate = Gate::new(spec.flows.len());
     let flows = spec.flows.iter().map(|flow| (flow, gate.pass()));
@@ -109,7 +98,7 @@ fn all(spec: &NodeSpec) -> Vec<NodeAccount> {
     accounts.into_iter().map(|account| account.unwrap_or_else(failed)).collect()
 }
 
-/// Host memory of all flows together, where there is less: they take it at the same time, so none of them sees what the others take.
+/// Checks the sum of all flows' host memory: each flow alone does not see the others' allocations.
 fn too_much(spec: &NodeSpec, available: Option<u64>) -> Option<Failure> {
     let buffers = |flow: &NodeFlow| match (&flow.from, spec.op) {
         (Part::Processors(_), Op::MemoryCopy) => 2,
@@ -129,7 +118,7 @@ fn failed(failure: Failure) -> NodeAccount {
     NodeAccount { account: CaseAccount { failure: Some(failure), ..CaseAccount::default() }, ..NodeAccount::default() }
 }
 
-/// One flow. Its pass is given back at the end, however that comes, so that the others wait for it no longer.
+/// Always gives its pass back, so that the others do not wait for it.
 fn one(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>) -> NodeAccount {
     let begun = Instant::now();
     let mut account = NodeAccount::default();
@@ -159,7 +148,7 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     *warm_up = Nanoseconds::from(timed.elapsed()).saturating_sub(measured.elapsed);
     *waiting = (timed - waits).into();
     account.account.measured = Some(Box::new(measured));
-    // Comparing would disturb those whose pass is still under way.
+    // Comparing would disturb passes still under way.
     let waits = Instant::now();
     pass.meet(control)?;
     *waiting = waiting.saturating_add(waits.elapsed().into());
@@ -170,7 +159,7 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     Ok(())
 }
 
-/// One verify pass, if any is wanted; `iteration` makes its bytes differ from those of other passes.
+/// `iteration` makes its bytes differ from those of other passes.
 fn verify(
     spec: &NodeSpec,
     mover: &mut dyn Mover,
@@ -212,14 +201,13 @@ fn open(spec: &NodeSpec, flow: &NodeFlow, control: &Control) -> Result<(Box<dyn 
     })
 }
 
-/// A gate that opens whenever all flows that are not out stand before it.
+/// Opens whenever all active flows wait at it.
 struct Gate {
     state: Mutex<State>,
     opened: Condvar,
 }
 
 struct State {
-    /// Flows that are not out.
     flows: usize,
     waiting: usize,
     times: u64,
@@ -230,7 +218,7 @@ impl Gate {
         Self { state: Mutex::new(State { flows, waiting: 0, times: 0 }), opened: Condvar::new() }
     }
 
-    /// The pass of one flow. Dropped, the flow is out.
+    /// Dropping it removes the flow.
     fn pass(&self) -> Pass<'_> {
         Pass { gate: self }
     }
@@ -248,7 +236,7 @@ struct Pass<'g> {
 }
 
 impl Pass<'_> {
-    /// Waits for all flows that are not out.
+    /// Waits for all active flows.
     pub(super) fn meet(&self, control: &Control) -> Result<(), Failure> {
         let mut state = self.gate.state.lock();
         let before = state.times;
@@ -265,7 +253,7 @@ impl Pass<'_> {
     }
 }
 
-/// A moment past the deadline, so that [`Control::check`] finds it passed.
+/// After the deadline, so that [`Control::check`] fails.
 fn deadline(control: &Control) -> Instant {
     control.deadline() + std::time::Duration::from_millis(1)
 }

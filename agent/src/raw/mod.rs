@@ -1,12 +1,8 @@
-//! The files that facts are made of, as they are read: for a kit (`docs/dev/bundle.md`), from which tests are made.
+//! The raw files behind the facts: for a kit (`docs/dev/bundle.md`), from which tests are made.
 //!
-//! Facts are collected once more on a tree that notes every path that is looked at, so this list never falls behind the facts.
-//! Beside it stands what else the kernel says of RDMA devices, network interfaces and the PCI functions above them. Nothing
-//! outside [`allowed::PLACES`] is read, links are kept as links, and numbers and sizes are bounded.
-//!
-//! | file | does |
-//! | --- | --- |
-//! | [`allowed`] | which places may be read |
+//! Facts are collected again on a tree that records every path it reads, so this list never falls behind the facts. It also has what else
+//! the kernel says of RDMA devices, network interfaces and the PCI functions above them. Nothing outside [`allowed::PLACES`] is read,
+//! links are kept as links, and numbers and sizes are bounded.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -33,10 +29,10 @@ use crate::{
 
 mod allowed;
 
-/// Text of a page, in bytes: well below what a reply may have.
+/// Text of a page, in bytes: well below a reply's limit.
 const PAGE: usize = 512 << 10;
 
-/// What was read last, for the pages behind the first one.
+/// The last reading, for its later pages.
 static READ: Mutex<Vec<RawEntry>> = Mutex::new(Vec::new());
 
 pub(crate) fn page(from: u64) -> Result<RawPage, Failure> {
@@ -55,13 +51,12 @@ pub(crate) fn page(from: u64) -> Result<RawPage, Failure> {
         text += size(entry);
         text <= PAGE
     });
-    // A file is bounded far below a page, so one entry always fits.
+    // A file is far smaller than a page, so one entry always fits.
     let count = fits.count().max(rest.len().min(1));
     let next = (count < rest.len()).then(|| from + count as u64);
     Ok(RawPage { entries: rest[..count].to_vec(), next, left_out })
 }
 
-/// Bytes of an entry in a reply, about.
 fn size(entry: &RawEntry) -> usize {
     let content = match &entry.content {
         RawContent::File { hex, .. } => hex.iter().map(String::len).sum(),
@@ -72,7 +67,7 @@ fn size(entry: &RawEntry) -> usize {
     entry.path.len() + content + 48
 }
 
-/// The files that the facts of a tree with these GPUs are made of, and what was left out.
+/// The files behind the facts of a tree with these GPUs, and what was omitted.
 pub fn read_below(root: &str, gpus: Vec<Gpu>) -> (Vec<RawEntry>, Vec<RawLeftOut>) {
     let mut collector = Collector::new(root);
     let (tree, seen) = Tree::recording(root);
@@ -92,7 +87,7 @@ pub fn read_below(root: &str, gpus: Vec<Gpu>) -> (Vec<RawEntry>, Vec<RawLeftOut>
     collector.done()
 }
 
-/// Most bytes of a file that are kept. `/proc/cpuinfo` is longer on large machines, and its first processors tell all.
+/// Kept bytes of a file. `/proc/cpuinfo` is longer on large machines, but its first processors suffice.
 const LONGEST: u64 = 64 << 10;
 /// Most entries: a host with ten ports of 256 GIDs each has about 20,000.
 const ENTRIES: usize = 40_000;
@@ -102,7 +97,7 @@ const BYTES: usize = 16 << 20;
 const LINKS: u32 = 40;
 /// Folders below a device: `ports/1/gid_attrs/types/0`.
 const DEPTH: u32 = 5;
-/// Most reasons that are told one by one.
+/// Most reasons that are listed separately.
 const REASONS: usize = 200;
 
 struct Collector {
@@ -120,7 +115,7 @@ impl Collector {
         Self { root: root.into(), found, functions, bytes: 0, left_out: BTreeMap::new() }
     }
 
-    /// Keeps what is at a path that facts looked at.
+    /// Keeps a path that facts read.
     fn look(&mut self, path: &Path) {
         let path = self.below(path);
         if MARKS.iter().any(|mark| path == Path::new(mark)) {
@@ -137,7 +132,7 @@ impl Collector {
         }
     }
 
-    /// Keeps that there are folders and links in a folder: facts may have looked at their names.
+    /// Keeps the names of folders and links in a folder: facts may have read them.
     fn list(&mut self, place: &Path) {
         if !self.root.join(place).is_dir() {
             return;
@@ -163,7 +158,7 @@ impl Collector {
         for name in self.names(&place) {
             let below = place.join(&name);
             if SKIPPED.iter().any(|skipped| name == *skipped) {
-                // Where it leads matters to facts; what is there is read by its own path.
+                // Facts need its target; the content is read by its own path.
                 self.resolve(&below);
                 continue;
             }
@@ -179,7 +174,7 @@ impl Collector {
         }
     }
 
-    /// Keeps RDMA devices, network interfaces, and the PCI functions above all that was kept.
+    /// Keeps RDMA devices, network interfaces, and the PCI functions above everything kept.
     fn devices(&mut self) {
         for (class, depth) in [("sys/class/infiniband", DEPTH), ("sys/class/infiniband_verbs", 1), ("sys/class/net", 2)]
         {
@@ -216,8 +211,7 @@ impl Collector {
         names
     }
 
-    /// The place without links that a path leads to; links on the way are kept. `None` if there is nothing, or if it is not
-    /// allowed.
+    /// Resolves a path to a place without links, and keeps the links. `None` if it does not exist or is not allowed.
     fn resolve(&mut self, path: &Path) -> Option<PathBuf> {
         let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<_>>();
         // Links of procfs name processes: `self` is the agent in every reading.
@@ -246,7 +240,7 @@ impl Collector {
                 false => flat(&place.join(&target)),
             };
             if links > LINKS || !allowed(&leads) {
-                // Folders of drivers and modules say nothing that is needed.
+                // Folders of drivers and modules are not needed.
                 self.leave_out(&next, "a link that leads out of the places that are read");
                 return None;
             }
@@ -258,7 +252,6 @@ impl Collector {
         allowed(&place).then_some(place)
     }
 
-    /// Keeps the file or folder at a place without links.
     fn read(&mut self, place: &Path) {
         if self.found.contains_key(place) {
             return;
@@ -268,7 +261,7 @@ impl Collector {
         if about.is_dir() {
             return self.keep(place.to_owned(), RawContent::Directory);
         }
-        // A file that can only be written does something when it is.
+        // Reading a write-only file may have an effect.
         if !about.is_file() || about.permissions().mode() & 0o444 == 0 {
             return;
         }
@@ -305,7 +298,7 @@ impl Collector {
     }
 }
 
-/// A path with its `..` taken back.
+/// Resolves `..`.
 fn flat(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for part in path.components() {

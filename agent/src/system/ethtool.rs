@@ -1,5 +1,4 @@
-//! What a network driver says of itself (SIOCETHTOOL): what `ethtool -S`, `-i` and `-a` print, and the memory of its
-//! module.
+//! Queries of a network driver (SIOCETHTOOL): what `ethtool -S`, `-i` and `-a` print, and its module's memory.
 
 use std::{io, os::fd::AsRawFd};
 
@@ -15,14 +14,13 @@ const GSSET_INFO: u32 = 0x37;
 const GMODULEINFO: u32 = 0x42;
 const GMODULEEEPROM: u32 = 0x43;
 const SS_STATS: u32 = 1;
-/// Bytes of one name.
 const NAME: usize = 32;
-/// More statistics than any driver has; a larger number would be a driver's mistake.
+/// More statistics than any driver has; a larger number is a driver's error.
 const MOST: u32 = 1 << 16;
-/// Room for statistics that appear between two calls: the kernel writes as many as the driver has by then.
+/// Space for statistics that appear between two calls: the kernel writes all that exist by then.
 const SLACK: u32 = 4096;
 
-/// Name and value of every statistic, in the driver's order; empty if the driver has none.
+/// In the driver's order; empty if the driver has none.
 pub(crate) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let socket = socket()?;
     let ask = |command: &mut [u64]| ioctl(&socket, interface, command);
@@ -61,7 +59,7 @@ pub(crate) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     Ok(bytes.chunks(NAME).map(name).zip(values.into_iter().skip(1)).take(count as usize).collect())
 }
 
-/// Name and version of the driver; `None` if it does not say.
+/// `None` if the driver does not report them.
 pub(crate) fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
     // struct ethtool_drvinfo: u32 cmd, then names of 32 bytes: driver, version, firmware, …; 196 bytes in all.
     let mut info = [0; 25];
@@ -71,7 +69,7 @@ pub(crate) fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
     Ok(said.then(|| (name(&bytes[..NAME]), name(&bytes[NAME..2 * NAME]))).filter(|(driver, _)| !driver.is_empty()))
 }
 
-/// Global pause frames; `None` if the driver has none.
+/// `None` if the driver has none.
 pub(crate) fn pause(interface: &str) -> io::Result<Option<Pause>> {
     // struct ethtool_pauseparam: u32 cmd, u32 autoneg, u32 rx_pause, u32 tx_pause.
     let mut words = [header(GPAUSEPARAM, 0), 0];
@@ -80,7 +78,7 @@ pub(crate) fn pause(interface: &str) -> io::Result<Option<Pause>> {
     Ok(said.map(|()| Pause { receive: receive != 0, send: send != 0 }))
 }
 
-/// A part of the memory of the module in the port, whose pages lie one behind the other.
+/// The module's pages are in sequence.
 pub(crate) fn module_memory(interface: &str, offset: u32, length: u32) -> io::Result<Vec<u8>> {
     let socket = socket()?;
     // struct ethtool_modinfo: u32 cmd, u32 type, u32 eeprom_len, u32 reserved[8].
@@ -98,7 +96,7 @@ pub(crate) fn module_memory(interface: &str, offset: u32, length: u32) -> io::Re
     Ok(memory[2..].iter().flat_map(|word| word.to_ne_bytes()).take(length as usize).collect())
 }
 
-/// `None` where a driver does not know the question.
+/// `None` where a driver does not support the query.
 fn supported(answer: io::Result<()>) -> io::Result<Option<()>> {
     match answer {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
@@ -106,13 +104,13 @@ fn supported(answer: io::Result<()>) -> io::Result<Option<()>> {
     }
 }
 
-/// A socket to ask through, without an address: the loopback interface may be down, as in a new network namespace.
+/// Without an address: the loopback interface may be down, as in a new network namespace.
 fn socket() -> io::Result<Socket> {
     let open = |domain| Socket::new(domain, Type::DGRAM, None);
     open(Domain::IPV4).or_else(|_| open(Domain::IPV6))
 }
 
-/// A name of fixed size, up to the first zero.
+/// Up to the first zero.
 fn name(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or(bytes)).into_owned()
 }

@@ -1,7 +1,7 @@
-//! Shared libraries opened at run time: whether and where one is, its functions, and what may be wrong with it.
+//! Shared libraries opened at run time.
 //!
-//! A binary that calls functions of a library by name carries that library in `NEEDED`, and does not start on a host without it. So
-//! nothing is linked: [`functions`] declares a table of functions, which are looked up when the library is first needed.
+//! A binary linked to a library lists it in `NEEDED` and does not start on a host without it. So [`functions`] declares a table of
+//! functions, which are looked up when the library is first needed.
 
 use std::{
     any::type_name,
@@ -14,17 +14,16 @@ use std::{
 
 use libloading::os::unix::{RTLD_LAZY, RTLD_LOCAL};
 
-/// What the loader says of a library that it does not open, or of several names that it does not.
+/// The loader's message for one library, or for several names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct NotOpened(String);
 
-/// A function that an open library has not got, by the name of its symbol.
+/// Symbol name of a missing function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no function {0}")]
 pub(crate) struct NoFunction(pub &'static str);
 
-/// Why the file of a library is not known.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotFound {
     #[error(transparent)]
@@ -35,11 +34,11 @@ pub(crate) enum NotFound {
     NotMapped,
 }
 
-/// An object of a library, destroyed once. Whoever has one declares it before what it was made of.
+/// An object of a library, destroyed once. Holders declare it before what it was made of.
 pub(crate) struct Owned<T>(NonNull<T>, unsafe extern "C" fn(*mut T) -> c_int);
 
 impl<T> Owned<T> {
-    /// `None` if the library has made none.
+    /// `None` if the object is null.
     ///
     /// # Safety
     /// The library has just made `object` for the caller, who destroys it by this function and only by dropping this, and allows its calls on
@@ -96,7 +95,6 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Opens a library. `binding` is `RTLD_LAZY` or `RTLD_NOW`.
     pub(crate) fn open(name: &str, binding: c_int) -> Result<Self, NotOpened> {
         // SAFETY: the names come from this program, or from the plan's author: vendors' libraries whose initialisers are made to run in any
         // process.
@@ -109,7 +107,6 @@ impl Library {
         Ok(Self { handle: library.into_raw(), name: name.to_owned() })
     }
 
-    /// The first of several names that the loader opens.
     pub(crate) fn first(names: &[&str]) -> Result<Self, NotOpened> {
         let mut why = Vec::new();
         for name in names {
@@ -125,7 +122,7 @@ impl Library {
         &self.name
     }
 
-    /// Where a symbol is: `NAME`, or `NAME@VERSION`, which is its default version where the library does not have this one.
+    /// `NAME`, or `NAME@VERSION`, which falls back to the default version.
     fn address(&self, symbol: &str) -> Option<NonNull<c_void>> {
         let (name, version) = symbol.split_once('@').map_or((symbol, None), |(name, version)| (name, Some(version)));
         let name = CString::new(name).ok()?;
@@ -138,7 +135,7 @@ impl Library {
         versioned.or_else(|| NonNull::new(unsafe { libc::dlsym(self.handle, name.as_ptr()) }))
     }
 
-    /// A function of the library; `None` where it has none of that name, or the name is empty.
+    /// `None` where the library has no such symbol, or the name is empty.
     ///
     /// # Safety
     /// `F` must be the function pointer type of that symbol.
@@ -149,7 +146,6 @@ impl Library {
         Some(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
 
-    /// A function that the library must have.
     ///
     /// # Safety
     /// As [`Library::optional`].
@@ -159,7 +155,7 @@ impl Library {
     }
 }
 
-/// A text that a library answers; `None` where it has none.
+/// `None` for null.
 ///
 /// # Safety
 /// The text is null or ends with NUL, and lives through the call.
@@ -168,8 +164,8 @@ pub(crate) unsafe fn said(text: *const c_char) -> Option<String> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned())
 }
 
-/// Declares a table of functions of a library with `look_up`, which fills it. A function has a symbol, `NAME` or `NAME@VERSION`, or one for
-/// each of several libraries that have the same functions; an empty one is that of a library without the function. `at` says which.
+/// Declares a table of functions of a library with `look_up`, which fills it. A function has a symbol, `NAME` or `NAME@VERSION`, or one
+/// for each of several libraries with the same functions (selected by `at`); an empty one means that the library lacks the function.
 macro_rules! functions {
     (
         $(#[$about:meta])*
@@ -223,7 +219,7 @@ mod tests {
         assert!(path.is_absolute() && path.exists(), "{path:?}");
         // A name with a folder is found by its last part.
         assert_eq!(find(path.to_str().unwrap()).unwrap(), path);
-        // Its file is called otherwise: libnss_files.so.2 may be, libm.so.6 is always there.
+        // libnss_files.so.2 may be mapped under another name; libm.so.6 is always there.
         assert!(find("libm.so.6").is_ok());
         let missing = find("librailgauge-nowhere.so.1").unwrap_err();
         assert!(matches!(missing, NotFound::NotOpened(_)), "{missing:?}");
@@ -234,7 +230,7 @@ mod tests {
     fn versioned_symbols_are_found_and_missing_ones_named() {
         let library = Library::open("libc.so.6", RTLD_LAZY).unwrap();
         type Getpid = unsafe extern "C" fn() -> libc::pid_t;
-        // Another architecture has another base version; the default version is found then.
+        // Base versions differ by architecture; the default version is found then.
         for symbol in ["getpid", "getpid@GLIBC_2.2.5", "getpid@V_1"] {
             // SAFETY: this is getpid's type.
             let getpid = unsafe { library.required::<Getpid>(symbol) };

@@ -1,13 +1,12 @@
-//! Questions to the kernel over a netlink socket (netlink(7)): one request, one answer, and the attributes in both.
+//! Netlink requests (netlink(7)).
 //!
-//! Data centre bridging over netlink (the kernel's uapi/linux/dcbnl.h, IEEE 802.1Qaz): flow control per priority, and
-//! which packets have which priority. `dcb pfc show` and `dcb app show` print the same.
+//! Data centre bridging (the kernel's uapi/linux/dcbnl.h, IEEE 802.1Qaz): flow control per priority, and the priorities of packets, as
+//! `dcb pfc show` and `dcb app show` print them.
 //!
-//! Memory of the module in a network port (its optics or cable): what `ethtool -m` prints.
-//!
-//! Linux 5.13 and later are asked over netlink (`ETHTOOL_MSG_MODULE_EEPROM_GET`, Documentation/networking/ethtool-netlink.rst), page by
-//! page. This also reaches modules with CMIS, for which drivers such as mlx5 offer nothing else. Older kernels are asked over
-//! `SIOCETHTOOL`, where a module's pages lie one behind the other. Both take CAP_NET_ADMIN.
+//! Memory of the module in a network port (its optics or cable), as `ethtool -m` prints it. Linux 5.13 and later answer over netlink
+//! (`ETHTOOL_MSG_MODULE_EEPROM_GET`, Documentation/networking/ethtool-netlink.rst), page by page. This also reaches modules with CMIS,
+//! for which drivers such as mlx5 offer nothing else. Older kernels answer `SIOCETHTOOL`, with a module's pages in sequence. Both require
+//! CAP_NET_ADMIN.
 
 use std::{
     collections::BTreeMap,
@@ -33,8 +32,8 @@ const ROOM: usize = 64 << 10;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Asks a question of a protocol (`NETLINK_ROUTE`, `NETLINK_GENERIC`) and returns what stands behind the answer's header. `kind` is the
-/// type of the message, or the number that the kernel gave to a generic family.
+/// Returns what follows the answer's header. `protocol` is `NETLINK_ROUTE` or `NETLINK_GENERIC`; `kind` is the type of the message, or
+/// the kernel's number of a generic family.
 pub(crate) fn ask(protocol: i32, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let socket = Socket::new(libc::AF_NETLINK.into(), Type::RAW, Some(protocol.into()))?;
     socket.set_read_timeout(Some(PATIENCE))?;
@@ -54,7 +53,7 @@ pub(crate) fn attribute(kind: u16, bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The attributes in a row of them: type and bytes. Ends where one does not fit.
+/// Type and bytes of attributes in sequence. Ends where one does not fit.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
@@ -65,7 +64,6 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// The bytes of the first attribute of a type.
 pub(crate) fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }
@@ -81,7 +79,7 @@ fn message(kind: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What stands behind the header of an answer, or the error it carries.
+/// What follows the header of an answer, or its error.
 fn body_of(answer: &[u8]) -> io::Result<Vec<u8>> {
     let torn = || io::Error::other("the kernel's answer is torn");
     let kind = u16_at(answer, size_of::<u32>()).ok_or_else(torn)?;
@@ -109,10 +107,10 @@ const IEEE_APP_TABLE: u16 = 3;
 const SELECTOR_DSCP: u8 = 5;
 /// Bytes of `struct dcbmsg`.
 const DCB_MESSAGE: usize = 4;
-/// Where `prio_tc` stands in `struct ieee_ets`: behind three flags, twice eight bandwidths and eight algorithms.
+/// Offset of `prio_tc` in `struct ieee_ets`: after three flags, twice eight bandwidths and eight algorithms.
 const PRIORITY_CLASSES: std::ops::Range<usize> = 27..35;
 
-/// Priorities of an interface; `None` if its driver has no data centre bridging.
+/// `None` if the driver has no data centre bridging.
 pub(crate) fn ieee(interface: &str) -> io::Result<Option<Dcb>> {
     // struct dcbmsg: u8 family, u8 command, u16 padding.
     let mut body = vec![0, IEEE_GET, 0, 0];
@@ -157,7 +155,7 @@ const FAMILY_NAME: u16 = 2;
 
 /// `ETHTOOL_MSG_MODULE_EEPROM_GET`, version 1 (uapi/linux/ethtool_netlink.h).
 const GET: [u8; 4] = [31, 1, 0, 0];
-/// A row of attributes, which the kernel wants to be told (`NLA_F_NESTED`).
+/// Nested attributes, marked as the kernel requires (`NLA_F_NESTED`).
 const MODULE_HEADER: u16 = 1 | 1 << 15;
 const OFFSET: u16 = 2;
 const LENGTH: u16 = 3;
@@ -174,19 +172,17 @@ pub(crate) const MODULE: u8 = 0x50;
 /// Address of the diagnostics of a module with SFF-8472.
 pub(crate) const DIAGNOSTICS: u8 = 0x51;
 
-/// A part of a module's memory. It lies in one half of a page; only page 0 has a lower half.
+/// A part of a module's memory, within half a page; only page 0 has a lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     /// [`MODULE`] or [`DIAGNOSTICS`].
     pub address: u8,
     pub page: u8,
-    /// First byte, from the begin of the page.
+    /// From the start of the page.
     pub offset: u8,
-    /// Number of bytes.
     pub length: u8,
 }
 
-/// Reads a part of the memory of the module in an interface's port.
 pub(crate) fn read_module(interface: &str, part: Part) -> io::Result<Vec<u8>> {
     let bytes = match by_page(interface, part) {
         // Kernels before 5.6 have no such family, those before 5.13 no such question.
@@ -222,7 +218,7 @@ fn by_page(interface: &str, part: Part) -> io::Result<Vec<u8>> {
     answer.get(GET.len()..).and_then(|row| find(row, DATA)).map(<[u8]>::to_vec).ok_or_else(torn)
 }
 
-/// Where the kernel puts a page in the row of all of them (net/ethtool/eeprom.c, `fallback_set_params`).
+/// Offset of a page in the kernel's sequence of all pages (net/ethtool/eeprom.c, `fallback_set_params`).
 fn in_a_row(interface: &str, part: Part) -> io::Result<Vec<u8>> {
     let behind = if part.address == DIAGNOSTICS { 2 * HALF } else { 0 };
     let offset = behind + u32::from(part.page) * HALF + u32::from(part.offset);

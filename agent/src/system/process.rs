@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::tree::Tree;
 
-/// Makes this process the leader of its own group, and the parent of whatever its children leave behind.
+/// Makes this process the leader of its own group, and the parent of what its children leave behind.
 pub(crate) fn own_group() {
     // SAFETY: neither call takes pointers. Both may be refused (a session leader already leads its group);
     // `kill_children` finds out by itself what it may do.
@@ -25,14 +25,14 @@ pub(crate) fn own_group() {
     }
 }
 
-/// Groups of programs that run now. The number of a group belongs to nobody else until its first process was waited for.
+/// Groups of running programs. A group's number is not reused until its first process was waited for.
 static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// The process group of a program. It is dropped once the program was waited for.
+/// Drop it once the program was waited for.
 pub(crate) struct Group(i32);
 
 impl Group {
-    /// The group of a child. It must have been started with a group of its own.
+    /// The child must have been started with its own group.
     pub(crate) fn of(child: &process::Child) -> Self {
         let leader = child.id().cast_signed();
         GROUPS.lock().insert(leader);
@@ -40,13 +40,13 @@ impl Group {
     }
 
     pub(crate) fn ask_to_end(&self) {
-        // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
+        // SAFETY: no pointers; the number of a child that was not waited for is not reused.
         unsafe {
             libc::kill(-self.0, libc::SIGTERM);
         }
     }
 
-    /// Kills all its processes. The first of them must not have been waited for.
+    /// The first of its processes must not have been waited for.
     pub(crate) fn kill(&self) {
         kill_group(self.0);
     }
@@ -59,13 +59,13 @@ impl Drop for Group {
 }
 
 fn kill_group(leader: i32) {
-    // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
+    // SAFETY: no pointers; the number of a child that was not waited for is not reused.
     unsafe {
         libc::kill(-leader, libc::SIGKILL);
     }
 }
 
-/// Kills the programs that run, and the own process group, this process with it, if there is any child left to kill and the group is our own.
+/// Kills running programs, and this process' own group including itself, if a child is left and the group is our own.
 pub(crate) fn kill_children() {
     GROUPS.lock().iter().copied().for_each(kill_group);
     // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one.
@@ -100,7 +100,7 @@ pub(crate) fn die_with_parent(command: &mut process::Command) {
     }
 }
 
-/// Whether a child has ended. It is not waited for, so that its number stays its own.
+/// Does not wait for the child, so that its number stays reserved.
 pub(crate) fn has_ended(child: &process::Child) -> bool {
     // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one, and of a child that runs it stays zero.
     unsafe {
@@ -110,7 +110,7 @@ pub(crate) fn has_ended(child: &process::Child) -> bool {
     }
 }
 
-/// Waits for all children that have ended. Whether there are others.
+/// Waits for all ended children; returns whether there are others.
 pub(crate) fn reap_all() -> bool {
     loop {
         // SAFETY: no status is asked for, so no pointer is given.
@@ -122,13 +122,13 @@ pub(crate) fn reap_all() -> bool {
 }
 
 pub(crate) fn kill(child: u32) {
-    // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
+    // SAFETY: no pointers; the number of a child that was not waited for is not reused.
     unsafe {
         libc::kill(child.cast_signed(), libc::SIGKILL);
     }
 }
 
-/// Ends the process at once, without exit handlers.
+/// Without exit handlers.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` has no preconditions; what handlers would have flushed or freed is given up on purpose.
     unsafe { libc::_exit(status) }
@@ -148,8 +148,8 @@ pub(crate) fn claim_standard_streams() -> io::Result<(File, File)> {
     Ok((inlet, outlet))
 }
 
-/// Raises the soft limits on open files and locked memory to the hard ones: a host may hold hundreds of links, and
-/// registered memory is locked. Whatever cannot be raised stays, and shows where it is too little.
+/// Raises the soft limits on open files and locked memory to the hard ones: a host may have hundreds of links, and registered memory is
+/// locked. Failures are ignored, and show where a limit is too low.
 pub(crate) fn raise() {
     for resource in [libc::RLIMIT_NOFILE, libc::RLIMIT_MEMLOCK] {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -163,11 +163,10 @@ pub(crate) fn raise() {
     }
 }
 
-/// Most generations that are looked through: ranks are children, and what they start is not far.
+/// Most generations searched: ranks are children, and what they start is near.
 const GENERATIONS: usize = 8;
 
-/// Whether a process is this agent, or was started by it or by what it started. `None` where nothing can be read of it: it has ended, or is
-/// hidden.
+/// Whether a process is this agent, or a descendant. `None` if unreadable: it has ended, or is hidden.
 pub(crate) fn is_ours(pid: u32) -> Option<bool> {
     is_of(&Tree::host(), std::process::id(), pid)
 }
@@ -181,7 +180,7 @@ fn is_of(tree: &Tree, own: u32, pid: u32) -> Option<bool> {
     Some(line.take(GENERATIONS).any(|pid| pid == own))
 }
 
-/// The parent of a process: the second field behind its name, which stands in parentheses and may hold any character (proc(5)).
+/// The second field after its name, which is in parentheses and may hold any character (proc(5)).
 fn parent(tree: &Tree, pid: u32) -> Option<u32> {
     let stat = tree.text(format!("proc/{pid}/stat"))?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,4 +1,4 @@
-//! Reading sysfs and procfs below a root directory, so that a tree written for a test is read like a host.
+//! Reads sysfs and procfs below a root directory, so that tests can supply a tree.
 
 use std::{
     cell::RefCell,
@@ -14,21 +14,19 @@ use std::{
 use parking_lot::Mutex;
 use railgauge_wire::natural;
 
-/// Longest file that is read to its end, in bytes; what is longer is cut there.
+/// In bytes; longer files are cut there.
 const LONGEST: u64 = 1 << 20;
 
-/// Paths that were looked at, as they were asked for.
+/// Paths read, as requested.
 pub(crate) type Seen = Arc<Mutex<BTreeSet<PathBuf>>>;
 
-/// The environment variable that names another root than `/`, as tests of whole hosts do (docs/dev/agent.md).
+/// Environment variable for another root than `/`, for tests of whole hosts (docs/dev/agent.md).
 pub(crate) const ROOT: &str = "RAILGAUGE_ROOT";
 
-/// The root of this host's tree: see [`Tree::host`].
 pub(crate) fn root() -> PathBuf {
     std::env::var_os(ROOT).filter(|root| !root.is_empty()).map_or_else(|| "/".into(), PathBuf::from)
 }
 
-/// A root directory, and what could not be read below it.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
@@ -37,18 +35,16 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree below `root`; `/` is this host.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), unreadable: RefCell::default(), seen: None }
     }
 
-    /// The same tree, with a list of every path that is looked at from now on.
+    /// Also records every path read from now on.
     pub(crate) fn recording(root: impl Into<PathBuf>) -> (Self, Seen) {
         let seen = Seen::default();
         (Self { seen: Some(Arc::clone(&seen)), ..Self::new(root) }, seen)
     }
 
-    /// The place of a path, which is noted where that is asked for.
     fn place(&self, path: &Path) -> PathBuf {
         if let Some(seen) = &self.seen {
             seen.lock().insert(path.to_owned());
@@ -56,7 +52,7 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// This host's tree: `/`, or the directory that the environment variable [`ROOT`] names in its place.
+    /// `/`, or the directory in the environment variable [`ROOT`].
     pub(crate) fn host() -> Self {
         Self::new(root())
     }
@@ -65,13 +61,12 @@ impl Tree {
         &self.root
     }
 
-    /// Whether it is the tree of the host that this process runs on, whose kernel answers for what is in it.
+    /// Whether it is the tree of this host, whose kernel can be queried.
     pub(crate) fn is_here(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// The text of a file, without white space around it. `None` if there is no such file, or the kernel has no value
-    /// for it, or it must not be read; the last is noted.
+    /// The text of a file, trimmed. `None` if it is missing, has no value or is forbidden; the last is noted.
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         Some(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
     }
@@ -89,12 +84,12 @@ impl Tree {
         }
     }
 
-    /// Opens a file to read it as far as it goes: reading never waits for more.
+    /// Opens a file for reading without blocking.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path.as_ref()))
     }
 
-    /// As [`text`](Self::text), for a file that every host has: its absence is noted too.
+    /// As [`text`](Self::text), for a file of every host: its absence is noted too.
     pub fn expected(&self, path: impl AsRef<Path>) -> Option<String> {
         let path = path.as_ref();
         if !self.has(path) {
@@ -103,7 +98,7 @@ impl Tree {
         self.text(path)
     }
 
-    /// A file that holds one value. What is not of its type is noted.
+    /// Notes a value of another type.
     pub fn value<T: FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
         let text = self.text(&path)?;
         let value = text.parse().ok();
@@ -113,7 +108,7 @@ impl Tree {
         value
     }
 
-    /// Names in a directory, `mlx5_2` before `mlx5_10`; none if there is no such directory.
+    /// `mlx5_2` before `mlx5_10`; empty without such a directory.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let path = path.as_ref();
         match fs::read_dir(self.place(path)) {
@@ -130,41 +125,39 @@ impl Tree {
         }
     }
 
-    /// Whether there is something at `path`.
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
         self.place(path.as_ref()).exists()
     }
 
-    /// Where a symbolic link leads in the end; below the root or not.
+    /// Final target of a symbolic link, below the root or not.
     pub fn target(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         fs::canonicalize(self.place(path.as_ref())).ok()
     }
 
-    /// Takes what could not be read: path without the root → why.
+    /// Unreadable paths without the root, with reasons.
     pub fn unreadable(self) -> BTreeMap<String, String> {
         self.unreadable.into_inner()
     }
 
-    /// Notes why a file could not be read, unless it is not there or has no value.
+    /// Notes why a file could not be read, unless it is missing or has no value.
     pub fn failed(&self, path: &Path, error: &io::Error) {
         let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        // What drivers answer where they have no value, such as the speed of a port that is down.
+        // Drivers' answers for no value, such as the speed of a port that is down.
         let no_value = [libc::EINVAL, libc::EOPNOTSUPP, libc::ENODEV, libc::ENODATA];
         if !absent && !error.raw_os_error().is_some_and(|code| no_value.contains(&code)) {
             self.note(path, &error.to_string());
         }
     }
 
-    /// Notes that something could not be read, and why.
     pub fn note(&self, what: impl AsRef<Path>, why: &str) {
         self.unreadable.borrow_mut().insert(what.as_ref().display().to_string(), why.to_owned());
     }
 }
 
-/// Most numbers a list is read to: more than Linux has processors.
+/// Limit of a list: more than Linux has processors.
 const MOST: u32 = 1 << 16;
 
-/// Numbers in a list such as `0-3,8,10-11`, as the kernel writes processors and nodes. `None` if the text is not such a list.
+/// The kernel's list of processors or nodes, such as `0-3,8,10-11`. `None` for another text.
 pub(crate) fn list(text: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for range in text.trim().split(',') {

@@ -1,10 +1,8 @@
-//! Sleeping on descriptors: poll(2) and a doorbell (eventfd) that other threads ring.
+//! Sleeps on descriptors: poll(2) and a doorbell (eventfd) that other threads ring.
 //!
-//! Interrupting one thread's system calls: by a timer (timer_create, timer_settime), or from another thread (tgkill).
-//!
-//! A thread that blocks in a call which takes no limit of time, such as reading the next event of a completion channel,
-//! comes back from it with `EINTR` now and then and can look at its flags. If the signal comes a moment before the
-//! call, the next one ends it: nothing has to be free of races.
+//! Also interrupts one thread's system calls, by a timer (timer_create, timer_settime) or from another thread (tgkill). A thread that
+//! blocks in a call without a timeout, such as reading the next event of a completion channel, then returns with `EINTR` now and then and
+//! can check its flags. If the signal comes just before the call, the next one ends it, so races are harmless.
 
 use std::{
     fs::File,
@@ -25,15 +23,15 @@ pub(crate) const HANG_UP: i16 = libc::POLLRDHUP;
 /// The other side is gone: reported even if nothing was asked for.
 pub(crate) const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;
 
-/// Waits until one of `on` has one of the events asked for beside it, or `limit` is over (`None`: as long as it
-/// takes). Returns the events that are there, in the same order; all zero after the limit or a signal.
+/// Waits until one of `on` has one of its events, or until `limit` (`None`: no limit). Returns the present events in the same order; all
+/// zero after the limit or a signal.
 pub(crate) fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Duration>) -> io::Result<[i16; N]> {
     let mut asked = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     wait_all(&mut asked, limit)?;
     Ok(asked.map(|fd| fd.revents))
 }
 
-/// Waits as [`wait`] does, for a number of descriptors known at run time only; which of them it was is not told.
+/// As [`wait`], for a number of descriptors known at run time only; does not return which one it was.
 pub(crate) fn wait_any<'a>(on: impl Iterator<Item = (BorrowedFd<'a>, i16)>, limit: Option<Duration>) -> io::Result<()> {
     let mut asked: Vec<_> = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }).collect();
     wait_all(&mut asked, limit)
@@ -75,7 +73,7 @@ impl Doorbell {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: `fd` is open and nobody else owns it.
+        // SAFETY: `fd` is open and has no other owner.
         let event = unsafe { File::from_raw_fd(fd) };
         Ok(Self { event, sleepers: Mutex::default() })
     }
@@ -86,15 +84,14 @@ impl Doorbell {
         self.sleepers.lock().iter().for_each(|thread| thread.interrupt());
     }
 
-    /// Makes it interrupt the calling thread's system calls too. A ring that comes right before such a call does not end
-    /// it: have an [alarm](Alarm) beside this.
+    /// Interrupts the calling thread's system calls too. A ring right before such a call does not end it: also use an [alarm](Alarm).
     pub fn interrupting(self: &Arc<Self>) -> io::Result<Interrupted> {
         let thread = Thread::this()?;
         self.sleepers.lock().push(thread);
         Ok(Interrupted { bell: self.clone(), thread })
     }
 
-    /// Makes it quiet again. Look at the flags it announces only after this.
+    /// Check the announced flags only after this.
     pub fn quiet(&self) {
         let _ = (&self.event).read(&mut [0; 8]);
     }
@@ -147,7 +144,6 @@ fn number() -> libc::pid_t {
     libc::pid_t::try_from(number).unwrap_or_default()
 }
 
-/// A thread whose system calls others can interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Thread(libc::pid_t);
 
@@ -157,7 +153,7 @@ impl Thread {
         Ok(Self(number()))
     }
 
-    /// Interrupts the call it sleeps in. A thread about to begin one is not kept from it.
+    /// Interrupts the call it sleeps in, but not one about to start.
     pub(crate) fn interrupt(self) {
         // SAFETY: no pointers; a thread that has ended is an error that changes nothing.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, SIGNAL) };

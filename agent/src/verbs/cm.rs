@@ -1,7 +1,7 @@
-//! rdma_cm: connections made by librdmacm, which iWARP and eRDMA in standard mode cannot do without.
+//! rdma_cm: connections by librdmacm, which iWARP and eRDMA in standard mode require.
 //!
-//! The library opens the device by itself, so everything a connection uses is made on its context
-//! ([`Identifier::device`]), and it moves the queue pairs through their states.
+//! The library opens the device itself and changes the states of queue pairs, so everything of a connection uses its context
+//! ([`Identifier::device`]).
 
 use std::{
     mem,
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::system::wait::{READABLE, wait};
 
-/// Longest time an address or a route may take to resolve, in milliseconds.
+/// Time limit to resolve an address or a route, in milliseconds.
 const RESOLVE_MS: i32 = 5_000;
 
 /// `RDMA_OPTION_ID` and `RDMA_OPTION_ID_TOS` of <rdma/rdma_cma.h>.
@@ -46,7 +46,7 @@ pub struct Events {
 #[derive(Debug)]
 pub struct Event {
     pub kind: rdma_cm_event_type::Type,
-    /// The identifier it happened to; of a connection request, the new one.
+    /// The identifier of the event; for a connection request, the new one.
     id: *mut rdma_cm_id,
     pub status: i32,
     pub private: Vec<u8>,
@@ -68,7 +68,6 @@ impl Events {
         self.library.file()
     }
 
-    /// Waits for the next event until `limit`.
     pub fn next(&self, limit: Instant) -> Result<Event, Failure> {
         loop {
             let mut event = ptr::null_mut();
@@ -93,7 +92,6 @@ impl Events {
         }
     }
 
-    /// Waits for `kind` on `id`.
     pub fn expect(&self, id: &Identifier, kind: rdma_cm_event_type::Type, limit: Instant) -> Result<Event, Failure> {
         loop {
             let event = self.next(limit)?;
@@ -148,7 +146,6 @@ impl Event {
         }
     }
 
-    /// What went wrong, if this is not what was waited for.
     pub fn failure(&self) -> Failure {
         use rdma_cm_event_type as is;
         let (what, kind, remedy) = match self.kind {
@@ -174,7 +171,6 @@ impl Event {
     }
 }
 
-/// A communication identifier, with its queue pair if it has one.
 #[derive(Debug)]
 pub struct Identifier {
     handle: NonNull<rdma_cm_id>,
@@ -205,7 +201,6 @@ impl Terms<'_> {
 }
 
 impl Identifier {
-    /// An identifier whose events arrive at `events`.
     pub fn new(events: &Arc<Events>) -> Result<Self, Failure> {
         let mut handle = ptr::null_mut();
         let (create, space) = (events.library.rdma_create_id, rdma_port_space::RDMA_PS_TCP);
@@ -226,7 +221,6 @@ impl Identifier {
         if rc == 0 { Ok(()) } else { Err(failed(what)) }
     }
 
-    /// Binds to a local address, and so to the device behind it.
     pub fn bind(&self, address: SocketAddr) -> Result<(), Failure> {
         let to = SockAddr::from(address);
         // SAFETY: the identifier is alive and the address valid for the call.
@@ -242,7 +236,6 @@ impl Identifier {
         Ok(u16::from_be(unsafe { (library.rdma_get_src_port)(id) }))
     }
 
-    /// The device it is bound to, opened by the library.
     pub fn device(self: &Arc<Self>, name: &str) -> Result<Arc<Device>, Failure> {
         // SAFETY: the identifier is alive.
         let context = NonNull::new(unsafe { self.handle.as_ref() }.verbs).ok_or_else(|| {
@@ -252,7 +245,6 @@ impl Identifier {
         unsafe { Device::borrowed(context, name, self.clone()) }
     }
 
-    /// Sets the traffic class of the connection to come.
     pub fn traffic_class(&self, class: u8) {
         let mut class = class;
         let (level, option) = TYPE_OF_SERVICE;
@@ -262,7 +254,6 @@ impl Identifier {
         };
     }
 
-    /// Finds the way to `peer`.
     pub fn resolve(&self, own: SocketAddr, peer: SocketAddr, limit: Instant) -> Result<(), Failure> {
         let (from, to) = (SockAddr::from(own), SockAddr::from(peer));
         let (library, id) = (self.events.library, self.handle.as_ptr());
@@ -275,7 +266,7 @@ impl Identifier {
         self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED, limit).map(|_| ())
     }
 
-    /// Makes its queue pair. Used by `QueuePair::new` only.
+    /// Used by `QueuePair::new` only.
     pub(super) fn create(&self, domain: &Domain, attributes: &mut ibv_qp_init_attr) -> Result<NonNull<ibv_qp>, i32> {
         let create = self.events.library.rdma_create_qp;
         // SAFETY: identifier and domain are alive, and the attributes valid for the call.
@@ -286,13 +277,12 @@ impl Identifier {
         NonNull::new(unsafe { self.handle.as_ref() }.qp).ok_or(libc::EINVAL)
     }
 
-    /// Destroys its queue pair. Used by `QueuePair::drop` only.
+    /// Used by `QueuePair::drop` only.
     pub(super) fn destroy(&self) {
         // SAFETY: the identifier is alive and has a queue pair.
         unsafe { (self.events.library.rdma_destroy_qp)(self.handle.as_ptr()) };
     }
 
-    /// Asks the peer for a connection, and waits for it.
     pub fn connect(&self, terms: &Terms<'_>, limit: Instant) -> Result<(), Failure> {
         let mut parameters = terms.parameters();
         // SAFETY: the identifier is alive and resolved, the parameters valid for the call.
@@ -301,7 +291,7 @@ impl Identifier {
         self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ESTABLISHED, limit).map(|_| ())
     }
 
-    /// Grants a connection; an event tells when it is there.
+    /// An event reports the established connection.
     pub fn accept(&self, terms: &Terms<'_>) -> Result<(), Failure> {
         let mut parameters = terms.parameters();
         // SAFETY: the identifier is alive and of a request, the parameters valid for the call.

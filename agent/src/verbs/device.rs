@@ -1,10 +1,8 @@
 //! A device: found by name, opened once, closed when the last object made of it is gone.
 //!
-//! Open devices, one context and one protection domain for each thread of a link, shared by all links of this process and
-//! kept warm: opening a device takes milliseconds to seconds, a plan opens thousands of links.
-//!
-//! Threads share no context: mlx5 has 16 doorbell registers in each, and queue pairs beyond the first few take a lock to ring
-//! theirs (rdma-core providers/mlx5/mlx5.c).
+//! Each thread of a link has an open device, one context and one protection domain. Links of this process share them, since opening a
+//! device takes milliseconds to seconds and a plan opens thousands of links. Threads do not share contexts: mlx5 has 16 doorbell
+//! registers in each, and further queue pairs take a lock to ring theirs (rdma-core providers/mlx5/mlx5.c).
 
 use std::{any::Any, collections::HashMap, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
 
@@ -46,9 +44,9 @@ pub struct Device {
     pub(super) context: NonNull<ibv_context>,
     name: String,
     speaks: Speaks,
-    /// Given up before the owner, who keeps the context.
+    /// Dropped before the owner, who keeps the context.
     happened: Arc<Happened>,
-    /// Who opened the context, if it was not us: it is theirs to close.
+    /// Set if another library opened the context and closes it.
     owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -58,7 +56,6 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The devices of this host, as libibverbs lists them; freed when dropped.
 struct List {
     library: &'static Library,
     first: NonNull<*mut ibv_device>,
@@ -87,7 +84,6 @@ impl List {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Work requests per queue of a queue pair.
     pub work_requests: u32,
     pub completions: u32,
     /// Reads and atomics outstanding per queue pair, as initiator and as responder.
@@ -104,7 +100,7 @@ impl Drop for List {
 }
 
 impl Device {
-    /// Names of all devices, in the order of their names and of the numbers in them: `mlx5_2` before `mlx5_10`.
+    /// Sorted by name and number: `mlx5_2` before `mlx5_10`.
     pub fn names() -> Result<Vec<String>, Failure> {
         let list = List::new(Library::get()?)?;
         let mut names: Vec<_> = list.devices().map(|(name, _)| name).collect();
@@ -112,7 +108,6 @@ impl Device {
         Ok(names)
     }
 
-    /// Opens `name`.
     pub fn open(name: &str) -> Result<Arc<Self>, Failure> {
         let library = Library::get()?;
         let list = List::new(library)?;
@@ -164,7 +159,6 @@ impl Device {
         self.speaks
     }
 
-    /// What has happened to it since it was opened.
     pub(super) fn happened(&self) -> &Happened {
         &self.happened
     }
@@ -211,7 +205,6 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// A new domain of `device`.
     pub fn new(device: &Arc<Device>) -> Result<Arc<Self>, Failure> {
         let library = device.library;
         // SAFETY: the context is open.
@@ -225,7 +218,6 @@ impl Domain {
     }
 }
 
-/// By name of the device and number of the thread.
 type Open = HashMap<(String, u32), Arc<Domain>>;
 
 static OPEN: Mutex<Option<Open>> = Mutex::new(None);
@@ -236,7 +228,7 @@ pub(crate) fn domain(name: &str, thread: u32) -> Result<Arc<Domain>, Failure> {
     let mut open = OPEN.lock();
     let open = open.get_or_insert_default();
     if let Some(domain) = open.get(&key) {
-        // A device that was reset or unplugged answers nothing any more: forget it and open it again.
+        // A device that was reset or unplugged no longer answers: open it again.
         if domain.device().limits().is_ok() {
             return Ok(domain.clone());
         }

@@ -1,8 +1,7 @@
-//! Asynchronous events: what happens to a device, a port or a queue beside the work that was posted (`ibv_get_async_event(3)`).
+//! Asynchronous events: what happens to a device, a port or a queue apart from posted work (`ibv_get_async_event(3)`).
 //!
-//! A context has one stream of events for all links on it. Whoever looks drains it, without ever waiting, and keeps what was
-//! there for the others; a link asks for what concerns it. librdmacm has one context of a device for all of its connections, so
-//! that several [`Device`]s of ours may stand for one context: they share what was read.
+//! A context has one stream of events for all its links. Each reader drains it without waiting, and keeps the events for the others.
+//! librdmacm has one context of a device for all its connections, so several [`Device`]s may share a context: they share what was read.
 
 use std::{
     ptr::NonNull,
@@ -28,11 +27,10 @@ use super::{
     queue_pair::QueuePair,
 };
 
-/// How long an event may be behind the completion that it explains: far more than two interrupts are apart, and nothing beside
-/// a failed case.
+/// Maximum delay of an event after the completion that it explains: far longer than between two interrupts, and short for a failed case.
 const BEHIND: Duration = Duration::from_millis(100);
 
-/// One of `enum ibv_event_type` of <infiniband/verbs.h>: its number, its name, and what it means.
+/// An `enum ibv_event_type` of <infiniband/verbs.h>: its number, its name, and its meaning.
 type Event = (u32, &'static str, &'static str);
 
 const CQ_ERR: u32 = 0;
@@ -45,8 +43,8 @@ const LID_CHANGE: u32 = 11;
 const PKEY_CHANGE: u32 = 12;
 const GID_CHANGE: u32 = 18;
 
-/// Those that say that something is wrong or was changed. The others are: established, drained, migrated, active, another
-/// subnet manager, and those of shared queues, which we have none of.
+/// Events of faults and changes. Omitted: established, drained, migrated, active, another subnet manager, and those of shared queues,
+/// which we do not use.
 static EVENTS: [Event; 9] = [
     (CQ_ERR, "CQ_ERR", "a completion queue ran over or broke"),
     (QP_FATAL, "QP_FATAL", "the device stopped a queue pair after an error of its own"),
@@ -59,7 +57,6 @@ static EVENTS: [Event; 9] = [
     (GID_CHANGE, "GID_CHANGE", "the GID in use was taken away or changed"),
 ];
 
-/// What kind of failure an event is, and what to look at.
 const fn remedy(code: u32) -> (Kind, Entry) {
     match code {
         CQ_ERR => (Kind::Internal, remedy::LOOK_AT_DEVICE),
@@ -86,20 +83,19 @@ struct Seen {
     on: On,
 }
 
-/// Events of a context, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Happened {
     seen: Mutex<Vec<Seen>>,
-    /// How many are in `seen`: read without the lock.
+    /// Length of `seen`, read without the lock.
     count: AtomicUsize,
 }
 
-/// What happened to contexts that librdmacm has opened, by the context's address.
+/// Events of contexts that librdmacm has opened, by the context's address.
 static SHARED: Mutex<Vec<(usize, Weak<Happened>)>> = Mutex::new(Vec::new());
 
 impl Happened {
-    /// Of a context that others may use too: one for all of them, for as long as any of them uses it. The context must stay
-    /// open for as long as what is returned lives, so that its address is not another's meanwhile.
+    /// For a context with other users: one for all of them. The context must stay open while the returned value lives, so that its
+    /// address is not reused.
     pub(super) fn shared(context: NonNull<ibv_context>) -> Arc<Self> {
         let (mut shared, address) = (SHARED.lock(), context.as_ptr().expose_provenance());
         shared.retain(|(_, happened)| happened.strong_count() > 0);
@@ -111,7 +107,6 @@ impl Happened {
         })
     }
 
-    /// Of a context that was just opened; from here on reading its events does not wait.
     pub(super) fn new(context: NonNull<ibv_context>) -> Self {
         // SAFETY: the context is open, and so is its descriptor; the calls take no pointers.
         unsafe {
@@ -126,7 +121,7 @@ impl Happened {
         let (context, library) = (device.context.as_ptr(), device.library());
         // SAFETY: the context is open.
         let mut ready = libc::pollfd { fd: unsafe { (*context).async_fd }, events: libc::POLLIN, revents: 0 };
-        // Held from the look on: what is there is taken by one of those who look, and nobody waits for it in vain.
+        // Locked from poll to push, so that an event that one thread takes is visible to all.
         let mut seen = self.seen.lock();
         // SAFETY: `ready` is one valid entry. Asked first, since a provider may make its descriptor block again.
         while unsafe { libc::poll(&raw mut ready, 1, 0) } == 1 && ready.revents & libc::POLLIN != 0 {
@@ -171,7 +166,7 @@ unsafe fn about(code: u32, event: &ibv_async_event) -> On {
     }
 }
 
-/// What a link stands on: it looks for events that concern this.
+/// The resources of a link that its events concern.
 #[derive(Debug)]
 pub(crate) struct Watch {
     device: Arc<Device>,
@@ -185,7 +180,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Of a link on this port, which uses this GID and this partition. What happened before is not its own.
+    /// Ignores earlier events.
     pub(crate) fn new(device: &Arc<Device>, port: Port, gid: Option<Gid>, pkey: Option<Pkey>) -> Self {
         device.happened().drain(device);
         let first = AtomicUsize::new(device.happened().count.load(Ordering::Acquire));
@@ -201,7 +196,7 @@ impl Watch {
         }
     }
 
-    /// The same, for a link that outlives breaks of its port: the retries of its queue pairs decide when it ends.
+    /// For a link that outlives breaks of its port: the retries of its queue pairs decide when it ends.
     #[must_use]
     pub(crate) fn riding_out(mut self, rides_out: bool) -> Self {
         self.rides_out = rides_out;
@@ -217,8 +212,8 @@ impl Watch {
         self
     }
 
-    /// Looks for the event behind a failure, which may be told a little later than the completion that failed: a device tells
-    /// of them by different queues. Only where something failed, since it waits where nothing happened.
+    /// Finds the event behind a failure, which may arrive a little after the failed completion: a device uses different queues. Call it
+    /// only after a failure, since it waits if there is no event.
     pub(crate) fn check_behind(&self, stage: Stage) -> Result<(), Failure> {
         let until = Instant::now() + BEHIND;
         loop {
@@ -230,7 +225,6 @@ impl Watch {
         }
     }
 
-    /// Looks, and never waits: one system call where nothing happened.
     pub(crate) fn check(&self, stage: Stage) -> Result<(), Failure> {
         let happened = self.device.happened();
         happened.drain(&self.device);
@@ -258,7 +252,7 @@ impl Watch {
         }
     }
 
-    /// Whether an event that says that a table changed changed what the link uses: an address that is added elsewhere, or
+    /// Whether a changed table still has what the link uses: an address added elsewhere, or a LID assigned again, does no harm.
     /// a LID that is given again, harms nobody.
     fn still(&self, seen: Seen) -> bool {
         let now = || Port::query(&self.device, self.port.number);

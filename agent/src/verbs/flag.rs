@@ -1,4 +1,4 @@
-//! Host memory that a device writes and a loop watches: a byte, a span of bytes, or an array of words.
+//! Host memory that a device writes and a loop polls: a byte, a span of bytes, or an array of words.
 
 use std::{
     any::Any,
@@ -10,7 +10,6 @@ use std::{
 
 use super::region::Region;
 
-/// A byte shared with a device.
 pub struct Flag {
     byte: *const AtomicU8,
     _alive: Arc<dyn Any + Send + Sync>,
@@ -20,7 +19,7 @@ pub struct Flag {
 unsafe impl Send for Flag {}
 
 impl Flag {
-    /// The byte at offset `at` of `region`. `None` if there is none, or if it is not host memory.
+    /// `None` outside the region, or if it is not host memory.
     pub fn new(region: &Arc<Region>, at: u64) -> Option<Self> {
         let inside = at < region.length() as u64 && region.backing().host();
         let byte = (region.address() + at) as *const AtomicU8;
@@ -38,7 +37,7 @@ impl Flag {
         unsafe { (*self.byte).load(Ordering::Acquire) }
     }
 
-    /// Puts a value there, visible to the device before anything posted later.
+    /// Visible to the device before anything posted later.
     #[inline]
     pub fn store(&self, value: u8) {
         // SAFETY: as above.
@@ -47,7 +46,7 @@ impl Flag {
     }
 }
 
-/// The first and the last byte of a message: both carry the message's beat. They are one byte where the message is one.
+/// The first and the last byte of a message, which both carry its beat. They coincide in a message of one byte.
 pub struct Beat {
     first: Flag,
     last: Flag,
@@ -55,35 +54,31 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// Of a message of `length` bytes between these.
+    /// `length` is that of the message.
     pub const fn new(first: Flag, last: Flag, length: u64) -> Self {
         Self { first, last, length }
     }
 
-    /// Of the message of `length` bytes at offset `at` of `region`. `None` if there is none, or if it is not host memory.
     pub(crate) fn of(region: &Arc<Region>, at: u64, length: u64) -> Option<Self> {
         let last = at.checked_add(length.max(1))? - 1;
         Some(Self::new(Flag::new(region, at)?, Flag::new(region, last)?, length))
     }
 
-    /// Bytes of the message.
     pub(crate) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// The last byte.
     #[inline]
     pub(crate) fn last(&self) -> u8 {
         self.last.load()
     }
 
-    /// The first byte.
     #[inline]
     pub(crate) fn first(&self) -> u8 {
         self.first.load()
     }
 
-    /// Puts a value into both, visible to the device before anything posted later.
+    /// Visible to the device before anything posted later.
     #[inline]
     pub(crate) fn store(&self, value: u8) {
         self.first.store(value);
@@ -91,7 +86,6 @@ impl Beat {
     }
 }
 
-/// Bytes shared with a device.
 pub(crate) struct Span {
     bytes: *const AtomicU8,
     length: u64,
@@ -102,19 +96,18 @@ pub(crate) struct Span {
 unsafe impl Send for Span {}
 
 impl Span {
-    /// `length` bytes at offset `at` of `region`. `None` if it has not so many, or if it is not host memory.
+    /// `None` outside the region, or if it is not host memory.
     pub(crate) fn new(region: &Arc<Region>, at: u64, length: u64) -> Option<Self> {
         let inside = at.checked_add(length)? <= region.length() as u64 && region.backing().host();
         let bytes = (region.address() + at) as *const AtomicU8;
         inside.then(|| Self { bytes, length, _alive: region.clone() })
     }
 
-    /// How many bytes they are.
     pub(crate) fn len(&self) -> u64 {
         self.length
     }
 
-    /// Words from the first byte on, and bytes behind them; words only where the first byte is aligned to one.
+    /// Words from the first byte on, and the bytes after them; words only where the first byte is aligned.
     fn parts(&self) -> (&[AtomicU64], &[AtomicU8]) {
         let length = self.length as usize;
         let words = if self.bytes.cast::<AtomicU64>().is_aligned() { length / 8 } else { 0 };
@@ -128,7 +121,7 @@ impl Span {
         }
     }
 
-    /// Puts a value into every byte, visible to the device before anything posted later.
+    /// Visible to the device before anything posted later.
     pub(crate) fn fill(&self, value: u8) {
         let (words, bytes) = self.parts();
         words.iter().for_each(|word| word.store(u64::from_ne_bytes([value; 8]), Ordering::Relaxed));
@@ -136,8 +129,8 @@ impl Span {
         fence(Ordering::Release);
     }
 
-    /// The place of a byte that has another value, if any has. The first and the middle one are looked at first, then all
-    /// of them from the end: one that comes late is not there yet.
+    /// The place of a byte with another value. The first and the middle one are read first, then all of them from the end: late ones are
+    /// not there yet.
     pub(crate) fn other_than(&self, value: u8) -> Option<u64> {
         let (words, bytes) = self.parts();
         let whole = u64::from_ne_bytes([value; 8]);
@@ -159,7 +152,6 @@ impl Span {
 pub(crate) struct Words(Arc<Region>);
 
 impl Words {
-    /// Bytes of a word.
     pub(crate) const SIZE: u64 = 8;
 
     /// All of `region` as words. `None` if it is not host memory.
@@ -176,7 +168,7 @@ impl Words {
         self.word(place).load(Ordering::Acquire)
     }
 
-    /// Puts a word there, visible to the device before anything posted later.
+    /// Visible to the device before anything posted later.
     ///
     /// # Panics
     /// There is none.

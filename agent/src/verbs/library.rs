@@ -1,7 +1,6 @@
-//! The exported functions of libibverbs. Posting and polling are not here: they go through the device context's own
-//! table, as the inline functions of `<infiniband/verbs.h>` do.
 //!
-//! libibverbs and librdmacm of this host, or those that environment variables name.
+//! libibverbs and librdmacm of this host, or those that environment variables name. Posting and polling use the device context's own
+//! table, as the inline functions of `<infiniband/verbs.h>` do.
 
 use std::{
     ffi::{c_int, c_uint, c_void},
@@ -18,15 +17,12 @@ use rdma_sys::*;
 use crate::system::library::{self, NoFunction, functions};
 
 functions! {
-    /// libibverbs, with the symbol versions of rdma-core's `debian/libibverbs1.symbols`.
     #[derive(Debug)]
     pub(crate) struct Library {
         file: String,
     }
     required {
-        /// All devices; freed with `ibv_free_device_list`.
         ibv_get_device_list = "ibv_get_device_list@IBVERBS_1.1": fn(*mut c_int) -> *mut *mut ibv_device,
-        /// Frees the list, not the opened devices.
         ibv_free_device_list = "ibv_free_device_list@IBVERBS_1.1": fn(*mut *mut ibv_device),
         ibv_open_device = "ibv_open_device@IBVERBS_1.1": fn(*mut ibv_device) -> *mut ibv_context,
         ibv_close_device = "ibv_close_device@IBVERBS_1.1": fn(*mut ibv_context) -> c_int,
@@ -34,11 +30,8 @@ functions! {
         /// Fills only the old, short structure: used where the context has no operation of its own.
         ibv_query_port = "ibv_query_port@IBVERBS_1.1": fn(*mut ibv_context, u8, *mut ibv_port_attr) -> c_int,
         ibv_query_gid = "ibv_query_gid@IBVERBS_1.1": fn(*mut ibv_context, u8, c_int, *mut ibv_gid) -> c_int,
-        /// One entry of a port's table of partition keys.
         ibv_query_pkey = "ibv_query_pkey@IBVERBS_1.1": fn(*mut ibv_context, u8, c_int, *mut u16) -> c_int,
-        /// The next asynchronous event of a context; blocks unless its descriptor does not.
         ibv_get_async_event = "ibv_get_async_event@IBVERBS_1.1": fn(*mut ibv_context, *mut ibv_async_event) -> c_int,
-        /// Acknowledges it; what it is about cannot be destroyed before.
         ibv_ack_async_event = "ibv_ack_async_event@IBVERBS_1.1": fn(*mut ibv_async_event),
         ibv_alloc_pd = "ibv_alloc_pd@IBVERBS_1.1": fn(*mut ibv_context) -> *mut ibv_pd,
         ibv_dealloc_pd = "ibv_dealloc_pd@IBVERBS_1.1": fn(*mut ibv_pd) -> c_int,
@@ -47,10 +40,8 @@ functions! {
         ibv_dereg_mr = "ibv_dereg_mr@IBVERBS_1.1": fn(*mut ibv_mr) -> c_int,
         ibv_create_comp_channel = "ibv_create_comp_channel@IBVERBS_1.0": fn(*mut ibv_context) -> *mut ibv_comp_channel,
         ibv_destroy_comp_channel = "ibv_destroy_comp_channel@IBVERBS_1.0": fn(*mut ibv_comp_channel) -> c_int,
-        /// The next event of a channel; blocks unless its descriptor does not.
         ibv_get_cq_event = "ibv_get_cq_event@IBVERBS_1.1":
             fn(*mut ibv_comp_channel, *mut *mut ibv_cq, *mut *mut c_void) -> c_int,
-        /// Acknowledges events; a queue cannot be destroyed before.
         ibv_ack_cq_events = "ibv_ack_cq_events@IBVERBS_1.1": fn(*mut ibv_cq, c_uint),
         ibv_create_cq = "ibv_create_cq@IBVERBS_1.1": fn(
             *mut ibv_context, c_int, *mut c_void, *mut ibv_comp_channel, c_int,
@@ -79,7 +70,6 @@ functions! {
 }
 
 impl Library {
-    /// The library of this process, opened at the first call.
     pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<Library, Failure>> = OnceLock::new();
         let packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, SUSE)";
@@ -92,7 +82,6 @@ impl Library {
     }
 }
 
-/// Opens `file`, or what the environment variable `variable` names instead, and fills the table of its functions.
 pub(super) fn load<T>(
     file: &str,
     variable: &str,
@@ -121,15 +110,11 @@ functions! {
     required {
         rdma_create_event_channel = "rdma_create_event_channel@RDMACM_1.0": fn() -> *mut rdma_event_channel,
         rdma_destroy_event_channel = "rdma_destroy_event_channel@RDMACM_1.0": fn(*mut rdma_event_channel),
-        /// A communication identifier: what a socket is to TCP.
         rdma_create_id = "rdma_create_id@RDMACM_1.0": fn(
             *mut rdma_event_channel, *mut *mut rdma_cm_id, *mut std::ffi::c_void, rdma_port_space::Type,
         ) -> c_int,
-        /// Its end; waits for its events to be acknowledged.
         rdma_destroy_id = "rdma_destroy_id@RDMACM_1.0": fn(*mut rdma_cm_id) -> c_int,
-        /// Binds to an address, and so to a device.
         rdma_bind_addr = "rdma_bind_addr@RDMACM_1.0": fn(*mut rdma_cm_id, *const libc::sockaddr) -> c_int,
-        /// Finds the device and the peer's hardware address.
         rdma_resolve_addr = "rdma_resolve_addr@RDMACM_1.0":
             fn(*mut rdma_cm_id, *const libc::sockaddr, *const libc::sockaddr, c_int) -> c_int,
         rdma_resolve_route = "rdma_resolve_route@RDMACM_1.0": fn(*mut rdma_cm_id, c_int) -> c_int,
@@ -142,11 +127,9 @@ functions! {
         rdma_accept = "rdma_accept@RDMACM_1.0": fn(*mut rdma_cm_id, *mut rdma_conn_param) -> c_int,
         rdma_reject = "rdma_reject@RDMACM_1.0": fn(*mut rdma_cm_id, *const std::ffi::c_void, u8) -> c_int,
         rdma_disconnect = "rdma_disconnect@RDMACM_1.0": fn(*mut rdma_cm_id) -> c_int,
-        /// The next event; blocks unless the channel's descriptor does not.
         rdma_get_cm_event = "rdma_get_cm_event@RDMACM_1.0":
             fn(*mut rdma_event_channel, *mut *mut rdma_cm_event) -> c_int,
         rdma_ack_cm_event = "rdma_ack_cm_event@RDMACM_1.0": fn(*mut rdma_cm_event) -> c_int,
-        /// The port an identifier is bound to, in network byte order.
         rdma_get_src_port = "rdma_get_src_port@RDMACM_1.0": fn(*mut rdma_cm_id) -> u16,
         rdma_set_option = "rdma_set_option@RDMACM_1.0":
             fn(*mut rdma_cm_id, c_int, c_int, *mut std::ffi::c_void, usize) -> c_int,
@@ -155,7 +138,6 @@ functions! {
 }
 
 impl CmLibrary {
-    /// The library of this process, opened at the first call.
     pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<CmLibrary, Failure>> = OnceLock::new();
         let packages = "librdmacm1 (Debian, Ubuntu) or librdmacm (RHEL, SUSE)";

@@ -1,4 +1,3 @@
-//! A port of a device: its state and attributes, read through the context's own operation.
 
 use std::mem;
 
@@ -17,16 +16,13 @@ use crate::fault;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Port {
-    /// Number, counted from 1.
     pub number: u8,
     pub state: ibv_port_state::Type,
     pub ethernet: bool,
-    /// Active path MTU in bytes.
     pub mtu: u32,
     /// Local identifier; 0 on Ethernet.
     pub lid: u16,
     pub gid_count: u32,
-    /// Entries of the table of partition keys, set or not.
     pub pkey_count: u16,
     /// Whether every packet must carry a global route header (`IBV_QPF_GRH_REQUIRED`): virtualised ports share a LID.
     pub grh_required: bool,
@@ -45,16 +41,16 @@ pub(crate) const fn mtu_bytes(mtu: ibv_mtu::Type) -> u32 {
     128 << mtu
 }
 
-/// The largest `enum ibv_mtu` that is not over `bytes`.
+/// The largest MTU within `bytes`.
 pub(crate) fn mtu_code(bytes: u32) -> Option<ibv_mtu::Type> {
     (ibv_mtu::IBV_MTU_256..=ibv_mtu::IBV_MTU_4096).rev().find(|code| mtu_bytes(*code) <= bytes)
 }
 
-/// The extended context around `context`, if the library made one that knows the operation at `offset`.
+/// The extended context around `context`, if it has the operation at `offset`.
 ///
-/// A `struct verbs_context` ends in its `struct ibv_context` and says so by `abi_compat`, which is all ones; new
-/// operations are added at its front, so `sz` tells which are there. (rdma-sys' own version of this compares with a
-/// 32-bit value and finds nothing on 64-bit machines.)
+/// A `struct verbs_context` ends in its `struct ibv_context` and marks it by `abi_compat`, which is all ones; new operations are added at
+/// its front, so `sz` shows which exist. (rdma-sys' own version of this compares with a 32-bit value and finds nothing on 64-bit
+/// machines.)
 ///
 /// # Safety
 /// `context` came from `ibv_open_device` and is open.
@@ -64,14 +60,13 @@ unsafe fn extended(context: *mut ibv_context, offset: usize) -> Option<*mut verb
         return None;
     }
     let around = context.wrapping_byte_sub(mem::offset_of!(verbs_context, context)).cast::<verbs_context>();
-    // SAFETY: `abi_compat` says that the context is the last member of a verbs_context; `sz` stands right before it
-    // in every version of that structure.
+    // SAFETY: `abi_compat` shows that the context is the last member of a verbs_context; `sz` is right before it in every version of that
+    // structure.
     let size = unsafe { (&raw const (*around).sz).read() };
     (size >= size_of::<verbs_context>() - offset).then_some(around)
 }
 
 impl Port {
-    /// Asks `device` for port `number`.
     pub(crate) fn query(device: &Device, number: u8) -> Result<Self, Failure> {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut attributes: ibv_port_attr = unsafe { mem::zeroed() };
@@ -106,7 +101,6 @@ impl Port {
         self.state == ibv_port_state::IBV_PORT_ACTIVE
     }
 
-    /// `Err` unless traffic can pass.
     pub(crate) fn must_be_active(&self, device: &str) -> Result<(), Failure> {
         if self.active() {
             return Ok(());
@@ -124,7 +118,6 @@ impl Port {
         Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy))
     }
 
-    /// The table of partition keys, in the order of their indexes.
     pub(crate) fn pkeys(&self, device: &Device) -> Result<Vec<Pkey>, Failure> {
         let mut found = Vec::new();
         let mut refused = None;
@@ -143,7 +136,6 @@ impl Port {
         }
     }
 
-    /// `Err` if a message of `size` bytes is longer than the port takes.
     pub(crate) fn must_take(&self, device: &str, size: u64) -> Result<(), Failure> {
         if self.longest_message == 0 || size <= self.longest_message {
             return Ok(());
@@ -155,7 +147,7 @@ impl Port {
             .remedy(remedy::FIT_LONGEST_MESSAGE.with([("most", most.to_string())])))
     }
 
-    /// The set entries of the GID table, in the order of their indexes.
+    /// Set entries only, in the order of their indexes.
     pub(crate) fn gids(&self, device: &Device) -> Result<Vec<Gid>, Failure> {
         let mut found = Vec::new();
         let mut refused = None;
@@ -172,7 +164,7 @@ impl Port {
         }
     }
 
-    /// One entry, if it is set: with its kind from the kernel if library and kernel are new enough, else from sysfs.
+    /// With its kind from the kernel if library and kernel are new enough, else from sysfs.
     fn gid(&self, device: &Device, index: u32) -> Result<Option<Gid>, i32> {
         let context = device.context.as_ptr();
         let set = |raw: [u8; 16]| raw != [0; 16];

@@ -1,9 +1,7 @@
-//! A queue pair: created, moved through its states, destroyed. Posting is in `send` and `receive`.
+//! A queue pair: created, moved through its states, destroyed. `send` and `receive` post to it.
 //!
-//! The states a queue pair goes through, and the attributes each step needs for each service (InfiniBand
-//! Architecture Specification 1.4, tables 91 to 93; `ibv_modify_qp(3)`). Pure: what is sent to the device is data.
-//!
-//! Where a packet goes: the address vector of a connected queue pair, and the handle a datagram carries.
+//! The states and the attributes that each service requires are those of the InfiniBand Architecture Specification 1.4, tables 91 to 93,
+//! and `ibv_modify_qp(3)`.
 
 use std::{
     mem,
@@ -41,7 +39,7 @@ pub struct QueuePair {
     queue: Arc<CompletionQueue>,
     service: Service,
     inline: u32,
-    /// The connection it belongs to, if rdma_cm made it.
+    /// Set if rdma_cm made it.
     connection: Option<Identifier>,
 }
 
@@ -57,7 +55,7 @@ pub(crate) const fn service_code(service: Service) -> ibv_qp_type::Type {
 }
 
 impl QueuePair {
-    /// `connection`: one that is about to be made, which moves the queue pair through its states.
+    /// `connection`: a future one, which moves the queue pair through its states.
     pub fn new(
         domain: &Arc<Domain>,
         queue: &Arc<CompletionQueue>,
@@ -86,7 +84,7 @@ impl QueuePair {
                 }
                 Err(errno) => refused = errno,
             }
-            // Too much inline data is EINVAL or ENOMEM, by driver; everything else is not cured by asking for less.
+            // By driver, too much inline data is EINVAL or ENOMEM; a smaller size does not help with other errors.
             if refused != libc::EINVAL && refused != libc::ENOMEM {
                 break;
             }
@@ -97,7 +95,7 @@ impl QueuePair {
         Err(Failure { cause: format!("{} ({service}, {sends} sends, {receives} receives)", failure.cause), ..failure })
     }
 
-    /// The connection it belongs to, if rdma_cm made it.
+    /// Set if rdma_cm made it.
     pub fn connection(&self) -> Option<&Identifier> {
         self.connection.as_ref()
     }
@@ -115,7 +113,7 @@ impl QueuePair {
         self.service
     }
 
-    /// Largest inline payload it takes, in bytes.
+    /// In bytes.
     pub fn inline(&self) -> u32 {
         self.inline
     }
@@ -140,8 +138,8 @@ impl QueuePair {
         }
     }
 
-    /// Whether the device promises that the bytes of an RDMA WRITE land in order, so that the last one is written last.
-    /// To be asked in RTS: mlx5 says no in every other state (rdma-core `mlx5_query_qp_data_in_order`).
+    /// Whether the device guarantees that the bytes of an RDMA WRITE land in order, so that the last one is written last. Call it in RTS:
+    /// mlx5 says no in every other state (rdma-core `mlx5_query_qp_data_in_order`).
     pub fn writes_land_in_order(&self) -> WriteOrder {
         let Some(query) = self.domain.device().library().ibv_query_qp_data_in_order else {
             return WriteOrder::Unknown;
@@ -189,11 +187,11 @@ unsafe impl Send for QueuePair {}
 // SAFETY: as above.
 unsafe impl Sync for QueuePair {}
 
-/// Shortest wait that a receiver without a posted receive asks for, as a code of the specification's table 45:
-/// 12 is 0.64 ms, NCCL's and perftest's value.
+/// Shortest wait that a receiver without a posted receive asks for, as a code of the specification's table 45: 12 is 0.64 ms, NCCL's and
+/// perftest's value.
 const RNR_TIMER: u8 = 12;
 
-/// Times a sender comes back to a receiver that was not ready. 7 would mean for ever.
+/// Retries for a receiver that was not ready. 7 would mean for ever.
 const RNR_RETRIES: u8 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -300,14 +298,12 @@ impl Change {
     }
 }
 
-/// A path from a local port to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
     pub port: u8,
     pub gid_index: u8,
     /// The peer's GID, where the packets carry a global route header: always on Ethernet, and between subnets.
     pub peer_gid: Option<[u8; 16]>,
-    /// The peer's local identifier; 0 on Ethernet.
     pub peer_lid: u16,
     pub service_level: u8,
     pub traffic_class: u8,
@@ -344,7 +340,6 @@ pub struct Address {
 }
 
 impl Address {
-    /// A handle for datagrams along `path`.
     pub fn new(domain: &Arc<Domain>, path: &Path) -> Result<Self, Failure> {
         let device = domain.device();
         let mut attributes = path.attributes();

@@ -1,9 +1,5 @@
-//! Receive work requests, posted ahead and replaced in batches.
-//!
-//! Messages of any length on a connected queue pair, one request at a time, each with a word beside its payload.
-//!
-//! Payload goes out of and comes into slots of one registered region; whoever uses this keeps account of which are
-//! free.
+//! Receive work requests, posted ahead and replaced in batches; and messages with a word next to each payload in slots of one region,
+//! whose free slots the caller tracks.
 
 use std::{any::Any, mem, ptr, sync::Arc};
 
@@ -17,15 +13,12 @@ use super::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Landing {
-    /// Offset of the first receive in its region.
     pub first: u64,
-    /// Bytes of one receive.
     pub size: u32,
     pub walk: Walk,
 }
 
-/// The receives of one queue pair. Receives are consumed in the order they were posted, so a count is all it takes to
-/// know which is next.
+///
 pub(crate) struct Receives {
     queue_pair: *mut ibv_qp,
     requests: Box<[ibv_recv_wr]>,
@@ -38,12 +31,11 @@ pub(crate) struct Receives {
     _alive: [Arc<dyn Any + Send + Sync>; 2],
 }
 
-// SAFETY: a queue pair may be posted to from any thread, and nobody else has this value's pointers.
+// SAFETY: a queue pair may be posted to from any thread, and only this value has its pointers.
 unsafe impl Send for Receives {}
 
 impl Receives {
-    /// Prepares receives for `queue_pair` that land in `region`, to be posted `batch` at a time; `tag` comes back in
-    /// every completion. `None` if they would leave the region.
+    /// `tag` is in every completion. `None` if the receives would leave `region`.
     pub(crate) fn new(
         queue_pair: &Arc<QueuePair>,
         region: &Arc<Region>,
@@ -78,7 +70,6 @@ impl Receives {
         })
     }
 
-    /// Receives posted in all: what the peer may have sent.
     #[inline]
     pub(crate) fn posted(&self) -> u64 {
         self.posted
@@ -89,12 +80,12 @@ impl Receives {
         self.consumed
     }
 
-    /// Offset in the region at which receive number `n` lands, counted from 0 over the life of the queue pair.
+    /// In the region; `n` counts from 0 over the life of the queue pair.
     pub(crate) fn place(&self, n: u64) -> u64 {
         self.landing.first + self.landing.walk.place(n)
     }
 
-    /// Takes note of consumed receives and posts new ones, a batch at a time. Returns whether it posted.
+    /// Counts consumed receives and posts new ones in batches. Returns whether it posted.
     #[inline]
     pub(crate) fn consume(&mut self, receives: u64, ahead: u64) -> Result<bool, i32> {
         self.consumed += receives;
@@ -128,7 +119,6 @@ impl Receives {
 pub(crate) struct Messages {
     queue_pair: Arc<QueuePair>,
     region: Arc<Region>,
-    /// Offset of the first slot in the region, and bytes of each.
     first: u64,
     size: u32,
     slots: u32,
@@ -136,8 +126,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// `slots` slots of `size` bytes from offset `first` of `region` on; `tag` comes back in every completion. `None`
-    /// if they would leave the region.
+    /// `tag` is in every completion. `None` if the slots would leave the region.
     pub(crate) fn new(
         queue_pair: &Arc<QueuePair>,
         region: &Arc<Region>,
@@ -153,7 +142,7 @@ impl Messages {
         self.first + u64::from(slot) * u64::from(self.size)
     }
 
-    /// Sends the first `length` bytes of a slot, and a word beside them. Completes for one request.
+    /// Completes for one request.
     pub(crate) fn send(&self, slot: u32, length: u32, word: u32) -> Result<(), i32> {
         let mut element = self.element(slot, length)?;
         // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.
@@ -173,7 +162,6 @@ impl Messages {
         }
     }
 
-    /// Lets a message come into a slot; the slot's number comes back in [`super::completion::Completion::covered`].
     pub(crate) fn receive(&self, slot: u32) -> Result<(), i32> {
         let mut element = self.element(slot, self.size)?;
         let mut request =
@@ -186,7 +174,6 @@ impl Messages {
         }
     }
 
-    /// The first `length` bytes of a slot, which must be one.
     fn element(&self, slot: u32, length: u32) -> Result<ibv_sge, i32> {
         if slot >= self.slots || length > self.size {
             return Err(libc::EINVAL);

@@ -1,9 +1,8 @@
 //! A memory region: bytes a device may read and write, with the keys that allow it.
 //!
-//! mlx5 puts small messages into the completion and copies them from there to their place with the CPU, which does not reach
-//! GPU memory. It asks the environment whether to, each time a queue pair or a completion queue is made (rdma-core
-//! providers/mlx5/verbs.c, `use_scatter_to_cqe`); perftest sets the variable for the whole process. Here it is off while the
-//! queues of GPU links are made, and as ever for those of host memory.
+//! mlx5 puts small messages into the completion and copies them into place with the CPU, which cannot reach GPU memory. It reads the
+//! environment when a queue pair or a completion queue is made (rdma-core providers/mlx5/verbs.c, `use_scatter_to_cqe`); perftest sets
+//! the variable for the whole process. Here it is off only while the queues of GPU links are made.
 
 use std::sync::{
     Arc, Once,
@@ -23,7 +22,6 @@ use super::{
 };
 use crate::{memory::backing::Backing, system::library::Owned};
 
-/// What a peer may do with a region beyond writing and reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
     pub atomics: bool,
@@ -39,7 +37,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Registers all of `backing` for local writes, remote writes and remote reads, and what `access` adds.
+    /// Registers all of `backing` for local writes, remote writes and remote reads, plus `access`.
     pub fn register(domain: &Arc<Domain>, backing: Arc<dyn Backing>, access: Access) -> Result<Self, Failure> {
         let library = domain.device().library();
         // iWARP writes read responses as remote writes, so its sinks need that permission; we give it to all.
@@ -54,7 +52,7 @@ impl Region {
             Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::NEWER_RDMA_CORE)
         };
         let (pd, address, length) = (domain.handle.as_ptr(), backing.address(), backing.length());
-        // Optional flags may only be given to the newer entry point; C does this in a macro named ibv_reg_mr.
+        // Only the newer entry point accepts optional flags; C does this in a macro named ibv_reg_mr.
         let optional = if access.relaxed_ordering { ibv_access_flags::IBV_ACCESS_RELAXED_ORDERING.0 } else { 0 };
         let handle = if let Some(fd) = backing.dma_buf() {
             let register = library.ibv_reg_dmabuf_mr.ok_or_else(|| unsupported("ibv_reg_dmabuf_mr (rdma-core 34)"))?;
@@ -76,8 +74,8 @@ impl Region {
         Ok(Self { handle, _domain: Arc::clone(domain), backing })
     }
 
-    /// Whether the device takes dma-bufs, asked as NCCL asks: an invalid descriptor is refused as a descriptor
-    /// (`EBADF`) by drivers that would take a good one, and as an operation by those that know no dma-bufs.
+    /// Whether the device takes dma-bufs, tested as by NCCL with an invalid descriptor: drivers with dma-bufs refuse the descriptor
+    /// (`EBADF`), others the operation.
     pub fn takes_dma_buf(domain: &Arc<Domain>) -> Result<(), Failure> {
         let (device, library) = (domain.device().name(), domain.device().library());
         let refused = |why: String| {
@@ -98,17 +96,14 @@ impl Region {
         }
     }
 
-    /// The bytes behind it.
     pub fn backing(&self) -> &dyn Backing {
         &*self.backing
     }
 
-    /// Address of the first byte.
     pub fn address(&self) -> u64 {
         self.backing.address()
     }
 
-    /// Number of bytes.
     pub fn length(&self) -> usize {
         self.backing.length()
     }
@@ -124,21 +119,20 @@ impl Region {
     }
 }
 
-/// What mlx5 asks for.
+/// Variable that mlx5 reads.
 const NAME: &str = "MLX5_SCATTER_TO_CQE";
 
-/// The environment's own entry, once it is put there: libc keeps the pointer (putenv(3)), so that the value can be changed
-/// without moving anything another thread may be reading.
+/// The environment's own entry: libc keeps the pointer (putenv(3)), so the value can change without moving anything another thread may be
+/// reading.
 static ENTRY: [AtomicU8; 22] = entry();
 
 const VALUE: usize = NAME.len() + 1;
 
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
-/// Queues are made by one thread at a time: each with the value it wants.
+/// One thread makes queues at a time, each with its own value.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// `MLX5_SCATTER_TO_CQE=1` and a final zero.
 const fn entry() -> [AtomicU8; 22] {
     let mut entry = [const { AtomicU8::new(0) }; 22];
     let name = NAME.as_bytes();
@@ -152,8 +146,7 @@ const fn entry() -> [AtomicU8; 22] {
     entry
 }
 
-/// Puts the variable into the environment, with the value that means what its absence means. To be called before there are
-/// threads. A value that somebody has set already is theirs.
+/// Puts the variable into the environment with its default value. Call it before starting threads. Keeps a value set by a user.
 pub(crate) fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -166,14 +159,14 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Whether queues can be made that leave messages to the device alone.
+/// Whether queues can be made without scattering.
 pub(crate) fn can_be_off() -> bool {
     IS_OURS.load(Ordering::Acquire) || std::env::var_os(NAME).is_some_and(|value| value == "0")
 }
 
 pub(crate) struct Making(#[expect(dead_code, reason = "held, never looked at")] MutexGuard<'static, ()>);
 
-/// Waits for other threads' queues to be made; from here on mlx5 scatters to completions unless `off`.
+/// Waits for other threads; from here on mlx5 scatters to completions unless `off`.
 pub(crate) fn making(off: bool) -> Making {
     let held = Making(MAKING.lock());
     ENTRY[VALUE].store(if off { b'0' } else { b'1' }, Ordering::Release);

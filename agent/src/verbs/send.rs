@@ -24,7 +24,7 @@ pub enum Verb {
     CompareSwap { compare: u64, swap: u64 },
 }
 
-/// Steps through memory: from one message to the next, and back to the start where `span` ends.
+/// Steps from one message to the next, and back to the start at `span`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Walk {
     /// Bytes from one message to the next; 0 stays in place.
@@ -38,7 +38,6 @@ impl Walk {
         self.span.checked_div(self.step).unwrap_or(1).max(1)
     }
 
-    /// Offset of message number `n`, counted from 0.
     pub fn place(&self, n: u64) -> u64 {
         n % self.places() * self.step
     }
@@ -53,7 +52,6 @@ impl Walk {
 #[derive(Debug, Clone)]
 pub struct Template {
     pub verb: Verb,
-    /// Payload in bytes.
     pub size: u32,
     /// Offset of the first local byte in its region.
     pub local: u64,
@@ -62,7 +60,6 @@ pub struct Template {
     pub remote_key: u32,
     pub walk: Walk,
     pub inline: bool,
-    /// Requests per post.
     pub list: u32,
     /// One completion per this many requests; a multiple of `list`, or `list` a multiple of it.
     pub signal_every: u32,
@@ -70,11 +67,11 @@ pub struct Template {
     pub tag: u32,
 }
 
-/// What must stay alive for as long as requests may be posted.
+/// Kept alive while requests may be posted.
 pub(crate) type Alive = Arc<dyn Any + Send + Sync>;
 
-/// A ring of requests on one queue pair. Its length is the larger of list and signalling interval, so that the last
-/// request of the ring always completes, and the requests that have not told yet are those before `next`.
+/// A ring of requests on one queue pair. Its length is the larger of list and signalling interval, so that the last request of the ring
+/// always completes, and unconfirmed requests are those before `next`.
 pub struct Sends {
     queue_pair: *mut ibv_qp,
     requests: Box<[ibv_send_wr]>,
@@ -89,7 +86,7 @@ pub struct Sends {
     _alive: [Alive; 2],
 }
 
-// SAFETY: a queue pair may be posted to from any thread, and nobody else has this value's pointers.
+// SAFETY: a queue pair may be posted to from any thread, and only this value has its pointers.
 unsafe impl Send for Sends {}
 
 /// The part of a completion's `wr_id` that counts requests; see [`Template::tag`] for the other part.
@@ -98,20 +95,18 @@ pub(super) const fn covered(wr_id: u64) -> u32 {
     wr_id as u32
 }
 
-/// The `wr_id` of a request: its tag, and what [`covered`] reads.
 #[inline]
 pub(super) const fn sided(tag: u32, covered: u32) -> u64 {
     (tag as u64) << 32 | covered as u64
 }
 
-/// The tag in a completion's `wr_id`.
 #[inline]
 pub(super) const fn tag(wr_id: u64) -> u32 {
     (wr_id >> 32) as u32
 }
 
 impl Sends {
-    /// A ring on `queue_pair` whose payload lies in `region`. `None` if the payload would leave the region.
+    /// `None` if the payload would leave the region.
     pub fn new(queue_pair: &Arc<QueuePair>, region: &Arc<Region>, template: Template) -> Option<Self> {
         if !template.walk.fits(template.local, u64::from(template.size), region.length() as u64) {
             return None;
@@ -122,7 +117,7 @@ impl Sends {
         Some(unsafe { Self::from_raw(raw, base, key, alive, template) })
     }
 
-    /// A ring on any queue pair: what [`Sends::new`] uses, and the stub that measures our own cost per message.
+    /// For [`Sends::new`], and for the stub that measures our own cost per message.
     ///
     /// # Safety
     /// `queue_pair` must be one whose context can post, and `base` and `key` must allow the template's payload to be
@@ -166,7 +161,6 @@ impl Sends {
         self.signal(i, covers);
     }
 
-    /// Makes request `i` complete for so many requests, or silently.
     fn signal(&mut self, i: usize, covers: Option<u32>) {
         let flag = ibv_send_flags::IBV_SEND_SIGNALED.0;
         let request = &mut self.requests[i];
@@ -214,8 +208,8 @@ impl Sends {
         Ok(())
     }
 
-    /// Posts at most `count` requests, never more than a list, the last of which completes; the ring starts anew
-    /// behind them. For the end of a pass.
+    /// Posts at most `count` requests, never more than a list, and the last completes; the ring restarts after them. For the end of a
+    /// pass.
     pub fn post_last(&mut self, count: u64) -> Result<(), i32> {
         let (first, count) = (self.next, count.min(u64::from(self.template.list)) as usize);
         if count == 0 {
@@ -279,7 +273,6 @@ impl Sends {
     }
 }
 
-/// One request as the template says, not linked yet.
 fn request(template: &Template) -> ibv_send_wr {
     use ibv_wr_opcode as op;
     let (remote_addr, rkey) = (template.remote, template.remote_key);

@@ -1,5 +1,4 @@
-//! Errors in words: every completion status and every errno a verb returns, with likely causes and the next thing to
-//! look at. One table each, so that the whole of our advice can be read in one place.
+//! Messages for every completion status and every errno of a verb, with likely causes and remedies, in one table each.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -59,7 +58,7 @@ impl Doing {
     }
 }
 
-/// What an errno means after `doing`: kind of trouble, its meaning where its own words do not say it, and what to do.
+/// Meaning of an errno after `doing`: kind, explanation where its own words lack one, and remedy.
 const fn advice(doing: Doing, errno: i32) -> (Kind, &'static str, Option<Entry>) {
     use Doing::{Address, ConnectionManager, CreateQueuePair, ListDevices, OpenDevice, Receive, Register};
     match (doing, errno) {
@@ -132,7 +131,7 @@ const fn advice(doing: Doing, errno: i32) -> (Kind, &'static str, Option<Entry>)
     }
 }
 
-/// The failure of a verb that returned `errno` (its sign does not matter; libraries disagree about it).
+/// The sign of `errno` does not matter: libraries differ.
 pub(crate) fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure {
     let errno = errno.abs();
     let (kind, meaning, remedy) = advice(doing, errno);
@@ -145,12 +144,11 @@ pub(crate) fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure 
     Failure::new(stage, kind, cause).remedy_if(remedy)
 }
 
-/// As [`verb`], for a verb that left its errno in the thread's `errno`.
+/// As [`verb`], with the thread's `errno`.
 pub(crate) fn last(stage: Stage, doing: Doing, on: &str) -> Failure {
     verb(stage, doing, on, std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-/// Name, meaning and next step of a completion status.
 const fn status(status: wc::Type) -> (&'static str, &'static str, Option<Entry>) {
     match status {
         wc::IBV_WC_SUCCESS => ("success", "the operation completed", None),
@@ -234,7 +232,6 @@ const fn status(status: wc::Type) -> (&'static str, &'static str, Option<Entry>)
     }
 }
 
-/// The failure behind a completion that did not succeed.
 pub(crate) fn completion(stage: Stage, on: &str, completion: &ibv_wc) -> Failure {
     let (name, meaning, remedy) = status(completion.status);
     let kind = match completion.status {

@@ -1,11 +1,9 @@
-//! What was seen and not yet asked for. Its lock is held for as long as something is put in or taken out, never while a file is read.
+//! Observations until they are asked for. The lock is never held while a file is read. At a short pace, readings without a rise are
+//! joined.
 //!
-//! Where readings are asked for at a short pace, those in which nothing rose are joined: they say the same as one.
-//!
-//! It stays small although nobody asks for hours. When the rows of a port are more than its part of [`ROOM`], each two neighbours of
-//! the older half become one, with the peaks of what they were made of; so the oldest rows cover the longest times. When the changes
-//! of a port's state are more than its part of [`CHANGES`], later ones take the place of the last, and the answer says how many are
-//! missing.
+//! Memory is bounded. When the rows of a port exceed its part of [`ROOM`], neighbours of the older half are joined in pairs, with their
+//! peaks, so the oldest rows have the longest spans. When its state changes exceed its part of [`CHANGES`], later ones replace the last,
+//! and the answer has the number missing.
 
 use parking_lot::Mutex;
 use railgauge_wire::{
@@ -15,13 +13,13 @@ use railgauge_wire::{
 
 use super::counters::size;
 
-/// Bytes that the rows of all ports take in an answer, about: half of what the controller takes of text.
+/// Approximate bytes of all rows in an answer: half of the controller's limit for text.
 const ROOM: usize = 512 << 10;
-/// Most changes of the states of all ports that are kept, each of some 100 bytes.
+/// Most kept state changes of all ports, each of some 100 bytes.
 const CHANGES: usize = 2000;
-/// Most times without a look of all ports that are kept, each of some 50 bytes.
+/// Most kept gaps of all ports, each of some 50 bytes.
 const GAPS: usize = 2000;
-/// A read that takes longer is told, and that it goes on.
+/// A longer read is reported while it lasts.
 const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 
 pub(super) struct Mailbox(Mutex<Kept>);
@@ -29,11 +27,11 @@ pub(super) struct Mailbox(Mutex<Kept>);
 struct Kept {
     joins_quiet: bool,
     from: Nanoseconds,
-    /// CPU time of the thread since it began, and as of the last answer.
+    /// CPU time of the thread since it started, and as of the last answer.
     cpu: Nanoseconds,
     told: Nanoseconds,
     ports: Vec<Port>,
-    /// The port that is being read, and since when.
+    /// The port being read, and since when.
     reading: Option<(usize, Nanoseconds)>,
     ended: Option<String>,
 }
@@ -43,17 +41,14 @@ struct Port {
     name: WatchedPort,
     looks: u64,
     longest_gap: Nanoseconds,
-    /// Begin of the last look that counts; begin of the watch before.
+    /// Start of the last look that counts; start of the watch before the first.
     last_look: Nanoseconds,
     gaps: Vec<Gap>,
-    /// Gaps that are not kept.
     lost_gaps: u64,
     states: Vec<PortState>,
-    /// Changes that are not kept.
     missing: u64,
     rows: Vec<CounterRow>,
     statistics: Vec<CounterRow>,
-    /// Bytes of both, as [`size`] has them.
     size: usize,
     failure: Option<String>,
 }
@@ -61,9 +56,8 @@ struct Port {
 pub(super) struct Look {
     pub(super) begun: Nanoseconds,
     pub(super) ended: Nanoseconds,
-    /// The state, if it is not that of the look before; before it a break that came and went between the two.
+    /// The new state, if changed; before it a break between the two looks.
     pub(super) changes: Vec<PortState>,
-    /// Why the port could not be looked at.
     pub(super) failure: Option<String>,
 }
 
@@ -75,12 +69,10 @@ impl Mailbox {
         Self(Mutex::new(Kept { joins_quiet, from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))
     }
 
-    /// The thread begins to read files of a port.
     pub(super) fn reading(&self, port: usize, begun: Nanoseconds) {
         self.0.lock().reading = Some((port, begun));
     }
 
-    /// The thread is about to sleep, and has used so much CPU time.
     pub(super) fn sleeps(&self, cpu: Nanoseconds) {
         let mut kept = self.0.lock();
         (kept.cpu, kept.reading) = (cpu, None);
@@ -132,7 +124,6 @@ impl Mailbox {
         }
     }
 
-    /// Something else of a port could not be read.
     pub(super) fn failed(&self, port: usize, why: String) {
         if let Some(port) = self.0.lock().ports.get_mut(port) {
             port.failure = Some(why);
@@ -155,13 +146,12 @@ impl Mailbox {
     }
 }
 
-/// Whether nothing rose in a reading, and nothing else is told with it.
+/// Whether nothing rose in a reading, and it has no other data.
 fn is_quiet(row: &CounterRow) -> bool {
     row.counted.is_empty() && row.peaks.is_empty() && row.gauges.keys().all(|name| name == STATISTICS)
 }
 
 impl Port {
-    /// Joins old rows: of the kind that has more of them.
     fn shorten(&mut self) {
         let rows = if self.rows.len() >= self.statistics.len() { &mut self.rows } else { &mut self.statistics };
         let newer = rows.split_off((rows.len() / 2).next_multiple_of(2));
@@ -176,7 +166,7 @@ impl Port {
         self.size = self.rows.iter().chain(&self.statistics).map(size).sum();
     }
 
-    /// Nobody looked from the last look that counts until now: kept if that is long.
+    /// Keeps the time since the last look that counts if it is long.
     fn gap(&mut self, until: Nanoseconds, most: usize) {
         let gap = Gap { from: self.last_look, until };
         if gap.until.saturating_sub(gap.from) <= LONG_GAP.into() {
@@ -186,7 +176,7 @@ impl Port {
     }
 
     fn take(&mut self, now: Nanoseconds, common: &[String]) -> PortSeen {
-        // It goes on, and is told as far as it is known: nobody may ask again.
+        // Still open: reported as far as known, as this may be the last question.
         self.gap(now, usize::MAX);
         let mut rows: Vec<_> = self.rows.drain(..).chain(self.statistics.drain(..)).collect();
         rows.sort_by_key(|row| row.until);

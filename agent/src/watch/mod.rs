@@ -1,30 +1,17 @@
 //! Ports watched while traffic runs ([`railgauge_wire::watch`]), and GPUs while cases use them ([`gpus`]).
 //!
 //! ```text
-//! conversation ─ Watch ──▶ a thread of its own ─ looks, readings ─▶ mailbox
-//!              ─ Watched ─────────────────────────── takes ────────────┘
+//! conversation ─ Watch ──▶ separate thread ─ looks, readings ─▶ mailbox
+//! ─ Watched ─────────────────────── takes ───────────┘
 //! ```
 //!
-//! The conversation never waits for a file: it starts the thread, and takes what is in the mailbox. A read that hangs, as of a NIC that
-//! is dying, stops the thread and nothing else; the answer then has few looks and a long gap, and says which port's files hang.
-//! A thread that is replaced meanwhile ends when its read is over.
+//! The conversation never waits for a file: it starts the thread, and takes what is in the mailbox. A read that hangs, as for a failing
+//! NIC, stops only the thread; the answer then has few looks and a long gap, and says which port's files hang. A replaced thread ends
+//! when its read is over. [`gpus`] has a separate thread, so that a hanging GPU does not stop the looks at ports.
 //!
-//! | file | holds |
-//! | --- | --- |
-//! | `watcher` | the thread: what is done when |
-//! | `pace` | the budget of CPU time |
-//! | `state` | whether traffic can pass a port |
-//! | `counters` | rows of what a port has counted |
-//! | `module` | what optics tell |
-//! | `mailbox` | what nobody asked for yet, in bounded memory |
-//! | [`gpus`] | the state of GPUs while cases use them, on a thread of its own: a GPU that hangs keeps no port from being looked at |
-//!
-//! What drivers of another host said, where its tree has it: nobody can ask them here.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `ethtool/IF/statistics` | what `ethtool -S IF` printed |
-//! | `ethtool/IF/module/ADDRESS.PAGE` | a page of the module's memory from its begin, as hexadecimal bytes with spaces between them: `50.00` |
+//! A tree of another host may have the answers of its drivers: `ethtool/IF/statistics` is the output of `ethtool -S IF`, and
+//! `ethtool/IF/module/ADDRESS.PAGE` is a page of the module's memory from its start, as hexadecimal bytes with spaces between them:
+//! `50.00`.
 
 use std::{
     io,
@@ -77,8 +64,7 @@ struct Running {
 }
 
 impl Watch {
-    /// Watches these ports from now on, in place of those watched so far; none ends the watch. Counters are read every so often, or at the
-    /// usual times.
+    /// Replaces the current watch by these ports; none ends it. `every` is the interval of counters, or the default.
     pub(crate) fn begin(&self, ports: Vec<WatchedPort>, every: Option<Nanoseconds>) -> Result<(), Refused> {
         if ports.len() > MOST {
             return Err(Refused::TooMany(ports.len()));
@@ -88,7 +74,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes what was seen; `None` if nothing is watched.
+    /// `None` if nothing is watched.
     pub(crate) fn take(&self) -> Option<Watched> {
         self.0.lock().as_ref().map(|running| running.mailbox.take(clock::now()))
     }
@@ -118,7 +104,7 @@ fn watch((ports, every): (Vec<WatchedPort>, Option<Nanoseconds>), mailbox: Arc<M
     }
 }
 
-/// The drivers of the host that a tree was taken from.
+/// Drivers of the host of a recorded tree.
 pub(super) struct Recorded(pub(super) Tree);
 
 impl Drivers for Recorded {

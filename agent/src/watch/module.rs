@@ -1,4 +1,4 @@
-//! What the module in a port tells of itself: temperature, supply voltage, and light and bias current of each lane.
+//! Monitors of the module in a port: temperature, supply voltage, and light and bias current of each lane.
 //!
 //! | standard | kinds of module (SFF-8024, table 4-1) | tables of the monitors |
 //! | --- | --- | --- |
@@ -6,31 +6,27 @@
 //! | SFF-8636 | QSFP, QSFP+, QSFP28 | rev 2.10a: tables 6-8 and 6-9 (bytes 22–57), 6-26 (byte 220) |
 //! | CMIS | QSFP-DD, OSFP, SFP-DD, later QSFP | rev 5.2: tables 8-4 (byte 2), 8-10 (14–17), 8-46 and 8-47 (01h 159, 160), 8-82 (11h 154–201) |
 //!
-//! Steps are the same in all of them: 1/256 °C, 100 µV, 0.1 µW, 2 µA. All fields have their high byte first. A lane without light reads
-//! 0, which has no logarithm: it is told as −40 dBm, the smallest step, where the module has a monitor for it. A passive cable has
-//! none, and nothing is told of it.
+//! Steps are the same in all: 1/256 °C, 100 µV, 0.1 µW, 2 µA. Fields have their high byte first. A lane without light reads 0, which has
+//! no logarithm: it is reported as −40 dBm, the smallest step, where the module has a monitor for it. A passive cable has none.
 
 use std::{collections::BTreeMap, io};
 
 use crate::system::netlink::{DIAGNOSTICS, MODULE, Part};
 
-/// Readings by name: `module/temperature_c`.
+/// By name: `module/temperature_c`.
 pub(super) type Gauges = BTreeMap<String, f64>;
 
-/// Bytes of a module's memory, at the offsets that the standards have.
 pub(super) struct Memory {
-    /// Offset of the first one.
     from: usize,
     bytes: Vec<u8>,
 }
 
 impl Memory {
-    /// Bytes that begin at an offset.
     pub(super) fn new(from: u8, bytes: Vec<u8>) -> Self {
         Self { from: from.into(), bytes }
     }
 
-    /// A byte; 0 where it was not read.
+    /// 0 where it was not read.
     fn byte(&self, at: usize) -> u8 {
         at.checked_sub(self.from).and_then(|at| self.bytes.get(at)).copied().unwrap_or(0)
     }
@@ -48,7 +44,7 @@ impl Memory {
     }
 }
 
-/// Reads what a module tells, by reading parts of its memory; empty where it tells nothing.
+/// Empty without monitors.
 pub(super) fn read(mut part: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Result<Gauges> {
     let mut memory = |address, page, offset, length| {
         Ok::<_, io::Error>(Memory::new(offset, part(Part { address, page, offset, length })?))
@@ -79,7 +75,6 @@ pub(super) fn read(mut part: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Res
     }
 }
 
-/// Readings of one module, in the units that are told.
 #[derive(Default)]
 struct Readings {
     temperature: Option<f64>,
@@ -129,7 +124,7 @@ fn floats(raw: &[u16]) -> Vec<f64> {
 /// SFF-8472: byte of A0h that says how diagnostics are made.
 const KIND: u8 = 92;
 const MONITORED: u8 = 1 << 6;
-/// They have to be calibrated with the module's constants.
+/// Needs calibration with the module's constants.
 const EXTERNAL: u8 = 1 << 4;
 
 /// From A0h byte 92, and A2h bytes 56 to 105.
@@ -165,13 +160,13 @@ const SENT: u8 = 1 << 2;
 fn sff_8636(lower: &Memory, options: &Memory) -> Gauges {
     let (temperature, voltage) = (lower.word(22), lower.word(26));
     let [received, bias, sent] = [34, 42, 50].map(|at| lower.words(at, 4));
-    // Only later revisions say whether temperature and voltage are measured; where they are not, they read 0 or all ones.
+    // Only later revisions say whether temperature and voltage are measured; otherwise unmeasured ones read 0 or all ones.
     let measured = |raw: u16| !matches!(raw, 0 | u16::MAX);
     if !measured(temperature) && !measured(voltage) {
         return Gauges::new();
     }
     let measures_sent = options.byte(OPTIONS.into()) & SENT != 0;
-    // An optical module has a laser, or gets light. An active cable of copper may measure its temperature alone.
+    // An optical module has a laser, or gets light. An active copper cable may measure its temperature alone.
     let optical = measures_sent || bias.iter().chain(&received).any(|raw| *raw != 0);
     let lanes = |raw: &[u16], there: bool| if there { floats(raw) } else { Vec::new() };
     Readings {
@@ -184,16 +179,16 @@ fn sff_8636(lower: &Memory, options: &Memory) -> Gauges {
     .gauges()
 }
 
-/// CMIS, bit of byte 2: the memory has no pages, as that of a passive cable.
+/// CMIS, bit of byte 2: the memory has no pages, as for a passive cable.
 const FLAT: u8 = 1 << 7;
 /// First of the two bytes of page 01h that say which monitors there are.
 const MONITORS: u8 = 159;
 
-/// Of modules of up to eight lanes; of those with more, the first eight. From bytes 0 to 17, page 01h bytes 159 and 160, and page 11h bytes 154 to 201.
+/// Up to eight lanes; further lanes are ignored. From bytes 0 to 17, page 01h bytes 159 and 160, and page 11h bytes 154 to 201.
 fn cmis(lower: &Memory, monitors: &Memory, lanes: &Memory) -> Gauges {
     let [of_module, of_lanes] = [159, 160].map(|at| monitors.byte(at));
     let of = |bit: u8, at: usize| if of_lanes >> bit & 1 == 1 { floats(&lanes.words(at, 8)) } else { Vec::new() };
-    // 0, 1 and 2 stand for steps of 2, 4 and 8 µA.
+    // 0, 1 and 2 mean steps of 2, 4 and 8 µA.
     let multiplier = f64::from(1u8 << (of_lanes >> 3 & 3));
     Readings {
         temperature: (of_module & 1 != 0).then(|| celsius(lower.word(14))),

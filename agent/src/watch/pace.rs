@@ -1,24 +1,22 @@
-//! The budget: how often each kind of work is done, so that all of them together stay below a share of a processor.
+//! CPU budget: limits how often each kind of work runs, so that all stay below a share of a processor.
 //!
-//! Each kind has a time between two rounds that it wants, and a cost: the CPU time of its last round, or for kinds with many small
-//! rounds a mean of the last ones. If all of them fit into the share at the times they want, they get these. If not, the share is
-//! divided: kinds that want less than an equal part get what they want, the others the same part of the rest (max-min fairness). A
-//! kind that costs more than its part is done less often: the time until its next round is its cost over its part. Since that time
-//! is set after the round, by what the round has cost, the sum stays in the share whatever the costs are.
+//! Each kind has a desired interval and a cost: the CPU time of its last round, or for kinds with many small rounds a mean. If everything
+//! fits into the share, each kind gets its interval. Otherwise kinds that need less than an equal part get that, and the others divide
+//! the rest equally (max-min fairness). The interval of a limited kind is its cost over its part. It is set after the round by the
+//! round's cost, so the sum stays within the share whatever the costs are.
 
 use railgauge_wire::{
     unit::Nanoseconds,
     watch::{COUNTERS_EVERY, LARGEST_SHARE, LARGEST_SHARE_ASKED, STATE_EVERY},
 };
 
-/// Part of the largest share that is given away. The rest is for what is not measured: the end of a round, after the clock was read.
+/// Assigned part of the share. The rest is for unmeasured work at the end of a round, after the clock was read.
 const GIVEN: f64 = 0.9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// Looks at what tells cheaply whether a port is up.
+    /// Cheap check whether a port is up.
     Look,
-    /// Looks at all that tells of a port's state.
     CloseLook,
     Counters,
     Statistics,
@@ -34,20 +32,19 @@ impl Work {
             Self::Look => STATE_EVERY.into(),
             Self::CloseLook | Self::Places => Nanoseconds::from_secs(1),
             Self::Counters => COUNTERS_EVERY.into(),
-            // A driver may ask its firmware for each of a thousand.
+            // A driver may query its firmware for each of a thousand.
             Self::Statistics => Nanoseconds::from_secs(10),
-            // Over a slow bus inside the module; what they tell changes slowly.
+            // Over a slow bus inside the module; the values change slowly.
             Self::Modules => Nanoseconds::from_secs(60),
         }
     }
 
-    /// Weight of a new cost in the mean: a look may find a change, and then costs more than others.
+    /// Weight of a new cost in the mean: a look that finds a change costs more than others.
     fn weight(self) -> f64 {
         if self == Self::Look { 0.125 } else { 1.0 }
     }
 }
 
-/// When the last round of a kind began, and what a round costs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     begun: Option<Nanoseconds>,
@@ -57,17 +54,16 @@ struct Round {
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     rounds: [Round; KINDS.len()],
-    /// Time between two readings of all counters, where that is asked for.
+    /// Requested interval of all counters.
     every: Option<Nanoseconds>,
 }
 
 impl Pace {
-    /// Nothing was done yet. All counters are to be read every so often, or at the usual times.
+    /// `every` is the interval of all counters, or the default.
     pub(super) fn new(every: Option<Nanoseconds>) -> Self {
         Self { every, ..Self::default() }
     }
 
-    /// Whether a pace of all counters is asked for: rows then leave out what passes anyway.
     pub(super) fn is_asked(&self) -> bool {
         self.every.is_some()
     }
@@ -76,19 +72,18 @@ impl Pace {
         self.every.filter(|_| matches!(work, Work::Counters | Work::Statistics)).unwrap_or(work.wanted())
     }
 
-    /// The share of a processor for all kinds together.
     fn share(&self) -> f64 {
         GIVEN * if self.is_asked() { LARGEST_SHARE_ASKED } else { LARGEST_SHARE }
     }
 
-    /// When the next round of a kind may begin; at once where there was none.
+    /// At once before the first round.
     pub(super) fn due(&self, work: Work) -> Nanoseconds {
         let Round { begun, cost } = self.rounds[work as usize];
         let stretched = Nanoseconds((cost / self.part()) as u64);
         begun.map_or(Nanoseconds::ZERO, |begun| begun.saturating_add(self.wanted(work).max(stretched)))
     }
 
-    /// A round is over that began at `begun` and took so much CPU time.
+    /// The round started at `begun` and used this CPU time.
     pub(super) fn done(&mut self, work: Work, begun: Nanoseconds, cost: Nanoseconds) {
         let round = &mut self.rounds[work as usize];
         let weight = if round.begun.is_none() { 1.0 } else { work.weight() };
@@ -96,12 +91,12 @@ impl Pace {
         round.begun = Some(begun);
     }
 
-    /// A round of one kind did what a round of another would have done too.
+    /// A round of one kind included that of another.
     pub(super) fn included(&mut self, work: Work, begun: Nanoseconds) {
         self.rounds[work as usize].begun = Some(begun);
     }
 
-    /// Forgets the cost of work that is not repeated, once its time is over.
+    /// Forgets the cost of unrepeated work, once its time is over.
     pub(super) fn settle(&mut self, now: Nanoseconds) {
         if self.due(Work::Places) <= now {
             self.rounds[Work::Places as usize].cost = 0.0;
@@ -127,8 +122,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Does all work when it is due for ten minutes, at these costs. Returns the share that it took, without the last round of each
-    /// kind, whose time is not over, and how often each was done.
+    /// Runs all work when due for ten minutes, at these costs. Returns the used share, without the last round of each kind, whose time is
+    /// not over, and the number of rounds.
     fn simulated(cost: impl Fn(Work, u64) -> Nanoseconds) -> (f64, [u64; 6]) {
         let (mut pace, mut spent, mut rounds, mut last) =
             (Pace::default(), Nanoseconds::ZERO, [0; 6], [Nanoseconds::ZERO; 6]);
@@ -136,7 +131,7 @@ mod tests {
         let mut now = Nanoseconds::ZERO;
         while now < end {
             pace.settle(now);
-            // Finding places is no work of every day.
+            // Finding places is rare.
             let next =
                 KINDS.into_iter().filter(|work| *work != Work::Places).min_by_key(|work| pace.due(*work)).unwrap();
             now = now.max(pace.due(next));
@@ -158,7 +153,7 @@ mod tests {
 
     #[test]
     fn dear_work_is_done_less_often_and_the_rest_as_before() {
-        // Statistics that take a second of CPU time want a tenth of a processor.
+        // Statistics with a second of CPU time need a tenth of a processor.
         let (share, rounds) =
             simulated(|work, _| Nanoseconds(if work == Work::Statistics { 1_000_000_000 } else { 50_000 }));
         assert!(share <= LARGEST_SHARE, "{share}");

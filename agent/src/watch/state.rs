@@ -1,25 +1,25 @@
-//! Whether traffic can pass a port: its files, and what they mean together.
+//! Whether traffic can pass a port, from its files.
 //!
 //! | file | of | read |
 //! | --- | --- | --- |
 //! | `carrier` | the interface, and each member of a bond | at every look: the kernel keeps it |
 //! | `carrier_down_count` | the interface | at every look: breaks between two looks show in it |
-//! | `state` | an RDMA port without an interface, or whose interface does not tell of it | at every look |
+//! | `state` | an RDMA port without an interface, or whose interface does not report a carrier | at every look |
 //! | `state`, `phys_state`, `rate`, `operstate`, `speed` | all | at a close look: drivers ask their firmware |
 //!
-//! A look is a close one once a second, after a change of a carrier or of the port's state, and for some seconds after a change while
-//! the files contradict each other, as they do when a driver tells of the same event in two places.
+//! A look is close once a second, after a change of a carrier or of the port's state, and for some seconds after a change while the files
+//! contradict each other, as when a driver reports one event in two places.
 //!
-//! * An RDMA port is up while its state is ACTIVE (4) and its interface has a carrier. Of an InfiniBand port its own state alone
-//!   counts: IPoIB's interface may be unused while RDMA passes.
-//! * An interface is up while it has a carrier. One that is administratively down answers EINVAL: it has none. Its operational state is
-//!   only told: that of `lo` is "unknown".
+//! * An RDMA port is up while its state is ACTIVE (4) and its interface has a carrier. For InfiniBand only the port's own state counts:
+//! IPoIB's interface may be unused while RDMA passes.
+//! * An interface is up while it has a carrier. One that is administratively down answers EINVAL: it has none. The operational state is
+//! only reported: that of `lo` is "unknown".
 //! * A bond has a carrier while one of its members has one. The loss of another shows in the rate, which is the sum of the members',
 //!   and in the words.
-//! * A port that cannot be read is not up, since nobody can say that it is: a change, whose words name the file and the error. Such a
-//!   look does not count as one.
-//! * The rate is that of the RDMA port. Where its driver has no true one ([`RateOrigin`]) it is the interface's `speed`; an
-//!   emulation has none. Lanes are told only with a rate of the RDMA port.
+//! * An unreadable port is not up, since nothing shows that it is: a change, whose words name the file and the error. Such a look does
+//! not count as one.
+//! * The rate is that of the RDMA port. Where its driver has no true one ([`RateOrigin`]) it is the interface's `speed`; an emulation has
+//! none. Lanes are reported only with a rate of the RDMA port.
 
 use std::io::{self, Read};
 
@@ -36,7 +36,6 @@ const LONGEST: u64 = 4096;
 /// Number of the state ACTIVE (InfiniBand Architecture Specification, volume 1, PortInfo: PortState).
 const ACTIVE: &str = "4";
 
-/// A file that should be there cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} cannot be read: {error}")]
 pub(super) struct Unreadable {
@@ -45,7 +44,6 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    /// Whether what it belongs to is not there any more.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ENOTDIR))
     }
@@ -106,7 +104,6 @@ struct Close {
     lanes: Option<u8>,
 }
 
-/// What a port was found to be at a look.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct State {
     quick: Quick,
@@ -119,24 +116,23 @@ pub(super) struct State {
     pub(super) lanes: Option<u8>,
     /// As [`railgauge_wire::watch::PortState::words`].
     pub(super) words: String,
-    /// Files contradict each other, or do not yet tell a rate: another look will tell more.
+    /// Files contradict each other, or do not have a rate yet: another look will show more.
     pub(super) unsettled: bool,
 }
 
 impl State {
-    /// The state of a port that cannot be read.
     pub(super) fn unreadable(why: String) -> Self {
         Self { words: why, ..Self::default() }
     }
 
-    /// How often the link broke and came back since a look that found this port up, as this one does; 0 where a state tells of it.
+    /// Breaks of the link since a look that found this port up, as this one does; 0 where a state shows it.
     pub(super) fn hidden_breaks(&self, before: &Self) -> u64 {
         let counted = self.quick.breaks.zip(before.quick.breaks);
         let rise = counted.map_or(0, |(now, then)| now.saturating_sub(then));
         if before.up && self.up { rise } else { 0 }
     }
 
-    /// Whether it is the same for those who are told of changes. The operational state follows the carrier later, and is none.
+    /// Whether both are the same to the reader of changes. The operational state follows the carrier later and does not count.
     pub(super) fn same(&self, other: &Self) -> bool {
         let told = |state: &Self| {
             let Self { up, rate, lanes, quick, close, .. } = state.clone();
@@ -149,7 +145,6 @@ impl State {
 }
 
 impl Files {
-    /// The files of a port whose places are known.
     pub(super) fn of(tree: &Tree, device: &str, places: &Places) -> Self {
         let link_layer = places.port.as_ref().and_then(|port| tree.text(format!("{port}/link_layer")));
         let origin = || match rdma::rate_origin(tree, device) {
@@ -170,7 +165,7 @@ impl Files {
         }
     }
 
-    /// Looks at the port; closely if that is asked for, or if something has changed since the look before.
+    /// Close if asked for, or if something has changed since the look before.
     pub(super) fn look(&self, tree: &Tree, before: Option<&State>, closely: bool) -> Result<State, Unreadable> {
         let quick = self.quick(tree)?;
         let known = before.filter(|before| !closely && before.quick == quick);
@@ -182,20 +177,20 @@ impl Files {
     }
 
     fn quick(&self, tree: &Tree) -> Result<Quick, Unreadable> {
-        // Before the carrier: a break in between is then seen as one that lasts, and not twice.
+        // Before the carrier: a break in between then counts as one that lasts, and not twice.
         let breaks = self.interface.as_ref().and_then(|name| breaks_of(tree, name));
         let carrier = match self.interface.as_ref().map(|name| carrier_of(tree, name)).transpose() {
             Err(unreadable) if self.tells_nothing(tree, &unreadable) => None,
             carrier => carrier?,
         };
-        // A member that is gone has left the bond: that is for the places to find out.
+        // A missing member has left the bond, which `places` detects.
         let members = self.members.iter().map(|name| carrier_of(tree, name).unwrap_or(Carrier::Gone)).collect();
         let told = carrier.is_some() && !(self.infiniband && carrier != Some(Carrier::Yes));
         let state = self.port.as_ref().filter(|_| !told).map(|port| text(tree, format!("{port}/state"))).transpose()?;
         Ok(Quick { breaks, carrier, members, state })
     }
 
-    /// Whether the interface of an RDMA port is there and tells of no carrier, as in hosts that were recorded without.
+    /// Whether the interface of an RDMA port is there without a carrier, as in recorded hosts.
     fn tells_nothing(&self, tree: &Tree, unreadable: &Unreadable) -> bool {
         let there = |name: &String| tree.has(format!("{INTERFACES}/{name}"));
         self.port.is_some() && unreadable.is_gone() && self.interface.as_ref().is_some_and(there)
@@ -247,7 +242,7 @@ impl Files {
         );
         State {
             up,
-            // What files of a port that is down have is left from before, or a guess.
+            // For a port that is down, the files have old values or a guess.
             rate: close.rate.filter(|_| up),
             lanes: close.lanes.filter(|_| up),
             words: words.join(", "),
@@ -273,7 +268,7 @@ fn breaks_of(tree: &Tree, interface: &str) -> Option<u64> {
     text(tree, format!("{INTERFACES}/{interface}/carrier_down_count")).ok()?.parse().ok()
 }
 
-/// Speed of an interface; `None` where it has none, which the kernel tells as -1 or as an error.
+/// `None` for no speed, which the kernel reports as -1 or as an error.
 fn speed(tree: &Tree, interface: &str) -> Option<GigabitsPerSecond> {
     let megabits: u64 = text(tree, format!("{INTERFACES}/{interface}/speed")).ok()?.parse().ok()?;
     // 32 bits of ones as a number without sign: drivers that do not know it.
@@ -292,7 +287,6 @@ fn rate(words: &str) -> (Option<GigabitsPerSecond>, Option<u8>) {
     (rate.filter(|rate| rate.is_rate()), lanes)
 }
 
-/// The text of a file, without white space around it.
 fn text(tree: &Tree, path: String) -> Result<String, Unreadable> {
     let mut bytes = Vec::with_capacity(64);
     match tree.open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {

@@ -1,10 +1,6 @@
-//! The thread that looks and reads, one round of work after the other, as [`Pace`] lets it.
-//!
-//! Looks come first. Rounds that take long (counters, statistics, optics) are done port by port, and a look that becomes due in
-//! between is not late by more than what one port takes.
-//!
-//! A port whose files are gone, or are others than before as those of a bond with new members, is looked for again: a second later, or
-//! when what that took before is paid for.
+//! The thread that looks and reads within the budget of [`Pace`]. Looks come first: long rounds (counters, statistics, optics) run port
+//! by port, so a look is late by at most one port. A port whose files are gone or changed, as for a bond with new members, is searched
+//! again: a second later, or when the CPU time of the search is paid for.
 
 use std::{
     collections::BTreeSet,
@@ -38,13 +34,13 @@ use crate::{
     },
 };
 
-/// How long after a change the files of a port that contradict each other are read at every look.
+/// How long after a change the contradicting files of a port are read at every look.
 const SETTLING: Nanoseconds = Nanoseconds::from_secs(5);
 
-/// Time after which the interface of a port without one is looked for again: many files are read for that.
+/// Interval of searches for the interface of a port without one: each reads many files.
 const AGAIN: Nanoseconds = Nanoseconds::from_secs(60);
 
-/// What drivers answer that is in no file, and what clocks show.
+/// Answers of drivers that are in no file, and clocks.
 pub(super) trait Drivers {
     fn now(&self) -> Nanoseconds {
         clock::now()
@@ -52,9 +48,7 @@ pub(super) trait Drivers {
     fn used(&self) -> Nanoseconds {
         clock::cpu()
     }
-    /// Name and value of every statistic of an interface.
     fn statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>>;
-    /// A part of the memory of the module in an interface's port.
     fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>>;
 }
 
@@ -74,20 +68,17 @@ impl Drivers for Here {
 struct Port {
     name: WatchedPort,
     found: Option<(Places, Files)>,
-    /// The interfaces that it had when it was found last.
     interfaces: Option<Vec<String>>,
-    /// When they were looked for, and whether they may be others by now.
+    /// Time of the search, and whether the interfaces may have changed since.
     sought: Nanoseconds,
     moved: bool,
     /// Why it was not found.
     lost: String,
     state: Option<State>,
-    /// Begin of the last look.
     looked: Nanoseconds,
     settles: Nanoseconds,
     counters: Series,
     statistics: Series,
-    /// Interfaces whose driver has no statistics, or no modules.
     without: BTreeSet<(Work, String)>,
 }
 
@@ -97,17 +88,16 @@ pub(super) struct Watcher<D> {
     ports: Vec<Port>,
     pace: Pace,
     mailbox: Arc<Mailbox>,
-    /// CPU time of the thread when it began, and up to which it is accounted for.
+    /// CPU time of the thread at its start, and the part accounted for.
     began: Nanoseconds,
     accounted: Nanoseconds,
-    /// A round that is not over: the next port, when it began, what it has cost.
+    /// A round in progress: the next port, its start, its cost so far.
     under_way: Option<(Work, usize, Nanoseconds, Nanoseconds)>,
     /// The last work was a look.
     looked: bool,
 }
 
 impl<D: Drivers> Watcher<D> {
-    /// To be made by the thread that runs it: its CPU time counts.
     pub(super) fn new(tree: Tree, drivers: D, ports: Vec<WatchedPort>, mailbox: Arc<Mailbox>) -> Self {
         let port = |name| Port { name, ..Port::default() };
         let began = drivers.used();
@@ -125,7 +115,6 @@ impl<D: Drivers> Watcher<D> {
         }
     }
 
-    /// The same, reading all counters every so often where that is asked for.
     pub(super) fn at_pace(self, every: Option<Nanoseconds>) -> Self {
         Self { pace: Pace::new(every), ..self }
     }
@@ -141,7 +130,7 @@ impl<D: Drivers> Watcher<D> {
         }
     }
 
-    /// Does what is due most, if anything is, and returns how long nothing else will be.
+    /// Does the most urgent work, and returns the idle time until the next.
     fn work(&mut self, now: Nanoseconds) -> Nanoseconds {
         self.pace.settle(now);
         let due = |work| self.pace.due(work) <= now;
@@ -151,7 +140,7 @@ impl<D: Drivers> Watcher<D> {
         let begins = || Some((rounds.into_iter().find(|work| due(*work))?, 0, now, Nanoseconds::ZERO));
         let reading = self.under_way.take().or_else(begins);
         match reading {
-            // Looks that take longer than the time between two of them leave room for a part of a reading.
+            // Looks that take longer than their interval leave room for a part of a reading.
             Some((work, port, begun, cost)) if !look || self.looked => {
                 self.looked = false;
                 self.read(work, port);
@@ -176,13 +165,12 @@ impl<D: Drivers> Watcher<D> {
         next.saturating_sub(self.drivers.now())
     }
 
-    /// CPU time since this was asked last.
     fn spent(&mut self) -> Nanoseconds {
         let before = std::mem::replace(&mut self.accounted, self.drivers.used());
         self.accounted.saturating_sub(before)
     }
 
-    /// Looks at every port, and for those whose files are not found.
+    /// Also searches for ports whose files are not found.
     fn look(&mut self, begun: Nanoseconds, closely: bool) {
         let searches = self.pace.due(Work::Places) <= begun;
         let mut searched = Nanoseconds::ZERO;
@@ -215,7 +203,7 @@ impl<D: Drivers> Watcher<D> {
     fn read(&mut self, work: Work, at: usize) {
         let Some(port) = self.ports.get_mut(at) else { return };
         let Some((places, _)) = port.found.clone() else { return };
-        // An RDMA port whose interface was not found may have one by now.
+        // An RDMA port without an interface may have one by now.
         let begun = self.drivers.now();
         let incomplete = places.interface.is_none() && begun.saturating_sub(port.sought) > AGAIN;
         self.mailbox.reading(at, begun);
@@ -248,12 +236,10 @@ fn thinned(mut row: CounterRow, sparse: bool) -> CounterRow {
     row
 }
 
-/// There were counters, and none can be read.
 #[derive(Debug, thiserror::Error)]
 #[error("none of its counters can be read any more")]
 struct NoCounters;
 
-/// A driver does not tell its statistics.
 #[derive(Debug, thiserror::Error)]
 #[error("the statistics of {interface} cannot be read: {error}")]
 struct NoStatistics {
@@ -261,7 +247,6 @@ struct NoStatistics {
     error: io::Error,
 }
 
-/// Why a port was not seen.
 #[derive(Debug, thiserror::Error)]
 enum Unseen {
     #[error("{0}")]
@@ -271,7 +256,7 @@ enum Unseen {
 }
 
 impl Port {
-    /// Finds its files, and returns the CPU time that this took.
+    /// Returns the CPU time that this took.
     fn find(&mut self, tree: &Tree, clocks: &impl Drivers) -> Nanoseconds {
         let begun = clocks.used();
         let WatchedPort { device, port } = &self.name;
@@ -294,7 +279,7 @@ impl Port {
         clocks.used().saturating_sub(begun)
     }
 
-    /// Reads its state. The error is in words, of which the port's state then consists.
+    /// The error text becomes the port's state.
     fn look_at_files(&mut self, tree: &Tree, closely: bool, now: Nanoseconds) -> Result<State, Unseen> {
         let Some((_, files)) = &self.found else { return Err(Unseen::Lost(self.lost.clone())) };
         let unsettled = self.state.as_ref().is_some_and(|state| state.unsettled) && now < self.settles;
@@ -308,7 +293,6 @@ impl Port {
         Ok(found?)
     }
 
-    /// Takes note of a look and of when it began and ended, and tells what is new.
     fn seen(&mut self, (begun, ended): (Nanoseconds, Nanoseconds), found: Result<State, Unseen>) -> Look {
         let (state, failure) = match found {
             Ok(state) => (state, None),
@@ -341,7 +325,6 @@ impl Port {
         Look { begun, ended, changes, failure }
     }
 
-    /// Reads the statistics of the drivers of its interfaces.
     fn statistics(
         &mut self,
         places: &Places,
@@ -372,7 +355,6 @@ impl Port {
         Ok(())
     }
 
-    /// Reads what the modules in its physical ports tell.
     fn modules(&mut self, places: &Places, drivers: &impl Drivers) {
         for (interface, prefix) in places.interfaces() {
             let key = (Work::Modules, interface.to_owned());

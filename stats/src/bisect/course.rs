@@ -1,5 +1,5 @@
-//! The course of a search: from the screen to the hosts and boundaries at fault. It is walked from the beginning with the
-//! results so far, and stops with the group whose result it needs next.
+//! The course of a search: from the screen to the hosts and boundaries at fault. It runs from the start with the results so far, and
+//! stops with the group whose result it needs next.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +18,10 @@ const REFERENCES: usize = 3;
 const DECIDES: usize = 2;
 const PARTNERS: usize = 2;
 
-/// Suspects that each suspect is measured with: a side so small that no group of the screen stands on it has its hosts near
-/// one another.
+/// Suspects that each suspect is measured with: if no group of the screen is within a small side, its hosts are near one another.
 const NEIGHBOURS: usize = 4;
 
-/// The group that must be measured before the course can go on.
+/// Must be measured before the course can continue.
 pub(super) type Wanted = Vec<u32>;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -94,7 +93,6 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Measures the screen, and returns its failing groups.
     fn screen(&mut self) -> Result<Vec<Vec<u32>>, Wanted> {
         let mut first = Vec::new();
         for group in self.screen {
@@ -106,7 +104,7 @@ impl<'s> Course<'s> {
             self.references.entry(self.size()).or_insert(level);
         }
         let mut failing = Vec::new();
-        // Every group's vote must be in before the first is taken apart: it decides who is known to be good.
+        // All groups vote before the first is taken apart: the votes show who is good.
         for group in self.screen {
             if !self.references.contains_key(&group.len()) || self.fails(group, Sure::Once)? == Some(true) {
                 failing.push(group.clone());
@@ -126,10 +124,10 @@ impl<'s> Course<'s> {
         self.results.get(&places).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a group fails; `None` if nothing is known that it could be held against.
+    /// `None` without a reference.
     pub(super) fn fails(&mut self, group: &[u32], sure: Sure) -> Result<Option<bool>, Wanted> {
         let Some(level) = self.reference(group.len())? else { return Ok(None) };
-        // The centre is a median of few, and off by so much itself.
+        // The centre is a median of few values, with its own error.
         let error = level.scale * (1.0 + FRAC_PI_2 / level.n.max(1) as f64).sqrt();
         let low = level.centre - (CUT * error).max(self.setting.least);
         let (mut passed, mut failed) = (0, 0);
@@ -148,8 +146,8 @@ impl<'s> Course<'s> {
         Err(group.to_vec())
     }
 
-    /// Whether two hosts fail together: the fault that costs a larger group, or one of them elsewhere, `usual` costs them half of it
-    /// at least. Less is chance.
+    /// Whether two hosts fail together: their loss is at least half of `usual`, the loss that the fault causes in a larger group, or for
+    /// one of them elsewhere. Less is chance.
     pub(super) fn pair_fails(&mut self, a: u32, b: u32, usual: Option<f64>) -> Result<Option<bool>, Wanted> {
         let mut fails = self.fails(&[a, b], Sure::Vote)?;
         if usual.zip(self.loss(&[a, b])).is_some_and(|(usual, loss)| loss < usual / 2.0) {
@@ -159,7 +157,6 @@ impl<'s> Course<'s> {
         Ok(fails)
     }
 
-    /// Whom a host was measured with, and whether that failed.
     fn met(&self, host: u32) -> impl Iterator<Item = (u32, Option<bool>)> {
         let other = move |a, b| if a == host { Some(b) } else { (b == host).then_some(a) };
         self.pairs.iter().filter_map(move |(&(a, b), &fails)| Some((other(a, b)?, fails)))
@@ -183,8 +180,7 @@ impl<'s> Course<'s> {
         Ok(level)
     }
 
-    /// A reference from results of good groups: their median, with the spread of the screen, because three results say
-    /// little about spread.
+    /// Median of good groups, with the spread of the screen, because three results say little about spread.
     fn level(&self, results: &[f64]) -> Option<Level> {
         let centre = median(results).ok()?;
         Some(Level { centre, scale: self.spread, n: results.len() })
@@ -228,8 +224,8 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Whether a half of a group fails, a single host beside a good one from outside; notes who is good. A part of a good group is
-    /// not measured again.
+    /// Whether a half of a group fails (a single host together with a good one from outside); records good hosts. A part of a good group
+    /// is not measured again.
     fn half_fails(&mut self, half: &[u32], group: &[u32]) -> Result<Option<bool>, Wanted> {
         if self.known.holds(half) {
             return Ok(Some(false));
@@ -249,16 +245,16 @@ impl<'s> Course<'s> {
         Ok(fails)
     }
 
-    /// The nearest good host for `host` to be measured with, from a good group of the screen and not from `without`. The near
-    /// ones stand with it most likely where two sides are.
+    /// The nearest good host for `host` to be measured with, from a good group of the screen and not from `without`. Near ones are most
+    /// likely on the same side if there are two sides.
     fn beside(&self, host: u32, without: &[u32]) -> Option<u32> {
         let screened = self.screen.iter().filter(|group| group.iter().all(|host| self.known.is_good(*host)));
         let free = |other: &u32| *other != host && !without.contains(other) && !self.were_paired(host, *other);
         screened.flatten().copied().filter(free).min_by_key(|other| other.abs_diff(host))
     }
 
-    /// Sides that pass by themselves and fail together: narrowed by mixing half of one with half of the other, until each
-    /// is a single host. `crossed` takes the halves the other way round.
+    /// Narrows sides that pass by themselves and fail together, by mixing half of one with half of the other until each is a single host.
+    /// `crossed` swaps the halves.
     fn mix(&mut self, sides: [Vec<u32>; 2], crossed: bool) -> Result<(), Wanted> {
         if sides.iter().all(|side| side.len() < 2) {
             self.add_boundary(sides.into());
@@ -297,7 +293,6 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Adds a boundary, once: groups of the screen may share hosts.
     pub(super) fn add_boundary(&mut self, sides: (Vec<u32>, Vec<u32>)) {
         if !self.found.boundaries.contains(&sides) {
             self.found.boundaries.push(sides);
@@ -316,8 +311,8 @@ impl<'s> Course<'s> {
         });
     }
 
-    /// Measures every suspect beside a good host of each side, two at least, and beside the other suspects. Who is good with
-    /// one of them, or lower by less than half as much as with others, is no host at fault, but stands on its side.
+    /// Measures every suspect with a good host of each side, two at least, and with the other suspects. A suspect that is good with one
+    /// of them, or loses less than half as much as with others, is not at fault, but on its side.
     fn confirm(&mut self) -> Result<(), Wanted> {
         self.link()?;
         let suspects: Vec<u32> = self.suspects.clone();
@@ -329,7 +324,7 @@ impl<'s> Course<'s> {
         }
         self.link()?;
         for host in suspects {
-            // Whoever was in a good group is not at fault, however many others failed with it.
+            // A host from a good group is not at fault, however many others failed with it.
             if self.known.is_good(host) {
                 continue;
             }
@@ -351,7 +346,7 @@ impl<'s> Course<'s> {
 
     fn clear(&mut self, host: u32, partner: u32) {
         self.known.pass(&[host, partner]);
-        // It failed beside a host of the same side: not throughout.
+        // It failed with a host of the same side: not throughout.
         if self.met(host).any(|(other, fails)| fails == Some(true) && self.known.together(host, other)) {
             self.found.transient.push(vec![host]);
         }
@@ -368,7 +363,7 @@ impl<'s> Course<'s> {
                 }
             }
             if self.met(host).count() < PARTNERS {
-                // From another group than the first: that one's fault is no fault of this host.
+                // From another group than the first, so that its fault cannot be the same.
                 let other = |other: &u32| !self.known.home(*other).iter().any(|home| self.were_paired(host, *home));
                 let good = || sides.iter().flatten().copied().filter(|other| !self.were_paired(host, *other));
                 let nearest = good().filter(other).min_by_key(|other| other.abs_diff(host));
@@ -388,8 +383,8 @@ impl<'s> Course<'s> {
     }
 }
 
-/// The good ones among a screen's results. A fault takes bandwidth away and adds none, so where a gap wider than noise, and
-/// wider than all that lies above it, parts the results, only those above it are good, even if they are few.
+/// The good results of a screen. A fault removes bandwidth and adds none, so where a gap wider than noise, and wider than the spread
+/// above it, separates the results, only those above it are good, even if few.
 fn upper(mut results: Vec<f64>, setting: &Setting) -> Vec<f64> {
     results.sort_unstable_by(f64::total_cmp);
     let noise = setting.least.max(4.0 * setting.noise);
@@ -402,7 +397,6 @@ fn upper(mut results: Vec<f64>, setting: &Setting) -> Vec<f64> {
     results.split_off(start)
 }
 
-/// Standard deviation; 0 below two values.
 fn deviation(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

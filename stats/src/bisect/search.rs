@@ -1,4 +1,3 @@
-//! What is measured next, and what was found so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,41 +9,38 @@ use crate::{refusal::Refusal, robust::Level};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Setting {
-    /// Smallest effect that counts, as a difference of logarithms.
     pub least: f64,
-    /// Standard deviation of repeated results, as far as known, on the scale of logarithms. 0 if not known.
+    /// Standard deviation of repeated results on the scale of logarithms. 0 if not known.
     pub noise: f64,
-    /// What good groups of a size reach, where known from before.
+    /// Known levels of good groups, by size.
     pub references: BTreeMap<usize, Level>,
-    /// Hosts that stand together, such as those of a leaf; empty if not known. Groups of the screen keep to them.
+    /// Hosts that are near one another, such as those of a leaf; empty if not known. Groups of the screen follow them.
     pub leaves: Vec<Vec<u32>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Found {
-    /// Hosts that were in no good group and low beside good hosts of every side.
+    /// Hosts in no good group, and low with good hosts of every side.
     pub hosts: Vec<u32>,
     /// Pairs of sides that are good by themselves and low together, as narrow as could be found.
     pub boundaries: Vec<(Vec<u32>, Vec<u32>)>,
-    /// Three sides or more that are good by themselves, any two of which are low together; empty otherwise. That is what a
-    /// level of the fabric does that all of them share: nothing tells which of them is at fault, or whether one is.
+    /// Three sides or more that are good by themselves, any two being low together; empty otherwise. A shared level of the fabric causes
+    /// that: which one is at fault, if any, is unknown.
     pub parted: Vec<Vec<u32>>,
     /// Groups that failed twice and passed when taken apart, or a host that passed when confirmed.
     pub transient: Vec<Vec<u32>>,
-    /// Groups that fail but could not be taken apart, because too few hosts are known to be good for a reference.
+    /// Failing groups that could not be taken apart, because too few known good hosts give a reference.
     pub open: Vec<Vec<u32>>,
     pub tests: usize,
 }
 
-/// A search under way. It keeps what was measured and nothing else: its course is walked anew from the beginning with every
-/// result, as far as results lead.
+/// Keeps only measured results: each result repeats its course from the start as far as results allow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     setting: Setting,
-    /// The hosts' numbers by their place in the search.
     order: Vec<u32>,
     screen: Vec<Vec<u32>>,
-    /// Results of every group in the order in which they came, groups as sorted places.
+    /// In order of arrival, groups as sorted places.
     results: BTreeMap<Vec<u32>, Vec<Option<f64>>>,
     next: Option<Vec<u32>>,
     references: BTreeMap<usize, Level>,
@@ -52,8 +48,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search over `hosts`, in the given order: neighbours share a group, so hosts of a leaf should stand together where
-    /// [`Setting::leaves`] does not name them.
+    /// Neighbours in the given order share a group, so hosts of a leaf should be adjacent where [`Setting::leaves`] does not name them.
     ///
     /// # Errors
     /// Fewer than six hosts (three groups of two), a host twice, or a negative noise or least effect.
@@ -81,13 +76,12 @@ impl Search {
         Ok(search)
     }
 
-    /// The hosts to run the collective on next; `None` when the search is over.
     pub fn next_group(&self) -> Option<&[u32]> {
         self.next.as_deref()
     }
 
-    /// Takes the natural logarithm of the bandwidth of [`next_group`](Self::next_group), or `None` if the collective did
-    /// not run, which counts as failing. A number that is not finite is taken as `None`.
+    /// Takes the natural logarithm of the bandwidth of [`next_group`](Self::next_group), or `None` if the collective did not run, which
+    /// counts as failing. A number that is not finite counts as `None`.
     pub fn answer(&mut self, result: Option<f64>) {
         let Some(group) = self.next.take() else { return };
         let place = |host: &u32| self.order.iter().position(|known| known == host).map(|at| at as u32);
@@ -98,7 +92,7 @@ impl Search {
         self.go_on();
     }
 
-    /// What was found so far; complete when [`next_group`](Self::next_group) is `None`.
+    /// Complete when [`next_group`](Self::next_group) is `None`.
     pub fn found(&self) -> &Found {
         &self.found
     }
@@ -107,7 +101,7 @@ impl Search {
         &self.references
     }
 
-    /// Walks the course as far as the results lead.
+    /// Repeats the course as far as the results allow.
     fn go_on(&mut self) {
         let mut course = Course::new(&self.setting, &self.screen, &self.results);
         let wanted = course.walk().err();

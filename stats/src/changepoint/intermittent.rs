@@ -1,27 +1,26 @@
-//! The intermittent state: nights far below the level come and go.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 const WINDOW: usize = 40;
 /// Share of low nights that a healthy series may have: what dips now and then is not intermittent.
 const HEALTHY: f64 = 0.02;
-/// A series whose earlier nights were low more often may go on like that, up to this share.
+/// Maximum expected share of a series whose earlier nights were low more often.
 const MOST: f64 = 0.1;
-/// Weight, in nights, of the expectation that earlier nights are low as often as [`HEALTHY`] says.
+/// Weight, in nights, of the prior share [`HEALTHY`].
 const PRIOR: f64 = 50.0;
-/// Nights that a spell counts for at most: a longer one is a change of level, which other rules judge.
+/// Nights counted per spell: a longer one is a change of level, which other rules judge.
 const SPELL: usize = 3;
 /// Chance of so many low nights in a healthy series: below the first the evidence is weak, below the second it is sure.
 const CHANCE: (f64, f64) = (1e-3, 1e-5);
-/// Spells of low nights that weak and sure evidence take. One spell is a change that went away.
+/// Fewest spells for weak and sure evidence. One spell is a change that went away.
 const SPELLS: (usize, usize) = (2, 3);
 const FEWEST: usize = 3;
-/// It is over when the nights since are so much less likely with the share of low nights before than in a healthy series.
+/// It is over when the nights since are this much less likely with the share of low nights before than in a healthy series.
 const OVER: f64 = 0.004;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// So far below that it would have asked for a repeat.
+    /// Low enough to ask for a repeat.
     Low,
     /// More than half as far below: a spell of low nights is not over.
     Between,
@@ -29,7 +28,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Of a night that differs so much from its level; low below `-depth`.
+    /// Low below `-depth`.
     pub fn of(difference: f64, depth: f64) -> Self {
         if difference < -depth {
             Self::Low
@@ -43,9 +42,7 @@ impl Mark {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intermittent {
-    /// Position of the first low night.
     pub since: usize,
-    /// Position of the last low night.
     pub until: usize,
     /// Low nights, of all nights from the first low one on.
     pub nights: (usize, usize),
@@ -54,11 +51,10 @@ pub struct Intermittent {
     pub strength: f64,
 }
 
-/// Judges the last 40 nights: from the low night on from which chance explains the low nights least, by the binomial
-/// distribution. A night is low in a healthy series with a chance of 2 %, or as often as the nights before were, 10 % at most
-/// (50 nights of 2 % are imagined beside them). A spell of low nights, which ends with the next good night, counts for three
-/// nights at most. Evidence is weak below a chance of 0.001 with two spells or more, sure below 0.00001 with three or more.
-/// `None` where there is neither, or where so many good nights came since that it is over ([`is_over`]).
+/// Judges the last 40 nights from the low night whose successors chance explains least, by the binomial distribution. A night is low in a
+/// healthy series with a chance of 2 %, or as often as the nights before were, 10 % at most (with a prior of 50 nights of 2 %). A spell
+/// of low nights, which ends with the next good night, counts for three nights at most. Evidence is weak below a chance of 0.001 with two
+/// spells or more, sure below 0.00001 with three or more. `None` for neither, or if it is over ([`is_over`]).
 pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
     let start = marks.len().saturating_sub(WINDOW);
     let low = |mark: &Mark| *mark == Mark::Low;
@@ -87,10 +83,9 @@ pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
     })
 }
 
-/// Whether it is over. The nights from `since`, the first low one, are divided after the low night that makes them most
-/// likely: before it nights are low with the share that was seen (and one good night more), after it with that of a healthy
-/// series. It is over when the nights after are 250 times less likely with the share before than in a healthy series. A good
-/// night counts for that and a dip against it, so that a dip delays the end and begins nothing anew.
+/// The nights from `since`, the first low one, are divided after the low night that makes them most likely: before it nights are low with
+/// the observed share (and one good night more), after it with that of a healthy series. It is over when the nights after are 250 times
+/// less likely with the share before than in a healthy series. A dip delays the end and restarts nothing.
 pub fn is_over(marks: &[Mark], since: usize) -> bool {
     let shown = &marks[since..];
     let count = |wanted: Mark| shown.iter().filter(|mark| **mark == wanted).count() as f64;
@@ -100,7 +95,7 @@ pub fn is_over(marks: &[Mark], since: usize) -> bool {
     }
     let likely = |low: f64, good: f64, share: f64| low * share.ln() + good * (1.0 - share).ln();
     let (mut low_before, mut good_before) = (0.0, 0.0);
-    // Logarithm of the likelihood of everything, and of the nights after: with the share before over that of a healthy series.
+    // Log likelihood of everything, and the ratio for the nights after.
     let mut best = (f64::NEG_INFINITY, 0.0);
     for (at, mark) in shown.iter().enumerate() {
         match mark {
@@ -121,7 +116,6 @@ pub fn is_over(marks: &[Mark], since: usize) -> bool {
     best.1 < OVER.ln()
 }
 
-/// Probability of `k` low nights or more of `n`.
 pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
     match (k, Binomial::new(chance, n as u64)) {
         (0, _) | (_, Err(_)) => 1.0,
@@ -129,10 +123,8 @@ pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
     }
 }
 
-/// Spells of low nights, the low nights that count, and the nights they are counted among.
 fn spells(marks: &[Mark]) -> (usize, usize, usize) {
     let (mut spells, mut counted, mut nights) = (0, 0, 0);
-    // Nights of the present spell.
     let mut spell: Option<usize> = None;
     for mark in marks {
         let known = match (mark, spell) {

@@ -1,12 +1,12 @@
-//! Whether a level ended, and where: optimal partitioning with a bounded cost.
+//! Detects whether and where a level ended: optimal partitioning with a bounded cost.
 
 use super::noise::{noise, scatter};
 use crate::robust::{SMALLEST, median_in_place};
 
 const WINDOW: usize = 120;
-/// Most that one night costs, in variances: one that is farther off its level is off, however far.
+/// Maximum cost of one night, in variances: the distance of an outlier does not matter.
 const MOST: f64 = 16.0;
-/// Price of a change, and what it is with two nights before it and more for each further one: few nights before stay few.
+/// Price of a change; the price with two nights before it; and the increase per further one: few nights before are weak evidence.
 const PRICE: (f64, f64, f64) = (30.0, 9.5, 2.5);
 /// Price of a drop after the first night of a level that was declared.
 const DECLARED: f64 = 8.0;
@@ -14,22 +14,22 @@ const DECLARED: f64 = 8.0;
 pub(super) const FEWEST: (usize, usize) = (2, 3);
 /// Further price, over the nights since: more of them will come.
 const HASTE: f64 = 8.0;
-/// Further price with so few nights before and so many since: each night tests the same few once more.
+/// Further price with so few nights before and so many since: each night tests the same few again.
 const STALE: (usize, usize, f64) = (7, 10, 10.0);
-/// Each night since a change that is back at the level before takes so many, and as many once more: nights of two levels come
-/// and go, and a change has few of them.
+/// Each night since a change that is back at the level before requires so many others, and as many once more: with two alternating
+/// levels, a change has few of them.
 const BACK: usize = 4;
-/// Weight, in nights, of the expectation that two levels leave the noise, and of each night before the level.
+/// Weight, in nights, of the prior that two levels give the noise, and of each night before the level.
 const PRIOR: f64 = 2.0;
 const EARLIER: f64 = 0.3;
-/// Fewest nights of a slope that is found, and of one that is measured anew.
+/// Fewest nights to find a slope, and to measure it again.
 const SLOPE: (usize, usize) = (14, 20);
-/// A level of n nights is added up anew after n² over so many further ones, so that this costs as much as they do.
+/// A level of n nights is summed again after n² over so many further ones, so that this costs as much as they do.
 const ANEW: usize = 360;
-/// Nights of the level before, and of the next one, that half the rate is looked for among.
+/// Nights of the level before, and of the next one, for detecting half the rate.
 const WEEK: (usize, usize) = (35, 7);
 
-/// What explains a level better than that nothing changed.
+/// A better explanation of a level than no change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Found {
     /// It ended before the night at this position; the next one is so much higher, apart from a slope of both.
@@ -44,28 +44,28 @@ pub(super) enum Found {
     },
 }
 
-/// One of two levels: how many nights, their mean, and their squared distances from it in variances of the noise.
+/// One of two levels: number of nights, mean, and squared distances from it in variances of the noise.
 struct Side {
     nights: f64,
     mean: f64,
     squares: f64,
 }
 
-/// The nights of the present level, and what each explanation of them costs.
+/// The nights of the present level, and the cost of each explanation.
 ///
-/// A night costs the square of its distance from its level in standard deviations, [`MOST`] at most (the biweight loss of
-/// Fearnhead & Rigaill 2019), and a change its price. `begins[t]` is the least cost of the first t nights and of a change:
-/// for each level θ, `moves[θ] = min(moves[θ], begins[t]) + cost(night, θ)`, so each night is added in linear time (optimal partitioning,
-/// Jackson et al. 2005). The levels that are tried are the values themselves.
+/// A night costs the square of its distance from its level in standard deviations, [`MOST`] at most (the biweight loss of Fearnhead &
+/// Rigaill 2019), and a change its price. `begins[t]` is the least cost of the first t nights and of a change. For each level θ,
+/// `moves[θ] = min(moves[θ], begins[t]) + cost(night, θ)`, so adding a night takes linear time (optimal partitioning, Jackson et al.
+/// 2005). The tried levels are the values themselves.
 #[derive(Debug, Default)]
 pub(super) struct Level {
     /// The nights without their slope.
     values: Vec<f64>,
     slope: f64,
-    /// Nights before them that the deviation rests on too.
+    /// Earlier nights that also count for the deviation.
     earlier: usize,
     weight: f64,
-    /// Nights when the scale was last taken; 0 to begin anew.
+    /// Nights when the scale was last computed; 0 to restart.
     built: usize,
     /// Whether the level was declared, after nights that show the deviation.
     declared: bool,
@@ -80,7 +80,7 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// Begins anew with other nights, which move by so much a night.
+    /// Restarts with other nights of this slope per night.
     pub(super) fn restart(&mut self, slope: f64) {
         (self.built, self.slope, self.declared) = (0, slope, false);
     }
@@ -146,7 +146,6 @@ impl Level {
         (distance * distance).min(MOST)
     }
 
-    /// Takes the last value into account.
     fn add(&mut self) {
         let t = self.values.len() - 1;
         let (last, weight) = (self.values[t], self.weight);
@@ -173,7 +172,7 @@ impl Level {
         self.begins.push(least + self.price(t + 1));
     }
 
-    /// The cheapest explanation, if nothing changed is not it; `level` holds the same nights with their slope.
+    /// The cheapest explanation unless it is no change; `level` holds the same nights with their slope.
     fn found(&self, level: &[f64], smallest: f64) -> Option<Found> {
         let n = self.values.len();
         let &(least, at) = self.moves.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -215,8 +214,8 @@ impl Level {
         Some(Found::Step { at, moved, excess: gain / needed })
     }
 
-    /// The slope of nights that began to move away from a level before them, with a further step at a position, if they cost
-    /// less on a line that begins nearer to that level than it ends.
+    /// The slope of nights that move away from a level before them, with a further step at a position, if they cost less on a line that
+    /// begins nearer to that level than it ends.
     pub(super) fn on_a_line(&self, nights: &[f64], step: Option<usize>, before: f64) -> Option<f64> {
         let slope = slope(nights);
         let last = slope * (nights.len() - 1) as f64;
@@ -236,7 +235,7 @@ impl Level {
         (centre, flat.iter().map(|value| self.cost(value - centre)).sum())
     }
 
-    /// The nights of a level that are not far off the middle one.
+    /// The nights of a level that are near the median.
     fn side(&self, nights: &[f64]) -> Side {
         let mut all = nights.to_vec();
         let half = all.len() / 2;
@@ -253,7 +252,7 @@ impl Level {
     }
 }
 
-/// Median slope of the nights that lie a third of all or more apart (Theil 1950; Sen 1968).
+/// Median slope of the nights that are a third of all or more apart (Theil 1950; Sen 1968).
 fn slope(level: &[f64]) -> f64 {
     let n = level.len();
     let apart = (n / 3).max(1);
@@ -261,30 +260,30 @@ fn slope(level: &[f64]) -> f64 {
     median_in_place(&mut (0..n - apart).flat_map(of).collect::<Vec<f64>>())
 }
 
-/// About the smallest step that is found after ten nights in most cases if it comes now: what alerts and a standard error.
+/// About the smallest step that ten nights show in most cases: the alert threshold and a standard error.
 pub(super) fn sees(level: &[f64], least: f64) -> Option<f64> {
     step(level, least, 10, 1.0)
 }
 
-/// Whether half the rate is so little compared with the noise that it would not be found within a week in 95 of 100 cases:
-/// what alerts and 1.645 standard errors exceed it.
+/// Whether half the rate is so small compared with the noise that a week would not show it in 95 of 100 cases: the alert threshold and
+/// 1.645 standard errors exceed it.
 pub(super) fn is_blind(level: &[f64], least: f64) -> bool {
     step(level, least, WEEK.1, 1.645).is_some_and(|step| step > std::f64::consts::LN_2)
 }
 
-/// Standard deviation of the nights that half the rate is looked for among.
+/// Standard deviation of the nights for detecting half the rate.
 pub(super) fn deviation(level: &[f64], least: f64) -> Option<f64> {
     scatter(level, WEEK.0, least).map(|(_, deviation)| deviation)
 }
 
-/// What alerts after so many nights of a new level, and so many standard errors.
+/// Alert threshold after so many nights of a new level, plus so many standard errors.
 fn step(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
     let (n, deviation) = scatter(level, WEEK.0, least)?;
     let price = PRICE.0.min(PRICE.1 + PRICE.2 * (n - FEWEST.0) as f64) + HASTE / nights as f64;
     let error = deviation * (1.0 / n as f64 + 1.0 / nights as f64).sqrt();
     let free = (n + nights) as f64 - 2.0 + PRIOR;
     let alerts = (free * (price / free).exp_m1()).sqrt();
-    // The deviation that it is measured by is not known better than so many nights tell (noncentral t).
+    // Uncertainty of the estimated deviation (noncentral t).
     let doubt = (1.0 + alerts * alerts / (2.0 * free)).sqrt();
     Some((error * (alerts + errors * doubt)).max(least))
 }

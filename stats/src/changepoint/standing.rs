@@ -1,20 +1,20 @@
-//! Changes that are open, and the levels that end them.
+//! Open changes, and the levels that end them.
 
 use super::{Alert, AlertEnd, walk::BEFORE};
 use crate::robust::{MAD_TO_SIGMA, median_in_place};
 
 const RETURN_NIGHTS: usize = 3;
-/// Standard errors by which a level must be shown to be no worse than the margin allows.
+/// Standard errors by which a level must be shown to be within the margin.
 const SURE: f64 = 2.0;
-/// The margin in standard deviations of a night, beside the standard error of the level before: what lies closer is the same
-/// level for all that can be told.
+/// The margin in standard deviations of a night, in addition to the standard error of the level before: closer levels are
+/// indistinguishable.
 const MARGIN: f64 = 1.5;
-/// Nights after which a better level is what is expected, so that losing it is a change for the worse.
+/// Nights after which a better level is expected, so that losing it is a change for the worse.
 const GAINED: usize = 14;
-/// Variance of a median of normal values, in those of their mean.
+/// Variance of a median relative to that of the mean, for normal values.
 const MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// Changes that are open, the oldest first: each began at the level that the one before it led to.
+/// The oldest first: each began at the level that the one before it led to.
 #[derive(Debug, Default)]
 pub(super) struct Standing(Vec<Before>);
 
@@ -39,13 +39,12 @@ impl Before {
         let (centre, scale) = level(nights);
         let scale = scale.max(self.scale);
         let error = |nights: usize| scale * (MEDIAN / nights.min(BEFORE) as f64).sqrt();
-        // What the level before is known to. Half of the effect: a level halfway between is neither.
+        // Precision of the level before. Half of the effect: a level halfway between is neither.
         let margin = (MARGIN * scale + error(self.history.len())).max(self.least).min(self.effect.abs() / 2.0);
         centre - if sure { SURE * error(nights.len()) } else { 0.0 } >= self.centre - margin
     }
 }
 
-/// Median and 1.4826 · MAD of the last nights of a level.
 fn level(values: &[f64]) -> (f64, f64) {
     let mut last = values[values.len().saturating_sub(BEFORE)..].to_vec();
     let centre = median_in_place(&mut last);
@@ -54,18 +53,16 @@ fn level(values: &[f64]) -> (f64, f64) {
 }
 
 impl Standing {
-    /// Centre and nights of the last level that counts as good, if a change for the worse is open.
+    /// Centre and nights of the last good level, if a change for the worse is open.
     pub(super) fn accepted(&self) -> Option<(f64, usize)> {
         let oldest = self.0.iter().find(|before| before.effect < 0.0)?;
         Some((oldest.centre, oldest.history.len()))
     }
 
-    /// The last open change, and the centre of the level before it.
     pub(super) fn last(&self) -> Option<(usize, f64)> {
         self.0.last().map(|open| (open.alert, open.centre))
     }
 
-    /// The last open change went on, and is so large now.
     pub(super) fn moved_on(&mut self, effect: f64) {
         if let Some(open) = self.0.last_mut() {
             open.effect = effect;
@@ -76,8 +73,8 @@ impl Standing {
         self.0.drain(..).for_each(|before| alerts[before.alert].end = AlertEnd::Accepted(day));
     }
 
-    /// The series moved from `before` to `level`. Notes the alert, unless the series only went back to where it had been; the
-    /// history to take up again if so.
+    /// The series moved from `before` to `level`. Records the alert, unless the series only returned to an earlier level; then returns
+    /// the history to continue.
     pub(super) fn moved(
         &mut self,
         alert: Alert,
@@ -87,7 +84,7 @@ impl Standing {
         alerts: &mut Vec<Alert>,
     ) -> Option<Vec<usize>> {
         if alert.effect > 0.0 {
-            // Whether that level is really back is shown by more nights.
+            // More nights show whether that level is really back.
             let back = self.0.iter().any(|open| open.effect < 0.0 && open.is_back(level, false));
             if back {
                 return None;
@@ -109,9 +106,8 @@ impl Standing {
         None
     }
 
-    /// Ends the changes for the worse that the present level is back from, beyond doubt; the history before them, and the
-    /// position in the level of the first night that is back. Of changes that were raised from the day `unfounded` on it is
-    /// enough that the level shows no sign of them.
+    /// Ends the changes for the worse that the present level has recovered from, beyond doubt. Returns the history before them, and the
+    /// first recovered night's position in the level. Changes raised from the day `unfounded` on end if the level shows no sign of them.
     pub(super) fn returned(
         &mut self,
         level: &[f64],
@@ -120,7 +116,7 @@ impl Standing {
         alerts: &mut [Alert],
     ) -> Option<(Vec<usize>, usize)> {
         let back = |open: &Before| {
-            // Nights of the change itself stand first where the return is not yet a change of its own.
+            // Nights of the change itself are first if the return is not yet a separate change.
             let closer = |value: &f64| (value - open.centre).abs() < (value - open.centre - open.effect).abs();
             let from = level.iter().position(closer)?;
             let nights = &level[from..];

@@ -1,4 +1,4 @@
-//! The walk from night to night: what is known of a series each evening.
+//! Night by night: the state of a series each evening.
 
 use super::{
     Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Watch,
@@ -14,27 +14,25 @@ use crate::{
     shift::{Shift, shift},
 };
 
-/// Nights before a change that its effect is measured against.
+/// Nights before a change for its effect.
 pub(super) const BEFORE: usize = 40;
-/// Nights of a level from which on it is fully watched, and from which on anything is said.
+/// Nights of a level until full detection, and until any result.
 const WATCHED: (usize, usize) = (28, 7);
-/// Runs of a night that answer the one before them.
+/// Runs of a night that refute the one before them.
 const RERUNS: usize = 3;
 
 pub(super) struct Walk<'a> {
     nights: &'a [Night],
     rules: &'a Rules,
-    /// Median of each night's runs; not a number where it has none.
+    /// Median of each night's runs; NaN for none.
     values: Vec<f64>,
-    /// Positions of the nights of the present level, and their values.
+    /// Indices of the nights of the present level, and their values.
     history: Vec<usize>,
     recent: Vec<f64>,
     level: Level,
     seen: Vec<f64>,
-    /// Changes that are open, the oldest first.
     standing: Standing,
     flicker: Flicker,
-    /// Whether an epoch was declared since the last night with a value.
     declared: bool,
     alerts: Vec<Alert>,
 }
@@ -66,13 +64,13 @@ impl<'a> Walk<'a> {
             self.step(at)?;
         }
         let day = |night: usize| self.nights[night].day;
-        // As the median would be if what is lost were the worst.
+        // As if the lost values were the worst.
         let lost = night.lost > 0 && night.lost >= night.runs.len();
         let over = self.flicker.night((&self.values[..=at], lost), self.rules.least, day, &mut self.alerts);
         if let Some(low) = over {
-            // Known to have been of no level: what is left shows whether the level before is back.
+            // Nights of no level: the rest shows whether the level before is back.
             self.leave_out(&low);
-            // So are changes that these nights made a rule raise.
+            // So are changes that these nights caused.
             self.returned(low.first().map(|&first| self.nights[first].day));
             self.leave_out(&low);
         }
@@ -98,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether what was found is more of the last change, which a line explains better: one that goes on is one alert.
+    /// Whether a finding continues the last change, which a line explains better: that is one alert.
     fn goes_on(&mut self, at: usize, found: Found) -> bool {
         let Some((alert, centre)) = self.standing.last() else { return false };
         let step = if let Found::Step { at, .. } = found { Some(self.history[at]) } else { None };
@@ -121,10 +119,10 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Reports a change, if it is large enough and no return to a level before.
+    /// Reports a change, if it is large enough and not a return to an earlier level.
     fn change(&mut self, at: usize, found: Found) -> Result<(), Refusal> {
         let n = self.recent.len();
-        // Of a slope, the nights between its ends are of neither level.
+        // For a slope, the nights between its ends are of neither level.
         let (until, place, slope) = match found {
             Found::Step { at, .. } => (at, at, 0.0),
             Found::Drift { slope, .. } => (n / 3, n - n / 3, slope),
@@ -141,7 +139,7 @@ impl<'a> Walk<'a> {
         };
         let ended = matches!(found, Found::Step { moved: from_line, .. } if from_line * moved.estimate < 0.0);
         if moved.estimate.abs() < self.rules.least || ended {
-            // What moved no longer does.
+            // The slope has ended.
             if self.level.is_sloped() {
                 self.set_history(self.history[place..].to_vec());
             }
@@ -171,7 +169,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Ends what is over, and takes up the history before it again.
+    /// Ends recovered changes, and continues the history before them.
     fn returned(&mut self, unfounded: Option<i64>) {
         let day = |night: usize| self.nights[night].day;
         if let Some((earlier, from)) =
@@ -187,7 +185,7 @@ impl<'a> Walk<'a> {
         self.history = history;
     }
 
-    /// Whether the last night should be repeated: it is far below its level, and nothing was reported yet.
+    /// Whether the last night is far below its level and unreported.
     fn repeat(&self) -> Option<Repeat> {
         let (&value, before) = self.recent.split_last()?;
         let last = self.nights[*self.history.last()?].day;
@@ -195,8 +193,8 @@ impl<'a> Walk<'a> {
         if reported { None } else { last_night(before, value, self.rules.least).or_else(|| self.single()) }
     }
 
-    /// A run of a last night of several that is far off, whatever their median says, unless three runs after it were not. Each
-    /// of these asks for half as much again. Single runs against single runs.
+    /// A run of a last night of several that is far off, whatever their median, unless three later runs were not. Each of these requires
+    /// half as much again.
     fn single(&self) -> Option<Repeat> {
         let (last, earlier) = self.history.split_last()?;
         let runs = &self.nights[*last].runs;
@@ -240,7 +238,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Median of a night's runs; not a number where it has none.
+/// NaN without runs.
 fn middle(night: &Night) -> f64 {
     if night.runs.is_empty() { f64::NAN } else { median_in_place(&mut night.runs.clone()) }
 }

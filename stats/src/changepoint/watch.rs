@@ -1,4 +1,4 @@
-//! A series walked night by night, as if each night were the last.
+//! Processes a series night by night, as if each night were the last.
 
 use super::{Mark, walk::Walk};
 use crate::{refusal::Refusal, shift::Interval};
@@ -7,13 +7,13 @@ use crate::{refusal::Refusal, shift::Interval};
 pub struct Night {
     /// Number of the day, by which nights are ordered; days without results are left out.
     pub day: i64,
-    /// Natural logarithms of the runs, the scheduled one first, then repeats of the same night. Higher is better: logarithms
-    /// of latencies are given with the other sign.
+    /// Natural logarithms of the runs: the scheduled one, then repeats of the same night. Higher is better: logarithms of latencies are
+    /// negated.
     pub runs: Vec<f64>,
-    /// Runs that were to give a value and gave none. Where these are half of all or more, the night counts as a low one among
-    /// those that come and go. A night has a run of either sort.
+    /// Runs without a value. If these are half of all or more, the night counts as a low one among those that come and go. A night has a
+    /// run of either sort.
     pub lost: usize,
-    /// A number that changes when somebody declares a new level to be good: history begins anew.
+    /// Changes when a user declares a new level to be good: history restarts.
     pub epoch: u64,
 }
 
@@ -41,7 +41,6 @@ pub enum Kind {
 pub enum AlertEnd {
     /// The level before the change is not back.
     Open,
-    /// The series is back at the level before the change since this day.
     WentAway(i64),
     /// A change for the better that another change replaced on this day. A change for the worse is never overtaken.
     Overtaken(i64),
@@ -55,23 +54,24 @@ pub struct Alert {
     /// First night of the new level, as far as it can be placed.
     pub since: i64,
     pub kind: Kind,
-    /// Shift from up to 40 nights before to the nights since (Hodges–Lehmann), as a difference of logarithms. Of
-    /// [`Kind::Drift`] by how much it moved since its first night, and of [`Kind::Intermittent`] the median of the low nights less that of the good ones, −∞ where none of them gave a value.
+    /// Shift from up to 40 nights before to the nights since (Hodges–Lehmann), as a difference of logarithms. For [`Kind::Drift`] the
+    /// change since its first night; for [`Kind::Intermittent`] the median of the low nights less that of the good ones, −∞ where none of
+    /// them gave a value.
     pub effect: f64,
     /// 95 % interval; `None` where the nights since are too few.
     pub interval: Option<Interval>,
     pub strength: f64,
-    /// Nights before and since that the effect rests on (a [`Kind::Drift`] has none before); of [`Kind::Intermittent`] the low nights, and all nights from the
-    /// first of them to the last one.
+    /// Nights before and since behind the effect (a [`Kind::Drift`] has none before); for [`Kind::Intermittent`] the low nights, and all
+    /// nights from the first to the last of them.
     pub nights: (usize, usize),
-    /// Low nights of [`Kind::Intermittent`] that gave no value; 0 of all other kinds.
+    /// Low nights of [`Kind::Intermittent`] without a value; otherwise 0.
     pub lost: usize,
     pub end: AlertEnd,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// Fewer than 7 nights, and no older level to hold them against: nothing can be said.
+    /// Fewer than 7 nights, and no older level for comparison.
     TooYoung,
     /// Fewer than 28 nights: large steps are found, small ones are not.
     Weak,
@@ -79,7 +79,7 @@ pub enum Grade {
     Full,
 }
 
-/// The last night is so far below its level that it should be repeated before anybody relies on it.
+/// The last night is so low that it should be repeated before use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeat {
     /// Standard deviations from the median of the level, negative.
@@ -87,19 +87,16 @@ pub struct Repeat {
     pub drop: f64,
 }
 
-/// Low nights that come and go, on too little evidence for an alert.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Suspicion {
-    /// First low night.
     pub since: i64,
     /// Low nights, and all nights from the first of them on.
     pub nights: (usize, usize),
     pub lost: usize,
-    /// Median of the low nights less that of the good ones, as a difference of logarithms; −∞ where none of them gave a value.
+    /// As [`Alert::effect`].
     pub effect: f64,
 }
 
-/// The state of a series after its last night.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
     /// All alerts in the order in which they were raised.
@@ -110,31 +107,29 @@ pub struct Watch {
     pub centre: f64,
     /// 1.4826 · MAD of that history; 0 for a single night.
     pub scale: f64,
-    /// Centre of the last level that counts as good: the one before the oldest change for the worse that is still open,
-    /// the present one without any.
+    /// Centre of the last good level: the one before the oldest open change for the worse, or else the present one.
     pub accepted: f64,
     pub grade: Grade,
-    /// A drop of about this size, as a difference of logarithms, is found within ten nights in most cases; `None` where
-    /// nothing can be found.
+    /// A drop of about this size, as a difference of logarithms, is found within ten nights in most cases; `None` where nothing can be
+    /// found.
     pub sees: Option<f64>,
-    /// Whether the last night should be repeated.
     pub repeat: Option<Repeat>,
-    /// What each night since the last declared epoch says of its level: day and mark. A night that lost its value is low.
+    /// Mark of each night since the last declared epoch, with its day. A night that lost its value is low.
     pub marks: Vec<(i64, Mark)>,
     /// Low nights that come and go, where the evidence is too weak for an alert.
     pub suspicious: Option<Suspicion>,
-    /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 999
-    /// of 1,000 cases.
+    /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 999 of 1,000
+    /// cases.
     pub blind: bool,
-    /// Standard deviation that this and `sees` rest on: of the last nights of the level, few very low ones among them too.
+    /// Standard deviation behind this and `sees`: of the last nights of the level, including a few very low ones.
     pub noise: Option<f64>,
 }
 
-/// Walks the nights in the order given and raises alerts with what was known each night.
+/// Processes the nights in the given order and raises alerts with what was known each night.
 ///
-/// After an alert, history begins anew at the night of the change, so a change is reported once. A change for the worse
-/// stays open until the series is shown to be back at the level before it, whatever happens in between, or until an epoch
-/// is declared; then the old history is taken up again.
+/// After an alert, history restarts at the night of the change, so a change is reported once. A change for the worse stays open until the
+/// series is shown to be back at the level before it, whatever happens in between, or until an epoch is declared; then the old history
+/// continues.
 ///
 /// # Errors
 /// No night with a value, a night without a run, nights out of order, or a value that is not finite.

@@ -1,21 +1,21 @@
-//! Collision or damage: flows at once that were measured with few and with many queue pairs.
+//! Distinguishes collisions from damage by concurrent flows, measured with few and with many queue pairs.
 //!
-//! Where switches spread flows over equal paths by a hash, a flow with one queue pair takes one path, and k flows on a path have a
-//! k-th of it each. With many queue pairs every flow uses all paths, and that loss vanishes. What a bad cable takes does not: that of
-//! the flow's own port is lost with any number of queue pairs, and that of one of m paths is spread over all flows.
+//! Where switches hash flows onto equal paths, a flow with one queue pair takes one path, and k flows on a path get 1/k of it each. With
+//! many queue pairs every flow uses all paths, and that loss vanishes. The loss by a bad cable remains: at the flow's own port for any
+//! number of queue pairs, on one of m paths spread over all flows.
 //!
-//! A flow counts as colliding only if all of this holds. Everything else is told as not known, since a cable that was cleared falsely
-//! is not looked for any more.
+//! A flow counts as colliding only if all of this holds. Otherwise the class is open, since a cable cleared falsely is not examined
+//! again.
 //!
 //! 1. It is low with the fewest queue pairs, against the flows that have a path to themselves.
 //! 2. It is normal with the most, against the other flows.
 //! 3. Its pass has nothing odd: all low flows fill paths together ([`groups`]), and groups of a size fill as many as they are, within
 //!    the noise. Flows on a slow path fill less than one.
-//! 4. So few passes are odd that slow paths are ruled out. Two paths at half with one flow each look like one full path with two, but
-//!    not in every draw of the hash: [`power`] says how many passes of how many show that.
+//! So few passes are odd that slow paths are ruled out. Two paths at half with one flow each look like one full path with two, but not in
+//! every draw of the hash: see [`power`].
 //! 5. The mean loss vanishes with the most queue pairs. A slow path takes as much of all flows together as before.
 //!
-//! It rests on this: every pass draws the paths anew, paths have the rate of a NIC port, and flows that share a path fill it.
+//! Assumes that every pass hashes flows independently, that paths have the rate of a NIC port, and that flows that share a path fill it.
 
 mod groups;
 mod power;
@@ -30,60 +30,57 @@ use crate::{
     robust::{MAD_TO_SIGMA, mad, median, quantile},
 };
 
-/// A flow is low with the fewest queue pairs if it is below the flows with a path of their own by more than this: the mildest
-/// collision takes a third (three flows on two paths' worth), noise of single windows stays below it.
+/// A flow is low with the fewest queue pairs if it is below undisturbed flows by more than this. The mildest collision costs a third
+/// (three flows on two paths); the noise of single windows stays below this.
 pub const LOW: f64 = 0.1;
 
-/// Where noise is small a flow is low if it is below by three standard deviations, and by this at least.
+/// Lower bound of the threshold where noise is small; the threshold itself is three standard deviations.
 const LOW_LEAST: f64 = 0.05;
 
-/// Noise is never taken to be less: headers, acknowledgements and windows cost a little of a path that several flows share.
+/// Lower bound of the noise: headers, acknowledgements and windows cost a little of a shared path.
 const NOISE_LEAST: f64 = 0.005;
 
-/// A path counts as filled by flows whose shares add up to it within this. Which of several flows of about one share go together is not
-/// known, and shares are uneven: so it is wide, and what all groups fill together is judged by the noise.
+/// Flows fill a path if their shares sum to it within this. It is wide because the grouping of flows is unknown and shares are uneven;
+/// the sum over all groups is judged by the noise.
 const FULL: f64 = 0.1;
 
-/// So much more or less than one flow alone do several move together on a good path. Half of the mildest damage: paths of which most are
-/// slow are not taken for good ones.
+/// Largest difference between flows that share a good path and one flow alone. Half of the mildest damage, so that mostly slow paths do
+/// not pass as good.
 const UNLIKE: f64 = power::MILDEST / 2.0;
 
-/// Groups of a size together are off from full paths by no more than so many standard deviations.
+/// Largest deviation from full paths of all groups of a size, in standard deviations.
 const TOGETHER: f64 = 3.0;
 
-/// A flow is low with the most queue pairs if it is below the median by more than this, or by three standard deviations of the flows:
-/// sixteen queue pairs on sixteen paths spread by 5 to 7 % by chance.
+/// A flow is low with the most queue pairs if it is below the median by more than this, or by three standard deviations of the flows.
+/// Sixteen queue pairs on sixteen paths spread by 5 to 7 % by chance.
 pub const LOW_SPREAD: f64 = 0.2;
 
-/// Where flows with the most queue pairs scatter so much that one at this loss would not stand out, nothing is told of recovery.
+/// Where flows with the most queue pairs scatter so much that one at this loss would not stand out, recovery is unknown.
 const WIDEST: f64 = 0.4;
 
-/// A mean loss with the most queue pairs that is still none: so much the hash leaves by chance.
+/// Largest mean loss with the most queue pairs that the hash leaves by chance.
 pub const REMAINS: f64 = 0.1;
 
-/// If a flow reaches more than so many times what should be a flow with a path to itself, or if that could reach so many times more by
-/// its ports, then hardly any flow has one.
+/// If a flow reaches this many times the assumed rate of an undisturbed flow, or its ports allow that, then hardly any flow has a path to
+/// itself.
 const CROWDED: f64 = 1.25;
 
 pub const FEWEST: usize = 4;
 
-/// A flow in one pass, with its rate as share of what its ports can do or in any unit that all share.
+/// A flow in one pass. Rates are shares of the ports' rate, or in any unit common to all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowRates {
-    /// With the fewest queue pairs; `None` if not measured.
     pub fewest: Option<f64>,
     pub most: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Not low.
     Normal,
-    /// It shared a path with others while it had the fewest queue pairs.
+    /// Shared a path with others while it had the fewest queue pairs.
     Collides { flows: usize },
     /// Low with the most queue pairs: more paths do not help it.
     Suspect,
-    /// Not known.
     Open(Why),
 }
 
@@ -95,42 +92,36 @@ pub enum Why {
     NoCompany,
     /// There are too few passes to rule out that slow paths look like full ones in all of them.
     FewPasses,
-    /// One queue pair does not fill a path, so that what fills one is not known.
     Unfilled,
     /// The flows together lose too much with the most queue pairs: one of the paths may be slow.
     LossRemains,
-    /// Hardly any flow has a path to itself: there are more flows than paths, and what fills a path is not known.
+    /// Hardly any flow has a path to itself, so the rate of a full path is unknown.
     Crowded,
-    /// Flows with the most queue pairs scatter too much to say who recovered.
     Scatter,
 }
 
-/// What passes of flows at once say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collisions {
     /// By pass and flow, in the order given.
     pub classes: Vec<Vec<Class>>,
-    /// What a flow with a path to itself reaches with the fewest queue pairs.
     pub undisturbed: f64,
-    /// Mean loss against that with the fewest queue pairs.
+    /// Mean loss relative to `undisturbed`.
     pub loss_fewest: f64,
-    /// Mean loss with the most, against the better of both.
+    /// Mean loss with the most, relative to the better of both.
     pub loss_most: f64,
-    /// Passes in which some low flows fill no path.
     pub odd: usize,
-    /// Fewest passes that would tell collisions from slow paths if none were odd; `None` if hundreds are not enough.
+    /// Fewest passes that could rule out slow paths if none were odd; `None` if hundreds are not enough.
     pub needed: Option<usize>,
 }
 
 impl Collisions {
-    /// How many flows are of a class that `counts` says yes to, over all passes.
     pub fn count(&self, counts: impl Fn(Class) -> bool) -> usize {
         self.classes.iter().flatten().filter(|class| counts(**class)).count()
     }
 }
 
-/// Tells collisions from damage. A pass holds the flows that ran at once, the same ones with the fewest and with the most queue pairs.
-/// `full` is the rate that the ports of a flow let pass, in the unit of the rates, where that is known.
+/// Classifies flows. A pass holds the flows that ran at once, the same ones with the fewest and with the most queue pairs. `full` is the
+/// rate that the ports of a flow allow, in the unit of the rates, where known.
 ///
 /// # Errors
 /// Fewer than [`FEWEST`] flows with both values, or a value that is not positive and finite.
@@ -197,18 +188,18 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
     Ok(Collisions { classes, undisturbed, loss_fewest, loss_most, odd, needed: setting.needed() })
 }
 
-/// Flows on a path on average, at the lower end of what the share of flows with a path to themselves leaves open: e^−load (Poisson), with
+/// Flows on a path on average, at the lower end of what the share of flows with a path to themselves allows: e^−load (Poisson), with
 /// 1.645 standard errors of that share.
 fn load(alone: usize, flows: usize) -> f64 {
     let n = flows as f64;
     let share = (alone as f64 + 0.5) / (n + 1.0);
     let most = share + 1.645 * (share * (1.0 - share) / n).sqrt();
-    // With one flow on a hundred paths hardly anything collides, and nothing is told.
+    // With one flow on a hundred paths hardly anything collides, so there is no result.
     -most.min(0.99).ln()
 }
 
-/// What flows that share a path move together, in parts of what one by itself does: the median of all paths that flows fill together. Congestion
-/// control costs a little, and one flow by itself may leave gaps that several fill.
+/// Rate of flows that share a path, relative to one alone: the median of all paths that flows fill together. Congestion control costs a
+/// little, and one flow alone may leave gaps that several fill.
 fn together(passes: &[Sorted]) -> Result<f64, Refusal> {
     let filled: Vec<f64> = passes.iter().flat_map(|pass| &pass.filled).copied().collect();
     if filled.is_empty() {
@@ -217,23 +208,21 @@ fn together(passes: &[Sorted]) -> Result<f64, Refusal> {
     Ok(median(&filled)?.clamp(1.0 - UNLIKE, 1.0 + UNLIKE))
 }
 
-/// What a flow with a path to itself moves.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     undisturbed: f64,
-    /// What flows that share a good path move together, in parts of that.
+    /// Rate of flows that share a good path, relative to `undisturbed`.
     together: f64,
     noise: f64,
     alone: usize,
 }
 
-/// The flows of a pass, sorted to paths.
 struct Sorted {
-    /// By flow: how many fill its path, itself among them; `None` for flows that are not low, and for those that fill none.
+    /// By flow: how many fill its path, itself included; `None` for flows that are not low or fill no path.
     sizes: Vec<Option<usize>>,
     /// Whether some low flows fill no path, or all of a size together do not fill theirs.
     odd: bool,
-    /// The largest standard deviation of what groups of a size fill together, in paths.
+    /// The largest standard deviation of the sums of groups of a size, in paths.
     deviation: f64,
     filled: Vec<f64>,
 }
@@ -263,9 +252,9 @@ impl Sorted {
         }
         let deviations: Vec<f64> = by_size.values().map(|filled| filled.deviation(scale)).collect();
         let is_off = |(filled, deviation): (&Filled, &f64)| (filled.sum - filled.paths).abs() > TOGETHER * deviation;
-        // A flow that stays low with the most queue pairs is told as a suspect, and explains itself.
+        // A flow that stays low with the most queue pairs is a suspect, which explains it.
         let left = found.left.iter().any(|at| !is_suspect(&flows[low[*at]]));
-        // What a flow without a value took of a path nobody knows.
+        // The share of a flow without a value is unknown.
         let unknown = flows.iter().any(|flow| flow.fewest.is_none());
         let odd = left || unknown || by_size.values().zip(&deviations).any(is_off);
         Self { sizes, odd, deviation: deviations.into_iter().fold(0.0, f64::max), filled }
@@ -280,7 +269,7 @@ struct Filled {
 }
 
 impl Filled {
-    /// Standard deviation of the sum: that of each share, and that of the median (1.2533 s / √n) that all are held against.
+    /// Standard deviation of the sum: that of each share, and that of the median (1.2533 s / √n) that all are compared with.
     fn deviation(&self, scale: Scale) -> f64 {
         let of_median = (self.paths * 1.2533).powi(2) / scale.alone as f64;
         scale.noise * (self.squares + of_median).sqrt()
@@ -295,7 +284,6 @@ mod tests {
         rates.iter().map(|(fewest, most)| FlowRates { fewest: Some(*fewest), most: Some(*most) }).collect()
     }
 
-    /// So many passes alike: what one of them cannot show, as many can.
     const PASSES: usize = 24;
 
     fn classes(rates: &[(f64, f64)]) -> Vec<Class> {
@@ -308,7 +296,7 @@ mod tests {
         let found = collisions(&vec![pass(&rates); 2], None).unwrap();
         assert_eq!(found.classes[0][1..3], [Class::Open(Why::FewPasses); 2]);
         assert!(found.needed.is_some_and(|needed| needed > 2 && needed <= PASSES), "{found:?}");
-        // What was odd once too often in other passes clears nobody in this one.
+        // One odd pass too many leaves the flows of every pass open.
         let odd = [(1.0, 0.97), (0.5, 0.98), (0.99, 0.96), (0.99, 0.98), (1.01, 0.97)];
         let mixed = [vec![pass(&rates); PASSES / 2], vec![pass(&odd); PASSES / 2]].concat();
         let found = collisions(&mixed, None).unwrap();
@@ -321,7 +309,7 @@ mod tests {
     fn two_flows_at_half_that_recover_share_a_path() {
         let found = classes(&[(1.0, 0.97), (0.5, 0.98), (0.5, 0.96), (0.99, 0.98), (1.01, 0.97)]);
         assert_eq!(found, [Class::Normal, PAIR, PAIR, Class::Normal, Class::Normal]);
-        // Where senders are not served alike, the path is full all the same.
+        // Uneven senders fill the path all the same.
         let uneven = classes(&[(1.0, 0.97), (0.42, 0.98), (0.57, 0.96), (0.99, 0.98), (1.01, 0.97)]);
         assert_eq!(uneven, found);
     }
@@ -330,7 +318,7 @@ mod tests {
     fn one_flow_at_half_that_recovers_has_no_company() {
         let found = classes(&[(1.0, 0.97), (0.5, 0.98), (0.98, 0.96), (0.99, 0.98), (1.01, 0.97)]);
         assert_eq!(found[1], Class::Open(Why::NoCompany));
-        // Three at half: which of them is the odd one nobody knows.
+        // Three at half: which one is odd is unknown.
         let three = classes(&[(1.0, 0.97), (0.5, 0.98), (0.5, 0.96), (0.5, 0.98), (1.01, 0.97), (1.0, 0.97)]);
         assert_eq!(three[1..4], [Class::Open(Why::NoCompany); 3]);
     }
@@ -340,7 +328,7 @@ mod tests {
         let found = classes(&[(1.0, 0.97), (0.5, 0.5), (0.98, 0.96), (0.99, 0.98), (1.01, 0.97), (1.0, 0.97)]);
         assert_eq!(found[1], Class::Suspect);
         assert_eq!(found.iter().filter(|class| **class == Class::Normal).count(), 5);
-        // Low only with many queue pairs is no collision either.
+        // Low only with many queue pairs is not a collision either.
         assert_eq!(classes(&[(1.0, 0.97), (1.0, 0.5), (0.98, 0.96), (0.99, 0.98), (1.01, 0.97)])[1], Class::Suspect);
     }
 
@@ -358,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_single_queue_pair_that_cannot_fill_the_path_tells_nothing() {
-        // 40 of 100 with one queue pair: two on a path do not hurt each other, three do, and nobody knows what a path has.
+        // 40 of 100 with one queue pair: two on a path do not slow each other, three do, and the path's rate is unknown.
         let third = 1.0 / 3.0;
         let found =
             classes(&[(0.4, 1.0), (0.4, 0.99), (third, 1.0), (third, 0.98), (third, 0.99), (0.4, 1.0), (0.4, 1.0)]);

@@ -17,12 +17,12 @@ use crate::{
 pub struct Comparison {
     /// Difference of Huber's estimates of both sides; of blocks, the Hodges–Lehmann estimate.
     pub effect: f64,
-    /// Its interval of at least 95 %, whatever the noise of either side and the correlation of neighbouring runs up to
-    /// [`super::NEIGHBOURS`] are. `None` if the runs are too few for one.
+    /// Interval of at least 95 %, for any noise of either side and any correlation of neighbouring runs up to [`super::NEIGHBOURS`].
+    /// `None` for too few runs.
     pub interval95: Option<Interval>,
     /// The same of the difference of means, which single bad runs widen.
     pub mean95: Option<Interval>,
-    /// Two-sided p of "no change", with the same promise as the interval.
+    /// Two-sided p of "no change", with the same guarantee as the interval.
     pub p_change: f64,
     /// The same if runs do not resemble their neighbours.
     pub p_plain: f64,
@@ -36,34 +36,34 @@ pub struct Comparison {
     pub too_wide: bool,
     /// Runs, or blocks: the smaller side's number.
     pub n: usize,
-    /// Values of either side that lie far from the others, and by more than the margin ([`strays()`]); of blocks, those of
-    /// both in the first place.
+    /// Values of either side that are far from the others, and by more than the margin ([`strays()`]); for blocks, those of both in the
+    /// first place.
     pub strays: [usize; 2],
     /// Runs of either side, or blocks, that have no value.
     pub missing: [usize; 2],
-    /// Runs a side, or blocks, that would probably show the margin is kept, if nothing changed: ((t₀.₉₇₅ + t₀.₉₅) s /
-    /// margin)², with Student's t for the values that s rests on, twice that where both sides are drawn separately; at
-    /// least 6 and more than there are. `None` where it cannot be estimated.
+    /// Runs per side, or blocks, that would probably show the margin is kept if nothing changed: ((t₀.₉₇₅ + t₀.₉₅) s / margin)², with
+    /// Student's t for the values behind s, twice that for separately sampled sides; at least 6 and more than there are. `None` where it
+    /// cannot be estimated.
     pub need: Option<usize>,
 }
 
-/// Fewest blocks of which a signed rank test can reach 5 %, and so the fewest worth measuring.
+/// Fewest blocks with which a signed rank test can reach 5 %.
 const FEWEST: usize = 6;
 /// Fewest runs of a side that has a variance of its own.
 pub(super) const FEWEST_RUNS: usize = 2;
-/// Times the least p of ranks up to which Welch's p is as good: with few runs, noise that is not normal makes it larger where both sides do
-/// not overlap.
+/// Ratio to the least p of ranks up to which Welch's p is as good: with few runs, noise that is not normal makes it larger where both
+/// sides do not overlap.
 const NEAR_LEAST: f64 = 1.5;
-/// Share of the p of ranks that p is not less than, chosen so that noise of two states is named in at most 5 % of comparisons.
+/// Lower bound of p relative to that of ranks, chosen so that noise of two states is named in at most 5 % of comparisons.
 const OF_RANKS: f64 = 0.25;
 
-/// Two sets of runs, each side with a noise of its own: the difference of Huber's estimates (1964) with Welch's interval and
-/// test (1947), for the correlation of neighbouring runs that does most harm in this order ([`Order`]).
+/// Compares two sets of runs with separate noise: the difference of Huber's estimates (1964) with Welch's interval and test (1947), for
+/// the correlation of neighbouring runs that does most harm in this order ([`Order`]).
 ///
-/// p is never less than that of a rank test of two sides that do not overlap, nor than a quarter of that of ranks, so that
-/// noise of two states, which makes a side look quiet, names nothing. p of lying outside ± `margin` is that of two one-sided tests (Schuirmann 1987), the larger one of Huber's
-/// estimates and of means, which feel how far a bad run or a second state lies off. `order` is that of exactly these runs;
-/// `None` where they are too few for one.
+/// p is at least that of a rank test of two sides that do not overlap, and a quarter of that of ranks, so that noise of two states, which
+/// makes a side look quiet, names nothing. p of lying outside ± `margin` is that of two one-sided tests (Schuirmann 1987), the larger one
+/// of Huber's estimates and of means, which reflect the distance of a bad run or a second state. `order` is that of exactly these runs;
+/// `None` where they are too few.
 ///
 /// # Errors
 /// An empty side, a value that is not finite, or a margin that is not positive.
@@ -107,8 +107,8 @@ fn least_p(m: usize, n: usize) -> f64 {
     2.0 * (1..=m.min(n)).map(|i| i as f64 / (m.max(n) + i) as f64).product::<f64>()
 }
 
-/// Differences of blocks: signed rank, the pseudomedian of Hodges & Lehmann, and two one-sided tests against ± `margin`, by
-/// signed ranks and by Student's t.
+/// Compares blocks by their differences: signed rank, the pseudomedian of Hodges & Lehmann, and two one-sided tests against ± `margin`,
+/// by signed ranks and by Student's t.
 ///
 /// # Errors
 /// No difference, one that is not finite, or a margin that is not positive.
@@ -149,8 +149,8 @@ fn demand_margin(margin: f64) -> Result<(), Refusal> {
     }
 }
 
-/// Two one-sided tests of level 2.5 % succeed in 90 % of cases if margin = (z₀.₉₇₅ + z₀.₉₅) s / √n and nothing changed (Chow,
-/// Shao & Wang 2008, section 3.1.3); t takes the place of z because s is an estimate.
+/// Two one-sided tests of level 2.5 % succeed in 90 % of cases if margin = (z₀.₉₇₅ + z₀.₉₅) s / √n and nothing changed (Chow, Shao & Wang
+/// 2008, section 3.1.3); t replaces z because s is an estimate.
 fn need(variance: f64, freedom: usize, margin: f64, n: usize) -> usize {
     let t: f64 = [0.025, 0.05].map(|tail| t_quantile(tail, freedom as f64)).iter().sum();
     // Beyond a million runs the answer is "never"; the cap keeps the conversion exact.

@@ -1,4 +1,3 @@
-//! A difference of means with its standard error.
 
 use super::Order;
 use crate::{
@@ -7,21 +6,20 @@ use crate::{
     student::{t_quantile, t_tail},
 };
 
-/// Standard deviations from the centre beyond which a value counts no further in [`steady`].
+/// Values beyond this many standard deviations from the centre count no further in [`steady`].
 const REACH: f64 = 2.0;
 const STEPS: usize = 10;
 
-/// Standard errors of the ratio of both sides' variances within which the sides count as equally noisy.
+/// Sides count as equally noisy if the ratio of variances is within this many standard errors.
 const ALIKE: f64 = 3.0;
 
-/// A difference of means.
 #[derive(Debug, Clone)]
 pub(super) struct Means {
     pub difference: f64,
-    /// Standard error and degrees of freedom for each correlation of neighbours that is tried; the first is none.
+    /// Standard error and degrees of freedom for each tried correlation of neighbours; the first is zero.
     errors: Vec<(f64, f64)>,
-    /// What decides p: the same or, between sides that are equally noisy, less: no correlation and the one that does most harm
-    /// there, with the degrees of freedom that are known without these values.
+    /// Decides p: the same or, between equally noisy sides, less: no correlation and the most harmful one, with the degrees of freedom
+    /// known without these values.
     decisive: Vec<(f64, f64)>,
 }
 
@@ -32,7 +30,7 @@ impl Means {
         Self { difference: mean(differences), decisive: errors.clone(), errors }
     }
 
-    /// Of two sides, each with a variance of its own (Welch 1947), whose runs may resemble their neighbours in this order.
+    /// Separate variances (Welch 1947); runs may resemble their neighbours in this order.
     pub(super) fn new(before: &[f64], after: &[f64], order: &Order) -> Self {
         let variances = [before, after].map(variance);
         // The variance of the logarithm of a normal sample's variance is 2 / degrees of freedom.
@@ -44,12 +42,12 @@ impl Means {
         Self { difference: mean(after) - mean(before), decisive, errors }
     }
 
-    /// The same if runs do not resemble their neighbours.
+    /// For uncorrelated runs.
     pub(super) fn independent(&self) -> Self {
         Self { errors: self.errors[..1].to_vec(), decisive: self.decisive[..1].to_vec(), ..*self }
     }
 
-    /// Upper tail of a distance from a bound: the largest one.
+    /// The largest upper tail of a distance from a bound.
     fn tail(&self, distance: f64) -> f64 {
         let of = |&(error, freedom): &(f64, f64)| match (error > 0.0, distance) {
             (true, _) => t_tail(distance / error, freedom),
@@ -63,14 +61,14 @@ impl Means {
         (2.0 * self.tail(self.difference.abs())).min(1.0)
     }
 
-    /// p of lying outside ± `margin`: the larger of two one-sided tests.
+    /// The larger of two one-sided tests of lying outside ± `margin`.
     pub(super) fn p_equivalent(&self, margin: f64) -> f64 {
         self.tail(margin - self.difference.abs())
     }
 
-    /// The 95 % interval, the widest one; a single point where the values do not differ at all.
+    /// The widest one; a single point if the values do not differ at all.
     pub(super) fn interval(&self) -> Interval {
-        // A quantile takes time, so only where no other error is larger with fewer degrees of freedom.
+        // Computed only if no other error is larger with fewer degrees of freedom, since a quantile takes time.
         let most = |one: &&(f64, f64)| !self.errors.iter().any(|other| other.0 > one.0 && other.1 <= one.1);
         let widths = self.errors.iter().filter(most).map(|(error, freedom)| t_quantile(0.025, *freedom) * error);
         let half = widths.fold(0.0, f64::max);
@@ -78,10 +76,10 @@ impl Means {
     }
 }
 
-/// Values whose mean is Huber's estimate (1964) of the centre, and whose variance is that of this estimate times their number:
-/// the pseudo-values centre + ψ(distance) / mean of ψ'. Single bad runs hardly move them.
+/// Values whose mean is Huber's estimate (1964) of the centre, and whose variance is that of this estimate times their number: the
+/// pseudo-values centre + ψ(distance) / mean of ψ'. Single bad runs hardly move them.
 pub(super) fn steady(values: &[f64]) -> Vec<f64> {
-    // Of few normal values the MAD is too small by this (Croux & Rousseeuw 1992).
+    // Correction of the MAD for few normal values (Croux & Rousseeuw 1992).
     let n = values.len() as f64;
     let reach = REACH * MAD_TO_SIGMA * mad(values).unwrap_or_default() * n / (n - 0.8);
     if reach <= 0.0 {
@@ -102,7 +100,7 @@ pub(super) fn mean(side: &[f64]) -> f64 {
     side.iter().sum::<f64>() / side.len() as f64
 }
 
-/// With divisor n − 1; 0 of a single value.
+/// With divisor n − 1; 0 for a single value.
 pub(super) fn variance(side: &[f64]) -> f64 {
     let mean = mean(side);
     side.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (side.len() as f64 - 1.0).max(1.0)

@@ -1,37 +1,38 @@
-//! What the order of runs in time makes of runs that resemble their neighbours.
+//! Effect of the order of runs in time if runs resemble their neighbours.
 //!
-//! Values of one cell are taken as one level and one standard deviation a side, times noise whose neighbours in time are
-//! correlated by r (a first-order autoregressive series). The standard error of a difference of means and what the spread
+//! Model: each side has one level and one standard deviation, and the noise of neighbours in time is correlated by r (a first-order
+//! autoregressive series). The standard error of a difference of means, and its estimate from the spread within the sides, depend on r
+//! and on the order: with all runs of one side first the difference is far less certain than its spread suggests; with alternating sides
+//! it is more certain, but only if both sides have the same noise.
 //! within the sides shows of it then both depend on r and on the order: with all runs of one side first the difference is
 //! far less certain than its spread suggests; in turn it is more certain, but only if both sides have the same noise.
 
 use super::Variant;
 use crate::student::t_quantile;
 
-/// Correlation of neighbouring runs that must do no harm: what a fabric keeps from run to run (temperature, placement, a
-/// neighbour's job).
+/// Correlation of neighbouring runs that must do no harm: what a fabric keeps from run to run (temperature, placement, a neighbour's
+/// job).
 pub const NEIGHBOURS: f64 = 0.6;
-/// Steps in which correlations from 0 to [`NEIGHBOURS`] are tried for the worst.
+/// Steps between correlations from 0 to [`NEIGHBOURS`].
 const STEPS: usize = 3;
-/// Runs in turn are worth at least this share of as many independent runs.
+/// Alternating runs are worth at least this share of as many independent runs.
 const IN_TURN: f64 = 0.9;
 
-/// How the runs of both sides lie in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// All runs of one side before all of the other.
     OneSideFirst,
-    /// Between the two: a part of what the runs could tell is lost.
+    /// In between: some information is lost.
     Mixed,
-    /// So well mixed that neighbours which resemble each other do no harm.
+    /// So well mixed that correlated neighbours do no harm.
     InTurn,
 }
 
-/// The runs of both sides that have a value of a cell, in the order of time.
+/// In the order of time, runs with a value only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     counts: [usize; 2],
-    /// Of no correlation, and of those up to [`NEIGHBOURS`].
+    /// For no correlation, and for those up to [`NEIGHBOURS`].
     effects: Vec<Effect>,
     worth: f64,
     worst: usize,
@@ -39,8 +40,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order of runs of which `sides` names the side; `None` is a run without a value, which keeps its place in time.
-    /// `None` without a run on both sides or below three in all.
+    /// `sides` has the side of each run; `None` is a run without a value, which keeps its place in time. Returns `None` without a run on
+    /// both sides or below three in all.
     pub fn new(sides: &[Option<Variant>]) -> Option<Self> {
         let runs: Vec<(usize, usize)> =
             sides.iter().enumerate().filter_map(|(at, side)| Some((at, usize::from((*side)? == Variant::B)))).collect();
@@ -61,7 +62,6 @@ impl Order {
         })
     }
 
-    /// Runs of either side.
     pub fn counts(&self) -> [usize; 2] {
         self.counts
     }
@@ -70,13 +70,13 @@ impl Order {
         &self.effects
     }
 
-    /// The one of them that does most harm if both sides have the same noise.
+    /// Index of the most harmful one if both sides have the same noise.
     pub(super) fn worst(&self) -> usize {
         self.worst
     }
 
-    /// The share of independent runs that these are worth at worst if both sides have the same noise: 1 in turn, about a
-    /// quarter with one side first.
+    /// Worst-case worth relative to independent runs if both sides have the same noise: 1 for alternating sides, about a quarter with one
+    /// side first.
     pub fn worth(&self) -> f64 {
         self.worth
     }
@@ -92,17 +92,17 @@ impl Order {
     }
 }
 
-/// What a correlation of neighbours does to the means of both sides in one order.
+/// Effect of one correlation on the means of both sides in one order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Effect {
-    /// Variance of each side's mean over what the variance within it is expected to be.
+    /// Variance of each side's mean over the expected variance within it.
     means: [f64; 2],
     /// Covariance of both means over the root of both of these expectations.
     common: f64,
     /// Degrees of freedom of the variance within each side (Satterthwaite 1946).
     freedom: [f64; 2],
-    /// Of sides with the same noise: variance of the difference of both means over what the variance within the sides is
-    /// expected to be, and the degrees of freedom of the standard error.
+    /// For sides with the same noise: variance of the difference of both means over the expected variance within the sides, and the
+    /// degrees of freedom of the standard error.
     alike: f64,
     freedom_alike: f64,
 }
@@ -144,7 +144,7 @@ impl Effect {
         effect
     }
 
-    /// How far out 10⁻⁴ of the differences lie, which is about 5 % over some hundred cells, where names are made.
+    /// Distance of 10⁻⁴ of the differences, which is about 5 % over some hundred cells, where names are made.
     fn cut(&self) -> f64 {
         t_quantile(1e-4, self.freedom_alike) * self.alike.sqrt()
     }
@@ -159,7 +159,7 @@ impl Effect {
         (all.sqrt(), if spread > 0.0 { (all * all / spread).max(1.0) } else { 1.0 })
     }
 
-    /// Degrees of freedom of the standard error between sides with the same noise.
+    /// Degrees of freedom for sides with the same noise.
     pub(super) fn freedom_alike(&self) -> f64 {
         self.freedom_alike
     }

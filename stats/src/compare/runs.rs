@@ -1,30 +1,27 @@
-//! Two sets of runs in the order of time, and the cells that they measured.
+//! Two sets of runs in the order of time, and their cells.
 
 use std::collections::HashMap;
 
 use super::{Comparison, Headline, Margin, Order, Variant, noise_floor, strays::strays, unpaired, unpaired_headline};
 use crate::{refusal::Refusal, robust::median};
 
-/// The runs of a comparison in their order, by which all cells are judged.
-///
-/// A cell is a slice of as many values (natural logarithms) as there are runs, in the order of time; `None` where a run has
-/// no value of it.
+/// Runs in their order, which all cells share. A cell has one value (natural logarithm) per run, in the order of time; `None` without a
+/// value.
 #[derive(Debug)]
 pub struct RunSet {
     sides: Vec<Variant>,
     whole: Option<Order>,
-    /// Orders of the runs that have a value, by which these are.
+    /// Cached orders by which runs have a value.
     orders: HashMap<Vec<bool>, Option<Order>>,
 }
 
 impl RunSet {
-    /// Runs of these sides in the order of time.
     pub fn new(sides: Vec<Variant>) -> Self {
         let whole = Order::new(&sides.iter().map(|side| Some(*side)).collect::<Vec<_>>());
         Self { sides, whole, orders: HashMap::new() }
     }
 
-    /// The order of all runs; `None` without a run on both sides or below three in all.
+    /// `None` without a run on both sides or below three in all.
     pub fn order(&self) -> Option<&Order> {
         self.whole.as_ref()
     }
@@ -46,7 +43,7 @@ impl RunSet {
         self.orders.entry(pattern).or_insert_with_key(of).as_ref()
     }
 
-    /// Compares one cell. Every run without a value counts as missing.
+    /// Every run without a value counts as missing.
     ///
     /// # Errors
     /// As [`unpaired`].
@@ -57,8 +54,8 @@ impl RunSet {
         Ok(Comparison { missing, ..unpaired(&before, &after, self.placed(cell), margin)? })
     }
 
-    /// The runs, by their places in time, whose value of a cell lies far from the others of its side ([`strays()`]), with the
-    /// distance from the median of the others.
+    /// Runs, by their places in time, whose value of a cell is far from the others of its side ([`strays()`]), with the distance from
+    /// their median.
     pub fn strays(&self, cell: &[Option<f64>], margin: f64) -> Vec<(usize, f64)> {
         let places = |which| {
             let of_side = cell.iter().zip(&self.sides).enumerate().filter(move |(_, (_, side))| **side == which);
@@ -76,8 +73,8 @@ impl RunSet {
         sides.iter().zip(found).flat_map(of_side).collect()
     }
 
-    /// Noise floor of a group of cells: the median of [`noise_floor`], that of runs which do not resemble their neighbours, so
-    /// that a bad order makes answers rarer and not margins wider. `None` without a cell of two values a side.
+    /// Noise floor of a group of cells: the median of [`noise_floor`] for uncorrelated runs, so that a bad order makes answers rarer and
+    /// not margins wider. `None` without a cell of two values a side.
     pub fn floor(&self, cells: &[&[Option<f64>]]) -> Option<f64> {
         let of = |cell: &&[Option<f64>]| {
             let [before, after] = self.split(cell);

@@ -1,38 +1,36 @@
-//! From numbers to one of six words.
 
 use super::Comparison;
 use crate::{multiple::benjamini_hochberg, refusal::Refusal, shift::Interval};
 
-/// Share of false discoveries that [`verdicts`] allows, and level of a single [`verdict`].
+/// Share of false discoveries in [`verdicts`], and level of a single [`verdict`].
 pub const LEVEL: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Changed for the better, by at least the margin.
+    /// By at least the margin.
     Improved,
-    /// Changed for the worse, by at least the margin.
+    /// By at least the margin.
     Regressed,
     Equivalent,
     Negligible,
     Inconclusive,
-    /// No change is shown, and the noise makes the margin so wide that its absence would say nothing.
+    /// No change is shown, and the margin is too wide for its absence to mean anything.
     TooNoisy,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Obstacle {
-    /// Runs after have no value: what failed there is no part of what was measured.
+    /// Runs after have no value: what failed is not part of what was measured.
     Missing,
     /// Too few runs for any interval.
     Few,
-    /// Its absence by the other runs, but single runs lie far off.
+    /// The other runs show its absence, but single runs are far off.
     Strays,
-    /// Its absence by the effect, but not by the difference of means: the runs of a side do not agree.
+    /// The effect shows its absence, but not the difference of means: the runs of a side do not agree.
     Means,
-    /// A change, or its absence, if the runs had been independent; but in this order runs that resemble their neighbours
-    /// would look the same.
+    /// A change, or its absence, for independent runs; but in this order correlated runs would look the same.
     Order,
-    /// A change, or its absence, if this cell were alone, but among so many chance does as much somewhere.
+    /// A change, or its absence, for this cell alone, but among so many chance does as much somewhere.
     Chance,
     /// A change, but not clearly more or less than the margin.
     Margin,
@@ -40,22 +38,22 @@ pub enum Obstacle {
     Noise,
 }
 
-/// What one of many comparisons comes to.
+/// The result for one of many comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
     pub p_change: f64,
-    /// What stands against a verdict; `None` where there is one.
+    /// `None` for a verdict.
     pub obstacle: Option<Obstacle>,
 }
 
-/// Verdict of one comparison whose p values may have been adjusted for many.
+/// Verdict of one comparison whose p values may be adjusted for many.
 ///
-/// Improved or regressed: p of no change at most 5 %, the 95 % interval does not hold 0, and the effect is at least
-/// the margin. Equivalent or negligible: p of lying outside the margin at most 5 %, both 95 % intervals inside it, that of
-/// the effect and that of means, no run that lies far off, and four values a side; too noisy instead of these where the margin is too wide. Neither
-/// improved nor equivalent is said where runs after have no value: it is not known what they would have been. Everything
-/// else is inconclusive, also what could not reach 5 % because of few runs.
+/// Improved or regressed: p of no change at most 5 %, the 95 % interval does not hold 0, and the effect is at least the margin.
+/// Equivalent or negligible: p of lying outside the margin at most 5 %, both 95 % intervals (of the effect and of means) inside it, no
+/// run that is far off, and four values a side; too noisy instead where the margin is too wide. Where runs after have no value, the
+/// verdict is neither improved nor equivalent: their values are unknown. Everything else is inconclusive, also what could not reach 5 %
+/// because of few runs.
 pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher_is_better: bool) -> Verdict {
     let changed = p_change <= LEVEL && comparison.interval95.is_some_and(|interval| !interval.holds(0.0));
     let whole = comparison.missing[1] == 0;
@@ -81,17 +79,16 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
     }
 }
 
-/// Fewest values of the smaller side that show the absence of a change: of a side of which less is left it is not known what
-/// the rest would have been.
+/// Fewest values of the smaller side that show the absence of a change: with fewer, the missing ones might differ.
 const FEWEST: usize = 4;
 
 fn inside(interval: Option<Interval>, margin: f64) -> bool {
     interval.is_some_and(|interval| -margin < interval.low && interval.high < margin)
 }
 
-/// Verdicts of many cells: Benjamini & Hochberg over the p of no change, and separately over the p of lying outside the
-/// margin. Each cell comes with whether higher is better. Where nothing changed, the first change is named in at most 5 %
-/// of comparisons, as long as cells do not depend on each other or share the luck of their runs.
+/// Verdicts of many cells: Benjamini & Hochberg over the p of no change, and separately over the p of lying outside the margin. Each cell
+/// has whether higher is better. Where nothing changed, the first change is named in at most 5 % of comparisons, as long as cells are
+/// independent and do not share the luck of their runs.
 ///
 /// # Errors
 /// A p that is not a probability.

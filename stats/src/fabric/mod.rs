@@ -1,19 +1,18 @@
-//! Which link of the fabric is bad, told from the results of paths.
+//! Locates bad links of a fabric from the results of paths.
 //!
-//! A path's result is the minimum over the links that it passes, times noise. [`locate`] asks which few links, cables or
-//! devices, each with one effect, make the results likely. It adds the part that explains most, then tries for every part
-//! found whether another one explains the same results better, and stops when nothing explains enough to stand out among
-//! all parts of the fabric. The search is greedy with exact differences of likelihoods, as in Flock (Harsh et al. 2023);
-//! that a low path blames its links and a good one clears them is the idea of 007 (Arzani et al. 2018).
+//! A path's result is the minimum over its links, times noise. [`locate`] searches for the fewest links, cables or devices, each with one
+//! effect, that make the results likely. It adds the part that explains most, then tries for every part found whether another one
+//! explains the same results better, and stops when no part stands out. The search is greedy with exact differences of likelihoods, as in
+//! Flock (Harsh et al. 2023); that a low path blames its links and a good one clears them is the idea of 007 (Arzani et al. 2018).
 //!
-//! Where routes are hashed a test has several candidate routes, equally likely, and its likelihood is the mean over them. Links
-//! that the tests cannot tell apart are reported together: "one of these".
+//! With hashed routes a test has several candidate routes, equally likely, and its likelihood is the mean over them. Links that the tests
+//! cannot separate are reported together: "one of these".
 //!
-//! What is found is a suspect. [`probes`] lists the next tests, which tell suspects apart and pass them beside known good
-//! links; [`confirm`] settles them by those tests alone. All values are natural logarithms, higher is better.
+//! Results are suspects. [`probes`] lists the next tests, which separate suspects and include known good links; [`confirm`] settles them
+//! by those tests alone. All values are natural logarithms, higher is better.
 //!
-//! Contention is not modelled: tests of one round must share no link, or the caller must know that a link carries them all. A
-//! part that is bad at times only is found as far as its mean effect is.
+//! Contention is not modelled: tests of one round must not share a link, or the caller must know that a link carries them all. A part
+//! that is bad at times shows only by its mean effect.
 
 mod candidates;
 mod confirm;
@@ -32,21 +31,20 @@ pub use suspect::{Findings, Suspect};
 
 use crate::refusal::Refusal;
 
-/// One measured path. Results of the same ends and flow over the same routes took the same one of them; they count together.
+/// Results of the same ends and flow over the same routes used the same one of them; they count together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     pub from: u32,
     pub to: u32,
-    /// What tells apart the flows between the same two ports, such as the UDP source port.
+    /// Distinguishes flows between the same two ports, such as the UDP source port.
     pub flow: u32,
-    /// Candidate routes, equally likely; each the numbers of the links passed. One where the route is known.
+    /// Candidate routes as link numbers, equally likely; one where the route is known.
     pub routes: Vec<Route>,
-    /// What good results have in common: 0 for paths within a leaf and 1 for paths between leaves where these differ by
-    /// nature, the same number everywhere where they do not.
+    /// Class of comparable results: 0 for paths within a leaf and 1 for paths between leaves where these differ by nature; otherwise one
+    /// number everywhere.
     pub kind: u32,
     /// 0 for the screen, 1 and up for the rounds of probes.
     pub round: u32,
-    /// Natural logarithm of the result; `None` if nothing arrived.
     pub value: Option<f64>,
 }
 
@@ -54,7 +52,7 @@ pub struct Test {
 pub struct Setting {
     /// Smallest effect worth a name, as a difference of logarithms: 0.01 for 1 %.
     pub least: f64,
-    /// Standard deviation of results of good paths, as far as known; the noise is never taken to be less. 0 if not known.
+    /// Lower bound of the noise: standard deviation of results of good paths. 0 if not known.
     pub noise: f64,
 }
 
@@ -64,15 +62,15 @@ impl Default for Setting {
     }
 }
 
-/// Fewest flows of a kind by which their links are judged: a centre and a spread of fewer say little.
+/// Fewest flows of a kind for judging their links: fewer give no useful centre and spread.
 pub const FEWEST: usize = 8;
-/// What a test of which nothing arrived is taken for: a thousandth of what is good.
+/// Assumed value of a test without arrivals: a thousandth of a good one.
 pub const DEAD: f64 = -6.907_755_278_982_137;
 
-/// Names the suspects among all links, cables and devices that the tests pass.
+/// Finds the suspects among all links, cables and devices that the tests pass.
 ///
-/// A part is a suspect if its likelihood ratio exceeds what chance reaches once in a hundred healthy fabrics (Student's t
-/// for the spread, Bonferroni over the parts that the tests tell apart).
+/// A part is a suspect if its likelihood ratio exceeds what chance reaches once in a hundred healthy fabrics (Student's t for the spread,
+/// Bonferroni over the parts that the tests separate).
 ///
 /// # Errors
 /// No kind with [`FEWEST`] flows, a value that is not finite, a route without links or with a link that the fabric does not have, or a
@@ -82,7 +80,7 @@ pub fn locate(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<Find
     let first = table::Table::new(fabric, tests, setting)?;
     let candidates = candidates::Candidates::new(fabric, &first);
     let found = search::search(fabric, &first, &candidates, setting);
-    // Where most paths are low, the better cluster is what is good: no fault makes a path better than it should be.
+    // If most paths are low, the better cluster is good: no fault makes a path better.
     if let Some(second) = first.above() {
         let other = search::search(fabric, &second, &candidates, setting);
         if other.cost < found.cost {

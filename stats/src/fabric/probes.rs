@@ -1,25 +1,22 @@
-//! The next tests: one round that shares no port and no link, and tells the suspects apart.
+//! The next tests: one round that shares no port and no link, and separates the suspects.
 
 use std::collections::HashSet;
 
 use super::{Fabric, Findings, Test, interest};
 
-/// Controls of a round: good paths, measured beside what is suspect.
+/// Good paths per round, for comparison with suspects.
 const CONTROLS: usize = 16;
-/// Most low flows of one suspect that are measured again in a round, where routes are hashed.
+/// Most low flows of a suspect that a round repeats with hashed routes.
 const REPEATS: usize = 6;
 const MOST: usize = 32;
-/// What a link in doubt beside the one to be tested costs a path, against a link that no good test passed.
+/// Cost of another doubtful link on a path, relative to a link that no good test passed.
 const DOUBT: usize = 16;
 
-/// The links of a path, in order.
 pub type Route = Vec<u32>;
 
-/// The ports that tests can begin and end at, and the ways between them.
 pub struct Ports<'a> {
     pub ports: &'a [u32],
-    /// Candidate routes from the first port to the second; none where the two are not to be tested. A route with a link that the
-    /// fabric does not have is not taken.
+    /// Candidate routes from the first port to the second; none to exclude the pair. Routes with unknown links are skipped.
     pub routes: &'a dyn Fn(u32, u32) -> Vec<Route>,
 }
 
@@ -27,21 +24,20 @@ pub struct Ports<'a> {
 pub struct Probe {
     pub from: u32,
     pub to: u32,
-    /// The flow: that of an earlier test which is repeated, or a new number.
+    /// That of a repeated test, or a new number.
     pub flow: u32,
     pub routes: Vec<Route>,
-    /// What the results of its kind have in common; that of the test it is like.
+    /// As [`Test::kind`].
     pub kind: u32,
-    /// Position of the suspect among the findings; `None` for a control.
+    /// Index among the findings; `None` for a control.
     pub suspect: Option<usize>,
 }
 
-/// The tests of the next round. Every link in doubt is passed once, beside links that are shown good where there is such a
-/// path, else beside as few others in doubt as possible; so is the other direction of its cable. Where routes are hashed, low
-/// flows are repeated, which take the same route again. Partners change from round to round. Nothing where nothing is suspect.
+/// Tests of the next round. Every doubtful link is passed once, with good links where such a path exists, else with as few doubtful ones
+/// as possible; so is the other direction of its cable. With hashed routes, low flows are repeated, which take the same route again.
+/// Partners change from round to round. Empty without suspects.
 ///
-/// `kind` is asked for what the results between two ports have in common, as [`Test::kind`] is. `round` is the number of the
-/// round, 1 and up.
+/// `kind` returns the [`Test::kind`] of two ports. `round` counts from 1.
 pub fn probes(
     fabric: &Fabric,
     tests: &[Test],
@@ -61,7 +57,7 @@ pub fn probes(
     let of = |suspect| interest::links(fabric, suspect, round as usize);
     let wanted: Vec<Vec<u32>> = findings.suspects.iter().take(MOST).map(of).collect();
     for place in 0..wanted.iter().map(Vec::len).max().unwrap_or(0) {
-        // Without controls nothing is settled, so a few come before the less important links.
+        // Controls are required, so a few precede the less important links.
         if place == 1 {
             plan.controls(CONTROLS / 2);
         }
@@ -121,7 +117,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether a test conflicts with one of the round. Hashed routes are not known, so only ports and sure links count.
+    /// Hashed routes are unknown, so only ports and sure links count for conflicts.
     fn free(&self, from: u32, to: u32, routes: &[Route]) -> bool {
         let links = || routes.iter().take(1).flatten().filter(|link| routes.iter().all(|route| route.contains(link)));
         from != to
@@ -142,7 +138,7 @@ impl<'a> Plan<'a> {
         self.probes.push(Probe { from, to, flow, routes, kind: (self.kind)(from, to), suspect });
     }
 
-    /// Measures low flows again whose routes are not known.
+    /// Repeats low flows with unknown routes.
     fn repeat(&mut self, suspect: usize, low: &[usize]) {
         let (tests, mut left) = (self.tests, REPEATS);
         for &at in low {
@@ -154,7 +150,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// A test through a link, on the best path between a port that has used it and any other.
+    /// Tests a link on the best path between a port that has used it and any other.
     fn pass(&mut self, suspect: usize, link: u32) {
         let of = &self.passing[link as usize];
         let mut ends: [Vec<u32>; 2] =
@@ -163,7 +159,7 @@ impl<'a> Plan<'a> {
             ends.sort_unstable();
             ends.dedup();
         });
-        // Where no route is known to pass the link, the first path that may is as good as another.
+        // If no route surely passes the link, the first possible path is as good as another.
         let hashed = !of.iter().any(|&at| self.tests[at].routes.iter().all(|route| route.contains(&link)));
         let ports = self.ports.ports;
         let turn = (self.round as usize * 7 + link as usize * 3) % ports.len().max(1);
@@ -197,7 +193,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What speaks against these routes: other links in doubt, and links that no good test passed.
+    /// Cost of routes: other doubtful links, and links that no good test passed.
     fn cost(&self, link: u32, routes: &[Route]) -> usize {
         let sure = |other: &&u32| **other != link && routes.iter().all(|route| route.contains(other));
         let cost = |other: &u32| match (self.doubtful[*other as usize], self.findings.shown_good[*other as usize]) {
@@ -208,13 +204,12 @@ impl<'a> Plan<'a> {
         routes.iter().take(1).flatten().filter(sure).map(cost).sum()
     }
 
-    /// 1 where these ends have been measured: another partner says more.
+    /// 1 for measured ends: another partner gives more information.
     fn known(&self, link: u32, from: u32, to: u32) -> usize {
         let same = |at: &usize| self.tests[*at].from == from && self.tests[*at].to == to;
         usize::from(self.passing[link as usize].iter().any(same))
     }
 
-    /// Good paths beside, repeated from earlier tests, until the round has so many; other ones in every round.
     fn controls(&mut self, most: usize) {
         let (tests, n) = (self.tests, self.tests.len());
         let there = self.probes.iter().filter(|probe| probe.suspect.is_none()).count();

@@ -1,30 +1,29 @@
-//! What the parts found so far explain, and what one more would.
+//! Explained results of the parts found so far, and of one more.
 
 use super::{
     Fabric, Part,
     table::{Table, counted},
 };
 
-/// Standard deviations from its part's effect within which a result counts for that effect.
+/// A result counts for its part's effect within this many standard deviations.
 const NEAR: f64 = 4.0;
-/// Most first values of an effect that are tried.
+/// Most tried initial values of an effect.
 const TRIALS: usize = 6;
-/// Steps by which the best of them is refined.
+/// Refinement steps of the best one.
 const STEPS: usize = 3;
-/// Standard deviations below the level from which a result may be a first value.
+/// An initial value is at least this many standard deviations below the level.
 const LOW: f64 = 1.5;
 
-/// Parts found, and how well they explain every flow.
 pub(super) struct State<'a> {
     fabric: &'a Fabric,
     table: &'a Table,
     effects: Vec<f64>,
-    /// What each route of each flow is expected to differ by from its level; the routes of flow c begin at `starts[c]`.
+    /// Expected difference of each route of each flow from its level; the routes of flow c begin at `starts[c]`.
     expected: Vec<f64>,
     starts: Vec<usize>,
-    /// Sum over the routes of each flow of how likely its result is.
+    /// By flow: summed likelihood of its result over its routes.
     mass: Vec<f64>,
-    /// Most that one flow costs: whatever its result, it may be a stray.
+    /// Maximum cost of a flow, which may be a stray.
     cap: f64,
     least: f64,
     pub(super) found: Vec<(Part, f64)>,
@@ -47,7 +46,7 @@ impl<'a> State<'a> {
         (-(mass / self.table.cells[cell].routes as f64).ln()).min(self.cap)
     }
 
-    /// What a flow costs now: half of the square of its distance in standard deviations, where its route is known.
+    /// Half of the squared distance in standard deviations, for a known route.
     pub(super) fn cost(&self, cell: u32) -> f64 {
         self.cost_of(self.mass[cell as usize], cell as usize)
     }
@@ -56,7 +55,7 @@ impl<'a> State<'a> {
         (0..self.mass.len() as u32).map(|cell| self.cost(cell)).sum()
     }
 
-    /// Mass of a flow if these of its routes had the effect, and the part of it that those routes make.
+    /// Mass of a flow if these routes had the effect, and their part of it.
     fn with(&self, touches: &[(u32, u16)], effect: f64) -> (f64, f64) {
         let at = touches[0].0 as usize;
         let cell = &self.table.cells[at];
@@ -72,7 +71,7 @@ impl<'a> State<'a> {
         (mass.max(own), own)
     }
 
-    /// By how much the flows cost less if these routes had the effect.
+    /// Cost reduction if these routes had the effect.
     pub(super) fn gain(&self, touches: &[(u32, u16)], effect: f64) -> f64 {
         let of = |touches: &[(u32, u16)]| {
             let at = touches[0].0;
@@ -81,13 +80,12 @@ impl<'a> State<'a> {
         touches.chunk_by(|a, b| a.0 == b.0).map(of).sum()
     }
 
-    /// Most that a part of these routes could explain.
     pub(super) fn bound(&self, touches: &[(u32, u16)]) -> f64 {
         let low = |cell: u32| self.table.cells[cell as usize].residual < 0.0;
         counted(touches).filter(|(cell, _)| low(*cell)).map(|(cell, _)| self.cost(cell)).sum()
     }
 
-    /// The effect of a part of these routes that explains most, with its gain.
+    /// The effect of these routes that explains most, with its gain.
     pub(super) fn best(&self, touches: &[(u32, u16)]) -> Option<(f64, f64)> {
         let cells = counted(touches).map(|(cell, _)| &self.table.cells[cell as usize]);
         let low = cells.filter(|cell| cell.residual < -(LOW * cell.error).max(self.least));
@@ -108,7 +106,7 @@ impl<'a> State<'a> {
         Some(best)
     }
 
-    /// Mean of the results that an effect explains, each by how likely it passes these routes and by its precision.
+    /// Mean of the explained results, weighted by probability of these routes and precision.
     fn centre(&self, touches: &[(u32, u16)], effect: f64) -> f64 {
         let (mut sum, mut weights) = (0.0, 0.0);
         for of in touches.chunk_by(|a, b| a.0 == b.0) {
@@ -129,7 +127,7 @@ impl<'a> State<'a> {
         if mass > 0.0 { own / mass } else { 0.0 }
     }
 
-    /// What other parts take from the flow on every one of its routes.
+    /// Smallest effect of other parts over all routes of the flow.
     pub(super) fn expected(&self, cell: u32) -> f64 {
         let start = self.starts[cell as usize];
         let routes = &self.expected[start..start + self.table.cells[cell as usize].routes];
@@ -152,7 +150,7 @@ impl<'a> State<'a> {
         self.settle(&self.fabric.links_of(&part));
     }
 
-    /// Computes anew what these links and the flows on them are expected to do.
+    /// Recomputes the expectations of these links and their flows.
     fn settle(&mut self, links: &[u32]) {
         for &link in links {
             self.effects[link as usize] = 0.0;
@@ -167,7 +165,6 @@ impl<'a> State<'a> {
         for &(cell, route) in &touches {
             self.expected[self.starts[cell as usize] + usize::from(route)] = 0.0;
         }
-        // Other parts on the same routes.
         let mut bad: Vec<u32> = self.found.iter().flat_map(|(part, _)| self.fabric.links_of(part)).collect();
         bad.sort_unstable();
         bad.dedup();
@@ -185,7 +182,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// Likelihood of a normal value so many standard deviations from its centre, 1 at the centre.
+/// Relative to the centre, at this many standard deviations.
 fn likelihood(z: f64) -> f64 {
     (-z * z / 2.0).exp()
 }

@@ -1,4 +1,3 @@
-//! What the search found, in full: effects, evidence, and what cannot be told from it.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +10,32 @@ use super::{
 };
 use crate::{robust::Level, shift::Interval, student::t_quantile};
 
-/// Odds, as a logarithm, at which another part is ruled out: a thousand to one.
+/// Log odds that exclude another part: a thousand to one.
 const RULED_OUT: f64 = 6.907_755_278_982_137;
 const LEVEL: f64 = 0.95;
-/// Probability of having been passed below which a link counts as not tested.
+/// A link passed with a lower probability counts as not tested.
 const TESTED: f64 = 0.99;
-/// Standard deviations within which a result is good.
+/// A result is good within this many standard deviations.
 const GOOD: f64 = 3.0;
 
-/// A part that is low, as far as the tests say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
-    /// The part that explains most.
     pub part: Part,
-    /// Parts that explain the same results about as well. With these the suspect is "one of".
+    /// Parts that explain the same results about as well.
     pub alternatives: Vec<Part>,
     pub effect: f64,
-    /// Interval of that, from the flows that surely or most likely passed it.
+    /// From the flows that surely or most likely passed it.
     pub interval: Interval,
     pub dead: bool,
-    /// Flows that most likely passed it and are low.
+    /// Low flows that most likely passed it.
     pub low: usize,
     pub good: usize,
-    /// Logarithm of the likelihood ratio to nothing being wrong with it.
+    /// Log likelihood ratio to a healthy part.
     pub gain: f64,
 }
 
 impl Suspect {
-    /// The cables that the part or an alternative belongs to; none where a device may be what is bad.
+    /// Cables of the part or an alternative; empty if a device may be bad.
     pub fn cables(&self, fabric: &Fabric) -> Vec<Part> {
         let all = || [self.part].into_iter().chain(self.alternatives.iter().copied());
         if all().any(|part| matches!(part, Part::Device(_))) {
@@ -47,7 +44,7 @@ impl Suspect {
         fabric.cables(&all().flat_map(|part| fabric.links_of(&part)).collect::<Vec<u32>>())
     }
 
-    /// The links of the part and of every alternative, each once.
+    /// Of the part and every alternative, without duplicates.
     pub(super) fn links(&self, fabric: &Fabric) -> Vec<u32> {
         let all = [self.part].into_iter().chain(self.alternatives.iter().copied());
         let mut links: Vec<u32> = all.flat_map(|part| fabric.links_of(&part)).collect();
@@ -59,23 +56,22 @@ impl Suspect {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
-    /// Suspects, the lowest first.
     pub suspects: Vec<Suspect>,
-    /// For each link the probability that a judged test passed it: 1 where a route was known, less where routes are hashed.
+    /// By link: probability that a judged test passed it; 1 for a known route, less for hashed routes.
     pub passed: Vec<f64>,
-    /// For each link whether a good test surely passed it, which shows that the link is good.
+    /// By link: whether a good test surely passed it.
     pub shown_good: Vec<bool>,
-    /// What good paths of each kind reach. Tests of other kinds were too few and were not judged.
+    /// By kind. Kinds without a level had too few tests and were not judged.
     pub levels: BTreeMap<u32, Level>,
-    /// Positions of low tests that no suspect explains: good results on every link of theirs say that they are strays.
+    /// Indices of low tests without a suspect: good results on all their links mark them as strays.
     pub unexplained: Vec<usize>,
     pub looks: usize,
-    /// For each suspect the positions of the low tests that most likely passed it.
+    /// By suspect: indices of the low tests that most likely passed it.
     pub(super) low: Vec<Vec<usize>>,
 }
 
 impl Findings {
-    /// Links that no test passed, or that may have been passed by none: they are neither good nor bad.
+    /// Links that possibly no test passed: neither good nor bad.
     pub fn untested(&self) -> Vec<u32> {
         (0..self.passed.len() as u32).filter(|&link| self.passed[link as usize] < TESTED).collect()
     }
@@ -120,7 +116,7 @@ pub(super) fn findings(
     }
 }
 
-/// A suspect, with its low tests. The part itself has been taken out of the state.
+/// The part itself has been removed from the state.
 fn describe(
     search: &Search<'_, '_>,
     tests: &[Test],
@@ -134,7 +130,7 @@ fn describe(
     let (mut low, mut good, mut precision) = (Vec::new(), 0, 0.0);
     for of in touches.chunk_by(|a, b| a.0 == b.0) {
         let cell = &table.cells[of[0].0 as usize];
-        // What another suspect makes at least as low says nothing of this one.
+        // Flows that another suspect makes at least as low say nothing of this one.
         if search.state.expected(of[0].0) <= effect {
             continue;
         }
@@ -154,7 +150,6 @@ fn describe(
     (suspect, low)
 }
 
-/// Low tests that no part found explains.
 fn unexplained(state: &State<'_>, table: &Table, price: f64) -> Vec<usize> {
     let open = |at: &usize| table.cells[*at].residual < 0.0 && state.cost(*at as u32) > price;
     let mut tests: Vec<usize> =
@@ -163,7 +158,7 @@ fn unexplained(state: &State<'_>, table: &Table, price: f64) -> Vec<usize> {
     tests
 }
 
-/// For each link the probability that a flow passed it, and whether a good one surely did.
+/// By link: probability that a flow passed it, and whether a good one surely did.
 fn passed(table: &Table) -> (Vec<f64>, Vec<bool>) {
     let of = |touches: &Vec<(u32, u16)>| {
         let (mut missed, mut good) = (1.0, false);

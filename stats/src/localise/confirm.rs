@@ -1,8 +1,7 @@
-//! What the further tests say of a suspect.
+//! Judges a suspect by further tests.
 //!
-//! A suspect is held against control pairs that were measured in the same rounds, not against the level of an hour ago:
-//! what the whole cluster does meanwhile is in both. Both samples are compared by ranks, so that skewed and heavy-tailed
-//! noise makes no false names, and results of two kinds are told from results that are low throughout.
+//! It is compared with control pairs measured in the same rounds, so that changes of the whole cluster are in both samples. The rank test
+//! prevents false names from skewed and heavy-tailed noise, and separates results of two kinds from results that are low throughout.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,67 +17,62 @@ use crate::{
 };
 
 pub(super) const FEWEST: usize = 3;
-/// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
+/// False alarm probability of one suspect: three standard deviations of a normal distribution.
 pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
 /// The same where several suspects are judged: over all of them.
 const FALSE_ALARM_OF_ALL: f64 = 0.002;
-/// Probability that chance makes a good part one that is bad at times. It has to be below [`FALSE_ALARM`], since how often
-/// good pairs are low is itself known from a few controls only.
+/// Probability that chance makes a good part look bad at times. Below [`FALSE_ALARM`], since only a few controls show how often good
+/// pairs are low.
 const FALSE_SHAKY: f64 = 1e-4;
-/// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
+/// Where so many low results are this probable, or make up less than this share, they are what controls show too.
 const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
-/// Share of the suspect's effect that the probes must show.
 pub(super) const LIKE: f64 = 1.0 / 3.0;
-/// Standard deviations that an effect must have for single results to be told apart: half of it is then 2, which one good
-/// result in 44 exceeds.
+/// Effect in standard deviations from which single results can be classified: half of it is then 2, which one good result in 44 exceeds.
 const TELLS: f64 = 4.0;
-/// Share of controls that may be as low as the suspect, or in a lower state, before the controls are worth nothing.
+/// Share of controls that may be as low as the suspect, or in a lower state, before they are unusable.
 pub(super) const UNSTEADY: f64 = 0.2;
-/// Results without a bad one that clear a part that is bad in some: with half of them bad, once in a thousand times.
+/// Good results that clear a part that is bad in some: with half of them bad, chance gives so many once in a thousand times.
 const CLEARS: usize = 10;
-/// How many times farther than the controls lie apart an effect must be to be far beyond them.
+/// An effect is far if it exceeds the spread of the controls by this factor.
 const FAR: f64 = 3.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
     TooFew,
-    /// Too few controls had one that the probes can be held against.
+    /// Too few controls for a comparison.
     NoControls,
     /// Controls were as low as the suspect, or lay as far apart.
     Unsteady,
-    /// All results were bad, and too few to tell.
+    /// All results were bad, but there are too few.
     AllOfFew,
     Mixed,
-    /// Neither shown to be bad nor to be good.
+    /// Shown neither bad nor good.
     Unclear,
-    /// Good now, and low as a whole before: many pairs at once are not low by chance, but a few measured alone put less on
-    /// what they share than all did.
+    /// Good now, and low as a whole before. Many pairs at once are not low by chance, but a few measured alone put less load on what they
+    /// share.
     UnderLoad,
-    /// Bad again, but other explanations of all results fit nearly as well, or nothing separates good results from bad ones.
+    /// Bad again, but other explanations fit nearly as well, or nothing separates good results from bad ones.
     Contested,
 }
 
-/// What the probes say. Effects are median differences from control pairs, as differences of logarithms.
+/// Effects are median differences from control pairs, as differences of logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
     Confirmed {
         effect: f64,
-        /// Interval of 95 % or what so few results allow.
+        /// 95 % interval, or what so few results allow.
         interval: Option<Interval>,
-        /// The direction that is low, where the probes went both ways and one of them is fine.
+        /// The low direction, where the probes went both ways and one of them is fine.
         way: Way,
         n: usize,
-        /// Whether every result is below every control by several times what these lie apart: no such thing is seen on a busy
-        /// machine by chance.
+        /// Whether every result is below every control by several times their spread, which chance does not cause on a busy machine.
         far: bool,
     },
     /// Low in some results and good in others, beyond what controls show.
     Intermittent {
         effect: f64,
-        /// Share of results that are low.
         share: f64,
         n: usize,
-        /// As in `Confirmed`, for the low results.
         far: bool,
     },
     /// An end that is low with some partners, nearly throughout, and good with all others: the ways to those are low, not the end.
@@ -97,7 +91,6 @@ pub enum Judgement {
 }
 
 impl Judgement {
-    /// Whether further tests of the same kind may settle it.
     pub const fn wants_more(&self) -> bool {
         matches!(self, Self::Open { doubt: Doubt::AllOfFew | Doubt::Mixed | Doubt::Unclear | Doubt::Unsteady, .. })
     }
@@ -106,24 +99,23 @@ impl Judgement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
     pub judgement: Judgement,
-    /// The part that they speak of: one of its alternatives, where the probes told them apart.
     pub part: Part,
-    /// What is still not told from it.
+    /// Parts that the probes could not separate from it.
     pub alternatives: Vec<Part>,
     pub told_apart: bool,
     pub bad: usize,
     pub controls: usize,
-    /// How far the controls moved from their first level, as a difference of logarithms.
+    /// Change of the controls' level since the first results, as a difference of logarithms.
     pub moved: f64,
 }
 
-/// Judges a suspect by its probes and the controls: `results` are pairs of a probe and the natural logarithm of its
-/// result, without those that failed. Results with [`Role::Control`] count whichever suspect they were planned for.
+/// Judges a suspect by its probes and the controls: `results` are pairs of a probe and the natural logarithm of its result, without those
+/// that failed. Results with [`Role::Control`] count whichever suspect they were planned for.
 pub fn judge(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>) -> Judgement {
     settle(suspect, results, setting).judgement
 }
 
-/// As [`judge`], with what the judgement rests on.
+/// As [`judge`], with the evidence.
 ///
 /// - Confirmed: lower than the controls by the rank test at 0.00135, by the least effect, by a third of what made it a
 ///   suspect, and, where the effect is 4 standard deviations or more, in 80 % of the results.
@@ -136,7 +128,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     let residual = |(probe, value): &(Probe, f64)| value - probe.level.centre - probe.explained;
     let of = |role: Role| results.iter().filter(move |(probe, _)| probe.role == role);
     let raw: Vec<(Probe, f64)> = of(Role::Control).map(|result| (result.0, residual(result))).collect();
-    // Measured with less beside them, pairs between groups may gain where pairs within one do not.
+    // With less load alongside, pairs between groups may gain where pairs within one do not.
     let between = |probe: &Probe| setting.between(probe.from, probe.to);
     let centre = |kind: Option<bool>| {
         let of = raw.iter().filter(|(probe, _)| kind.is_none_or(|kind| between(probe) == kind));
@@ -188,7 +180,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     {
         settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
     }
-    // Of an end that is bad in one direction, the other says nothing of its ways.
+    // For an end that is bad in one direction, the other direction says nothing of its ways.
     let counts = |probe: &Probe| match settled.judgement {
         Judgement::Confirmed { way, .. } => way == Way::Both || probe.way == way,
         _ => true,
@@ -203,7 +195,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
             false => Judgement::Open { n, doubt: Doubt::Mixed },
         };
     }
-    // One direction that was measured with two partners, and the other with others: the ways to the two may be bad.
+    // Two partners in one direction and others in the other: the ways to the two may be bad.
     if let Judgement::Confirmed { way, n, .. } = settled.judgement
         && suspect.part.is_end()
         && suspect.part.way() != way
@@ -216,7 +208,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
             settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
         }
     }
-    // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
+    // Where all controls fell as far as the suspect had been, equality with them shows nothing.
     if let Judgement::Cleared { n, .. } = settled.judgement
         && settled.moved < scene.limit()
     {
@@ -237,7 +229,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         settled.part = settled.part.only(way);
         return settled;
     }
-    // What lies between groups is low in one direction only, and so is what is not told from it.
+    // Something between groups is low in one direction only, and so are its alternatives.
     if let Some((probe, _)) = own.iter().find(|(probe, _)| way != Way::Both && probe.way == way) {
         let one_way = |part: Part| {
             let way = part.way_of(probe.from, setting.groups);
@@ -250,11 +242,10 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
 }
 
 struct Scene<'a> {
-    /// Results of controls, around 0.
     controls: &'a [f64],
     scale: f64,
     effect: f64,
-    /// How far the two states of controls lie apart, if they are in two.
+    /// Distance of the two states of controls, if they have two.
     states: Option<f64>,
 }
 
@@ -269,7 +260,7 @@ impl<'a> Scene<'a> {
         let small = controls.len() as f64 / (controls.len() - 1) as f64;
         let now = MAD_TO_SIGMA * median_in_place(&mut away) * small;
         let before = all.iter().map(|(probe, _): &(Probe, f64)| probe.level.scale).fold(0.0, f64::max);
-        // Measured in pairs of one kind, it is what the suspect takes there.
+        // Measured in pairs of one kind, it is the suspect's effect there.
         let across = all.iter().filter(|(probe, _)| setting.between(probe.from, probe.to)).count();
         let effect = match (suspect.effects, across) {
             ([Some(within), _], 0) => within,
@@ -284,7 +275,6 @@ impl<'a> Scene<'a> {
         -self.effect >= TELLS * self.scale
     }
 
-    /// The difference from controls below which a result is bad.
     fn limit(&self) -> f64 {
         self.effect / 2.0
     }
@@ -293,8 +283,7 @@ impl<'a> Scene<'a> {
         residual < self.limit()
     }
 
-    /// The one of several possible parts whose pairs are bad while all others are good; `None` if there is but one, or none
-    /// fits.
+    /// The one alternative whose pairs are bad while all others are good; `None` if there is only one, or none fits.
     fn which_part(&self, settled: &mut Settled, all: &[(Probe, f64)], setting: &Setting<'_>) -> Option<Part> {
         if settled.alternatives.is_empty() {
             return None;
@@ -317,7 +306,7 @@ impl<'a> Scene<'a> {
         Some(first)
     }
 
-    /// Whether bad results at a host are those of one of its NICs, and the others have no more than chance gives.
+    /// Whether the bad results at a host are those of one of its NICs, and the others have no more than chance gives.
     fn is_one_nic(&self, host: u32, own: &[(Probe, f64)]) -> bool {
         let mut rails: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
         for (probe, r) in own {
@@ -331,7 +320,7 @@ impl<'a> Scene<'a> {
         rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_OF_SEVERAL
     }
 
-    /// The direction of bad results, where the other has none, which chance hardly makes of so many.
+    /// The direction of bad results, where the other has none and chance hardly explains that.
     fn way_of_bad(&self, own: &[(Probe, f64)]) -> Way {
         let of = |way: Way| {
             let results = || own.iter().filter(move |(probe, _)| probe.way == way);
@@ -392,7 +381,7 @@ impl<'a> Scene<'a> {
                 return Judgement::Intermittent { effect: found.bad_effect, share, n, far: found.bad_far };
             }
             let (chance, most) = AS_CONTROLS;
-            // Of many low paths some are low again; an end that was low with several partners has more against it.
+            // Among many low paths some are low again by chance; an end that was low with several partners has more evidence.
             let (rate, chance, enough_results) = match suspect.share {
                 Some(_) => (shown, chance, 2 * CLEARS),
                 None => (shown.max(GLITCHES), chance / looks, CLEARS),
@@ -418,7 +407,6 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Results of probes in one direction, or in both, against the controls.
 struct Outcome {
     effect: f64,
     interval: Option<Interval>,
@@ -466,7 +454,7 @@ impl Outcome {
         self.bad == self.n || !scene.tells() && self.effect < scene.limit()
     }
 
-    /// Whether the lowest result is as good as good ones are: within two standard deviations of the controls' centre, and
+    /// Whether the lowest result is good: within two standard deviations of the controls' centre, and within half of the effect.
     /// within half of the effect.
     fn least_is_good(&self, scene: &Scene<'_>) -> bool {
         self.lowest > scene.limit() && self.lowest > -2.0 * scene.scale

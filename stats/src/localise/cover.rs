@@ -1,4 +1,3 @@
-//! Which pairs speak of which part.
 
 use std::ops::Range;
 
@@ -7,7 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 use super::{Level, Pair, Part, Port, Setting, Way};
 use crate::{lists::Lists, robust::median_in_place};
 
-/// One result a way: repeats of the same pair and path are one cell.
+/// One cell per way: repeats of the same pair and path are combined.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     pub(super) from: Port,
@@ -24,20 +23,17 @@ impl Cell {
     }
 }
 
-/// All results, what they are compared with, and which of them still count.
 pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
     pub(super) cell_of: Vec<u32>,
-    /// Whether no part explains the cell.
     pub(super) live: Vec<bool>,
     pub(super) levels: [Level; 2],
     /// Whether both strata share one level.
     pub(super) pooled: bool,
     pub(super) noise: f64,
     pub(super) least: f64,
-    /// Whether the kinds may have levels of their own.
     pub(super) two_levels: bool,
-    /// Whether good is what a better cluster reaches, and not most pairs.
+    /// Whether the better cluster is good, and not most pairs.
     pub(super) premise: bool,
 }
 
@@ -48,7 +44,7 @@ impl Table {
         let mut cell_of: Vec<u32> = Vec::with_capacity(pairs.len());
         let group = |port: Port| setting.groups.get(port.host as usize);
         for pair in pairs {
-            // Without direction, the lower end comes first, so that both orders are the same cell.
+            // Without direction, the lower end is first, so that both orders are the same cell.
             let swap = !setting.directed && pair.to < pair.from;
             let (from, to) = if swap { (pair.to, pair.from) } else { (pair.from, pair.to) };
             let at = *known.entry((from, to, pair.path)).or_insert_with(|| {
@@ -68,7 +64,7 @@ impl Table {
             cell.value = median_in_place(&mut values);
         }
         drop(of_cell);
-        // Of two groups, a lower level between them may as well be a fault there.
+        // With two groups, a lower level between them may be a fault there.
         let mut crossed: Vec<_> = cells
             .iter()
             .filter(|cell| cell.stratum == 1)
@@ -100,30 +96,27 @@ impl Table {
         self.cells[at].value - self.levels[self.cells[at].stratum].centre
     }
 
-    /// Standard deviation of a single pair like this cell.
     pub(super) fn scale(&self, at: usize) -> f64 {
         self.levels[self.cells[at].stratum].scale
     }
 
-    /// The residual in standard deviations of a single pair.
     pub(super) fn score(&self, at: usize) -> f64 {
         self.residual(at) / self.scale(at)
     }
 }
 
-/// Every part that can be a suspect as a whole, with the cells that speak of it.
+/// Every part that can be a suspect as a whole, with its cells.
 pub(super) struct Cover {
     pub(super) parts: Vec<Part>,
     pub(super) cells: Vec<Vec<u32>>,
-    /// Parts of each cell, one cell after the other, without partitions; and where those of each cell end.
+    /// Parts of each cell in sequence, without partitions; and the end of each cell's parts.
     of_cells: (Vec<u32>, Vec<usize>),
     known: HashMap<Part, u32>,
     directed: bool,
-    /// Whether hosts have several rails, so that a NIC is not its host.
+    /// Whether hosts have several rails, so that a NIC differs from its host.
     pub(super) several_rails: bool,
-    /// Group of each host; empty with fewer than two groups.
+    /// By host; empty with fewer than two groups.
     groups: Vec<u32>,
-    /// Numbers of the partitions that the results suggest.
     pub(super) cuts: Range<usize>,
 }
 
@@ -143,7 +136,7 @@ impl Cover {
             groups: if several_groups { setting.groups.to_vec() } else { Vec::new() },
             cuts: 0..0,
         };
-        // Many cells have an end or the switches between in common.
+        // Many cells share an end or the switches between.
         let mut of_end: HashMap<(Port, Way), [Option<u32>; 4]> = HashMap::default();
         let mut of_way: HashMap<[(u32, u32); 2], Vec<u32>> = HashMap::default();
         let mut parts = Vec::with_capacity(16);
@@ -158,7 +151,7 @@ impl Cover {
                 for part in numbers.into_iter().flatten() {
                     cover.of_cells.0.push(part);
                     let cells = &mut cover.cells[part as usize];
-                    // Both ends of a pair may be one.
+                    // Both ends of a pair may be the same.
                     if cells.last() != Some(&at) {
                         cells.push(at);
                     }
@@ -176,7 +169,7 @@ impl Cover {
         cover
     }
 
-    /// Adds partitions of the hosts, but for those that are what lies between known groups.
+    /// Adds partitions of the hosts, except known groups.
     pub(super) fn add(&mut self, table: &Table, cuts: Vec<Part>) {
         let known = |part: &Part| matches!(part, Part::Uplink(_, Way::Both) | Part::Boundary(_, _, Way::Both));
         for cut in cuts {
@@ -194,7 +187,6 @@ impl Cover {
         }
     }
 
-    /// The number of a part, a new one where it has none.
     fn number(&mut self, part: Part) -> u32 {
         let next = self.parts.len() as u32;
         if let Some(number) = self.known.get(&part) {
@@ -206,14 +198,14 @@ impl Cover {
         next
     }
 
-    /// Numbers of the parts that a cell passes, without partitions of the hosts.
+    /// Without partitions of the hosts.
     pub(super) fn of_cell(&self, at: u32) -> &[u32] {
         let ends = &self.of_cells.1;
         let start = (at as usize).checked_sub(1).map_or(0, |before| ends[before]);
         &self.of_cells.0[start..ends[at as usize]]
     }
 
-    /// By what pairs differ in the switches that they pass: group and rail of both ends.
+    /// What determines a pair's switches: group and rail of both ends.
     fn way(&self, cell: &Cell) -> [(u32, u32); 2] {
         [cell.from, cell.to].map(|end| (self.groups.get(end.host as usize).copied().unwrap_or_default(), end.rail))
     }
@@ -227,7 +219,7 @@ impl Cover {
         }
     }
 
-    /// Adds the switches and ways that a pair passes between its ends.
+    /// Adds the switches and ways between the ends of a pair.
     fn between(&self, cell: &Cell, parts: &mut Vec<Part>) {
         let directed = self.directed;
         let aligned = cell.from.rail == cell.to.rail;
@@ -263,7 +255,7 @@ impl Cover {
         self.groups[host as usize]
     }
 
-    /// The smaller things a part consists of, as far as a pair touches them: each must be low for the part to be named.
+    /// Members of a part that a pair touches: each must be low for the part to be named.
     pub(super) fn members(&self, part: &Part, cell: &Cell) -> [Option<u32>; 2] {
         let ends = [cell.from, cell.to];
         match *part {
@@ -280,7 +272,7 @@ impl Cover {
         }
     }
 
-    /// What lies on the other side of a part: it must be more than one thing, or that thing would be the part.
+    /// Other side of a part: it must be more than one thing, or that would be the part.
     pub(super) fn others(&self, part: &Part, cell: &Cell) -> [Option<u32>; 2] {
         let ends = [cell.from, cell.to];
         match *part {

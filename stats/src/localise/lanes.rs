@@ -1,9 +1,8 @@
-//! Several ways between the same two ends, each measured by itself: are some slow and the others not?
+//! Finds slow ways among several between the same two ends.
 //!
-//! Switches with equal paths choose by a hash over ports, so a bad path takes some ports of a pair and spares the rest.
-//! The lanes are sorted by their medians and cut at the widest gap. That gap must be wider than chance makes the widest
-//! of so many, and the lanes above it must be closer together than the gap is wide: a pair whose lanes merely spread has
-//! no bad path.
+//! Switches with equal paths choose by a hash over ports, so a bad path affects only some ports of a pair. The lanes are sorted by their
+//! medians and cut at the widest gap. It must be wider than chance makes the widest of so many, and the lanes above it must be closer
+//! together than the gap: lanes that merely spread have no bad path.
 
 use super::{
     confirm::{FALSE_ALARM, LIKE},
@@ -11,7 +10,7 @@ use super::{
 };
 use crate::{refusal::Refusal, robust::median, student::t_quantile};
 
-/// Fewest lanes among which some can be slow and the others good.
+/// Fewest lanes for separating slow and good ones.
 pub const FEWEST_LANES: usize = 3;
 /// Fewest results of a lane: with fewer one disturbance is half of it.
 const FEWEST: usize = 2;
@@ -19,20 +18,19 @@ const COMPANY: usize = 2;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lanes {
-    /// Positions of the slow ones, in order; empty if no gap sets some apart.
+    /// Indices in order; empty without a separating gap.
     pub slow: Vec<usize>,
-    /// Difference of the slow ones' median from that of the others; without slow ones, of the lowest from the others.
+    /// Median difference of the slow ones from the others; without slow ones, of the lowest.
     pub effect: f64,
     pub good: f64,
-    /// Width of the widest gap in standard errors, and how many it takes.
+    /// Widest gap in standard errors, and the required number.
     pub z: f64,
     /// See `z`.
     pub cut: f64,
 }
 
-/// Judges lanes by the natural logarithms of their results, higher is better. `noise` is the standard deviation of a
-/// single result as far as it is known from elsewhere, `suspicion` the effect for which the pair is looked at, `least`
-/// the smallest effect worth a name.
+/// Judges lanes by the natural logarithms of their results, higher is better. `noise` is the known standard deviation of a single result,
+/// `suspicion` the effect that caused the check, `least` the smallest effect worth a name.
 ///
 /// The standard error of a gap between two medians is 1.2533 s √(1/a + 1/b) with s pooled from the repeats of all lanes;
 /// it must be exceeded as three standard deviations would be by chance (Student's t, Bonferroni over the gaps).
@@ -72,7 +70,6 @@ pub fn lanes(results: &[Vec<f64>], noise: f64, suspicion: f64, least: f64) -> Re
     Ok(Lanes { slow, effect: low - good, good, z: if error > 0.0 { width / error } else { 0.0 }, cut })
 }
 
-/// Standard deviation within lanes, and its degrees of freedom.
 fn pooled(results: &[Vec<f64>]) -> (f64, f64) {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for values in results.iter().filter(|values| values.len() >= FEWEST) {

@@ -1,16 +1,14 @@
-//! Which part of a cluster is bad, told from the results of pairs.
+//! Locates the bad part of a cluster from the results of pairs.
 //!
-//! A pair's result is the minimum over everything it passes, so one bad host makes all its pairs bad and with them every
-//! partner look suspicious. [`localise`] therefore works like a person would: it settles what good pairs look like
-//! ([`Level`]), takes the part whose pairs are *all* low first, sets these pairs aside, looks again, and stops
-//! when no part stands out (a median peel, greedy as in the set covers of Kompella et al. 2005). Single low pairs that
-//! are left are suspect paths. Parts reach from one direction of one NIC to a rail, a leaf switch or the boundary between
-//! two groups; a larger part is named only if its members are low one by one, so that two bad hosts do not become a bad
-//! switch.
+//! A pair's result is the minimum over everything it passes, so one bad host makes all its pairs bad and every partner suspicious.
+//! [`localise`] settles what good pairs look like ([`Level`]), takes the part whose pairs are *all* low first, sets these pairs aside,
+//! and repeats until no part stands out (a median peel, greedy as in the set covers of Kompella et al. 2005). Single low pairs that are
+//! left are suspect paths. Parts reach from one direction of one NIC to a rail, a leaf switch or the boundary between two groups. A
+//! larger part is named only if its members are low one by one, so that two bad hosts do not become a bad switch.
 //!
-//! All values are natural logarithms of something for which higher is better (negate the logarithm of a latency).
-//! What is named is a suspect. [`probes`] lists the few tests that settle it and [`judge`] settles it; [`lanes`] tells
-//! whether only some of the paths of a bad pair are bad.
+//! All values are natural logarithms of something for which higher is better (negate the logarithm of a latency). The result names
+//! suspects: [`probes`] lists the few tests that settle one, [`judge`] settles it, and [`lanes`] shows whether only some paths of a bad
+//! pair are bad.
 
 mod clusters;
 mod confirm;
@@ -37,21 +35,20 @@ pub use suspect::{Evidence, Suspect};
 use crate::refusal::Refusal;
 pub use crate::robust::Level;
 
-/// Fewest hosts among which one can be told from the others: with three, a bad host and a bad path look alike as soon as
-/// a test fails.
+/// With three hosts, a bad host and a bad path look alike as soon as a test fails.
 pub const FEWEST_HOSTS: usize = 4;
 
-/// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of logarithms. A NIC
-/// that came up at half its speed or width, or one of two links of a bond that is down, does that.
+/// Effect that must be detectable, as a difference of logarithms: half the rate, or twice the time. A NIC at half its speed or width, or
+/// one of two links of a bond being down, causes it.
 pub const HALF: f64 = std::f64::consts::LN_2;
 
-/// One measured pair. Results of the same pair and path may occur several times; their median counts, once.
+/// Results of the same pair and path may occur several times; their median counts, once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     pub from: Port,
     pub to: Port,
-    /// What tells apart the ways through the fabric between the same two ends, such as the UDP source port; the same
-    /// number everywhere if they were not told apart.
+    /// Distinguishes the ways through the fabric between the same two ends, such as the UDP source port; the same number everywhere if
+    /// they are not distinguished.
     pub path: u32,
     pub value: f64,
 }
@@ -62,28 +59,23 @@ pub struct Setting<'a> {
     pub groups: &'a [u32],
     /// Smallest effect worth a name, as a difference of logarithms: 0.01 for 1 %.
     pub least: f64,
-    /// Standard deviation of repeated results of one pair, as far as known; the noise is never taken to be less. 0 if
-    /// not known.
+    /// Lower bound of the noise: standard deviation of repeated results of one pair. 0 if not known.
     pub noise: f64,
-    /// Whether a pair's result speaks of one direction only, from `from` to `to`.
     pub directed: bool,
-    /// Whether pairs between groups are worse than pairs within one by nature, as latencies are. Otherwise two groups whose
-    /// pairs between them are low have something bad between them, or less between them than within; with three groups or
-    /// more, that all are alike tells the second.
+    /// Whether pairs between groups are worse than pairs within one by nature, as latencies are. Otherwise low pairs between two groups
+    /// mean something bad between them, or less capacity between groups; with three groups or more, equality of all shows the second.
     pub two_levels: bool,
 }
 
-/// How many times the known noise the spread of a few values may be by chance: of six, 1.5 times or more in one of ten.
+/// Ratio of the spread of a few values to the known noise that chance may cause: six exceed 1.5 in one of ten cases.
 const KNOWN: f64 = 1.5;
 
 impl Setting<'_> {
-    /// Whether the spread of a level is not taken from its values but known: [`Setting::noise`], where they spread no more than chance
-    /// makes a few of them.
+    /// Whether a level's spread is [`Setting::noise`], not estimated: where its values spread no more than chance explains.
     pub fn knows(&self, level: &Level) -> bool {
         self.noise > 0.0 && level.scale <= KNOWN * self.noise
     }
 
-    /// Whether a pair crosses from one group to another.
     pub(crate) fn between(&self, from: Port, to: Port) -> bool {
         let group = |port: Port| self.groups.get(port.host as usize);
         group(from) != group(to)
@@ -98,39 +90,36 @@ impl Default for Setting<'_> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
-    /// Named parts, the worst first.
     pub suspects: Vec<Suspect>,
-    /// What good pairs look like: one entry, or one for pairs within a group and one for pairs between groups if these
-    /// differ.
+    /// Levels of good pairs: one, or one within groups and one between them if these differ.
     pub levels: Vec<Level>,
-    /// For each pair given: the position in `levels` that it was compared with.
+    /// By pair: its index in `levels`.
     pub level_of: Vec<usize>,
-    /// Ends that are no suspects and have no good pair either, because all their partners are suspects or all their few
-    /// pairs are low. They are neither good nor bad. (One good pair shows that both its ends are good.)
+    /// Ends that are not suspects and have no good pair, because all their partners are suspects or all their few pairs are low. They are
+    /// neither good nor bad. (One good pair shows that both its ends are good.)
     pub unjudged: Vec<Port>,
-    /// How many standard errors a part had to be below the centre.
+    /// Required distance of a part from the centre, in standard errors.
     pub cut: f64,
-    /// How many standard deviations a single pair had to be below the centre.
+    /// Required distance of a single pair from the centre, in standard deviations.
     pub link_cut: f64,
-    /// For each of `levels`: the difference from which on a single pair would stand out.
+    /// By level: the difference from which a single pair would stand out.
     pub seen_from: Vec<f64>,
-    /// Positions of pairs that were good and that no suspect touches, one for each way: what is measured again as a control.
+    /// Indices of good pairs that no suspect touches, one for each way, to be measured again as controls.
     pub controls: Vec<usize>,
     /// Whether most pairs are low, so that the better cluster and not the majority shows what good pairs reach.
     pub premise: bool,
-    /// The clusters into which the results fall, if these are two that nothing separates.
+    /// The two clusters of the results, if nothing explains them.
     pub two_clusters: Option<TwoClusters>,
 }
 
-/// How much lower than what would explain it a part must be to be bad itself.
+/// A part must be lower than its explanation by this factor to be bad itself.
 const LOWER: f64 = 1.3;
-/// Most times that the probes of a suspect are measured: more of the same settles nothing.
+/// Most measurements of a suspect's probes: more of the same settle nothing.
 pub const MOST_BATCHES: usize = 3;
 
 impl Findings {
-    /// Whether a suspect is to be spoken of once all have been judged. One that is only looked at to be sure is not, unless it
-    /// proves bad. What a larger suspect or an end that is bad at times explains is not, unless it is bad throughout while
-    /// the other is open.
+    /// Whether the report shows a suspect once all are judged. A suspect that is only checked to be sure is shown if it proves bad. One
+    /// that a larger suspect or an end that is bad at times explains is shown only if it is bad throughout while the other is open.
     pub fn shows(&self, suspect: usize, judgements: &[Judgement]) -> bool {
         let bad =
             |judgement: &Judgement| matches!(judgement, Judgement::Confirmed { .. } | Judgement::Intermittent { .. });
@@ -148,20 +137,20 @@ impl Findings {
             let mut ends = of.under.iter().filter(|&&larger| self.suspects[larger].part.is_end());
             let one_way = |end: &usize| matches!(judgements.get(*end), Some(Judgement::Ways { .. }));
             let good = |end: &usize| one_way(end) || matches!(judgements.get(*end), Some(Judgement::Cleared { .. }));
-            // Of the ways of an end that one of them makes low, those that are good need no words.
+            // If one way makes an end low, its good ways are not shown.
             let needless = matches!(own, Some(Judgement::Cleared { .. })) && ends.clone().any(one_way);
             if needless || !ends.all(good) {
                 return false;
             }
         }
         let explained = of.under.iter().any(|&larger| match (judgements.get(larger), &self.suspects[larger]) {
-            // A path to a bad end is one of its own only where it is clearly worse than the end.
+            // A path to a bad end counts only where it is clearly worse than the end.
             (Some(Judgement::Confirmed { effect, .. }), larger) => {
                 larger.part.is_shared() || of.effect > LOWER * effect
             }
             (Some(Judgement::Intermittent { .. }), _) => true,
             (Some(Judgement::Cleared { .. } | Judgement::Ways { .. }), _) => false,
-            // Some of its results were bad: what is bad may be the end, whichever of its paths it was.
+            // Mixed results: the end may be bad instead of any of its paths.
             (Some(Judgement::Open { doubt: Doubt::Mixed, .. }), larger) if !larger.latent => true,
             (_, larger) => !larger.latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
         });
@@ -169,7 +158,7 @@ impl Findings {
     }
 }
 
-/// Names the suspects among all parts that the pairs touch.
+/// Finds suspects among all parts that the pairs touch.
 ///
 /// Sources: the shorth's centre and scale (Andrews et al. 1972), one reweighting step (Rousseeuw & Leroy 1987); a part's
 /// median against 1.2533 s / √n, the standard error of a median of normal values. A part is a suspect below 4 standard

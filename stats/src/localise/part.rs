@@ -1,6 +1,5 @@
-//! The parts that can be named.
 
-/// One end of a pair: a host's NIC by rail.
+/// A host's NIC by rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
     pub host: u32,
@@ -9,12 +8,9 @@ pub struct Port {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
-    /// Both directions, or it is not known which.
     #[default]
     Both,
-    /// Only what the part sends.
     Send,
-    /// Only what the part receives.
     Receive,
 }
 
@@ -24,27 +20,26 @@ pub enum Part {
     Rail(u32),
     /// Everything in a group and to it: its switch.
     Group(u32),
-    /// Everything of a group on one rail, its switch where each rail has one; or, while pairs within are good, all that leaves
-    /// the group on that rail.
+    /// A group on one rail, its switch where each rail has one; or, while pairs within are good, everything that leaves the group on that
+    /// rail.
     GroupRail {
         group: u32,
         rail: u32,
     },
-    /// Everything between a group and the others, while pairs within it are good: its uplinks; or only what they carry out of the
-    /// group (`Way::Send`), or into it.
+    /// A group's uplinks, while pairs within it are good; or only the traffic out of the group (`Way::Send`), or into it.
     Uplink(u32, Way),
-    /// Pairs between two groups, while both groups' other pairs are good; `Way::Send` if only from the first to the second.
+    /// While both groups' other pairs are good; `Way::Send` if only from the first to the second.
     Boundary(u32, u32, Way),
-    /// What lies between these hosts and all others, where no groups of the plan say so: the smaller side.
+    /// Between these hosts and all others, without groups in the plan: the smaller side.
     Cut(Vec<u32>),
     Host(u32, Way),
-    /// One NIC of a host whose other NICs are good.
+    /// The host's other NICs are good.
     Nic(Port, Way),
-    /// The way between two hosts, on all rails that were tested.
+    /// On all rails that were tested.
     Hosts(u32, u32),
-    /// The way between two NICs; `Way::Send` if only from the first to the second.
+    /// `Way::Send` if only from the first to the second.
     Link(Port, Port, Way),
-    /// Some of several paths between two NICs; the rest are good.
+    /// The rest are good.
     Paths(Port, Port, Vec<u32>),
 }
 
@@ -64,7 +59,7 @@ impl Part {
 }
 
 impl Part {
-    /// Whether a pair goes out of what lies between groups or into it; [`Way::Both`] for other parts.
+    /// Direction of a pair through a part between groups; [`Way::Both`] for other parts.
     pub(super) fn way_of(&self, from: Port, groups: &[u32]) -> Way {
         match *self {
             Self::Uplink(group, _) | Self::Boundary(group, _, _) => {
@@ -78,7 +73,7 @@ impl Part {
         }
     }
 
-    /// The direction that is meant; [`Way::Both`] for parts that have none.
+    /// [`Way::Both`] for parts without a direction.
     pub(super) fn way(&self) -> Way {
         match *self {
             Self::Host(_, way) | Self::Nic(_, way) | Self::Uplink(_, way) | Self::Boundary(_, _, way) => way,
@@ -86,7 +81,7 @@ impl Part {
         }
     }
 
-    /// The same end, or the same way between groups, in one direction; other parts as they are.
+    /// Restricts an end or a way between groups to one direction.
     pub(super) fn only(self, way: Way) -> Self {
         match self {
             Self::Host(host, _) => Self::Host(host, way),
@@ -97,8 +92,7 @@ impl Part {
         }
     }
 
-    /// Whether a pair passes the part. `groups` is the group of each host by its number, empty if not known; of some paths
-    /// between two ends every path counts.
+    /// `groups` is the group of each host by its number, empty if not known; for some paths between two ends every path counts.
     pub fn passed(&self, from: Port, to: Port, groups: &[u32]) -> bool {
         let group = |port: Port| groups.get(port.host as usize).copied();
         let (a, b) = (group(from), group(to));

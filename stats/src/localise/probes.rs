@@ -1,4 +1,3 @@
-//! The few tests that settle what a suspect is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +8,20 @@ use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way, par
 pub const TESTS: usize = 5;
 /// Tests of an end that is bad in some of its results: with half of them bad, ten miss it once in a thousand times.
 const SHAKY_TESTS: usize = 10;
-/// Tests over pairs that tell one possible part from another.
+/// Tests over pairs that separate one possible part from another.
 const APART: usize = 4;
-/// Ends next to one that are looked at for such pairs, and ends from all over a large cluster.
+/// Ends near one that are candidates for such pairs, and ends from all over a large cluster.
 const NEAR: usize = 64;
-/// Control tests of one suspect; of each where there are many, since all serve for all.
+/// Control tests of one suspect; fewer for many suspects, since all serve for all.
 const CONTROLS: usize = 8;
-/// See [`CONTROLS`].
 const CONTROLS_OF_MANY: usize = 3;
 const MANY: usize = 6;
 const CONTROL_PAIRS: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It passes the suspect, or one of the parts that it may be.
     Suspect,
-    /// A pair that was good, measured in the same rounds: it shows what good pairs reach now.
+    /// A good pair, measured in the same rounds: it shows what good pairs reach now.
     Control,
 }
 
@@ -35,16 +32,16 @@ pub struct Probe {
     pub from: Port,
     pub to: Port,
     pub path: u32,
-    /// Whether the suspect end sends or receives; `Way::Both` where the suspect is no end.
+    /// `Way::Both` where the suspect is not an end.
     pub way: Way,
     pub level: Level,
-    /// What other suspects take from that ([`Suspect::explained`]).
+    /// The part of it that other suspects explain ([`Suspect::explained`]).
     pub explained: f64,
 }
 
-/// The tests that settle the findings: each suspect host or NIC with five partners that are good (fewer, but then
-/// repeatedly, in a small cluster), each suspect way five times, each shared part with five of its pairs that have no
-/// host in common if possible and with pairs that tell it from its alternatives. Each brings control pairs.
+/// The tests that settle the findings: each suspect host or NIC with five good partners (fewer, but then repeatedly, in a small cluster),
+/// each suspect way five times, each shared part with five of its pairs that have no host in common if possible and with pairs that
+/// separate it from its alternatives. Each brings control pairs.
 pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec<Probe> {
     let partners = Partners::new(pairs, findings);
     let mut controls = [false, true].map(|kind| Controls::new(pairs, findings, setting, kind));
@@ -70,13 +67,13 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             let shared = findings.suspects.iter().filter(|other| other.part.is_shared() && !other.latent);
             let passed = shared.filter(|other| other.part.passed(ends.from, ends.to, setting.groups));
             let takes = passed.map(|other| other.effects[between].unwrap_or(other.effect));
-            // What is known to be slow on the way is no fault of an end.
+            // A known slow part on the way is not a fault of an end.
             let explained =
                 if suspect.part.is_end() { takes.fold(suspect.explained, f64::min) } else { suspect.explained };
             let way = if ends.way == Way::Both { suspect.part.way_of(ends.from, setting.groups) } else { ends.way };
             Probe { role: Role::Suspect, way, explained, ..control(number, ends) }
         };
-        // In turn, so that the rounds in which they are measured hold both.
+        // Alternating, so that the rounds of measurement hold both.
         let mut good = matching(&mut controls, &ends, tests, setting).into_iter();
         let share = tests.div_ceil(ends.len().max(1));
         for ends in ends {
@@ -85,7 +82,7 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
         }
         wanted.extend(good.map(|ends| control(number, ends)));
     }
-    // Suspects that bring no controls may be of a kind that no other is of.
+    // Suspects without controls may be the only ones of their kind.
     for kind in [false, true] {
         let of = |role: Role| {
             wanted.iter().filter(move |probe| probe.role == role && setting.between(probe.from, probe.to) == kind)
@@ -117,7 +114,7 @@ fn level(findings: &Findings, setting: &Setting<'_>, from: Port, to: Port) -> Le
     findings.levels[usize::from(findings.levels.len() > 1 && setting.between(from, to))]
 }
 
-/// Those first that have no host in common with any before, so many at most.
+/// At most so many; those first that share no host with any before.
 fn disjoint<T>(all: impl IntoIterator<Item = T>, hosts: impl Fn(&T) -> [u32; 2], most: usize) -> Vec<T> {
     let mut used: HashSet<u32> = HashSet::default();
     let mut is_new = |of: &T| {
@@ -129,7 +126,7 @@ fn disjoint<T>(all: impl IntoIterator<Item = T>, hosts: impl Fn(&T) -> [u32; 2],
     all.into_iter().filter(|of| is_new(of)).take(most).collect()
 }
 
-/// Controls of the kinds that the probes are of, in the same proportion, three at least of each kind.
+/// Controls of the kinds of the probes, in the same proportion, three at least of each kind.
 fn matching(controls: &mut [Controls; 2], ends: &[Ends], tests: usize, setting: &Setting<'_>) -> Vec<Ends> {
     if tests == 0 || ends.is_empty() {
         return Vec::new();
@@ -143,7 +140,6 @@ fn matching(controls: &mut [Controls; 2], ends: &[Ends], tests: usize, setting: 
         _ => [(tests - share).max(few), share.max(few)],
     };
     let [within, between] = controls;
-    // What one kind lacks, as where every pair between groups is low, the other gives.
     let wanted = match (within.pairs.is_empty(), between.pairs.is_empty()) {
         (true, false) => [0, tests],
         (false, true) => [tests, 0],
@@ -152,7 +148,7 @@ fn matching(controls: &mut [Controls; 2], ends: &[Ends], tests: usize, setting: 
     [within.next(wanted[0]), between.next(wanted[1])].concat()
 }
 
-/// Good pairs in an order that spreads them over hosts, given out in turn.
+/// Good pairs in an order that spreads them over hosts.
 struct Controls {
     pairs: Vec<Ends>,
     next: usize,
@@ -195,7 +191,6 @@ impl Controls {
         Self { pairs: first, next: 0 }
     }
 
-    /// So many tests over a few of the pairs, other pairs each time.
     fn next(&mut self, tests: usize) -> Vec<Ends> {
         if self.pairs.is_empty() || tests == 0 {
             return Vec::new();
@@ -207,8 +202,8 @@ impl Controls {
     }
 }
 
-/// Pairs of a kind that were not measured, between ends with good pairs: where few pairs within groups were measured, a suspect of that kind
-/// would have no controls.
+/// Unmeasured pairs of a kind between ends with good pairs: with few measured pairs within groups, a suspect of that kind would have no
+/// controls.
 fn fresh(
     pairs: &[Pair],
     findings: &Findings,
@@ -234,7 +229,7 @@ fn fresh(
     chosen.map(|(from, to)| Ends { from, to, path: pairs[0].path, way: Way::Both }).collect()
 }
 
-/// Each suspect end of a host or NIC with good partners in turn, alternating direction where both are suspect.
+/// Each suspect end of a host or NIC with good partners, alternating direction where both are suspect.
 fn with_partners(
     pairs: &[Pair],
     partners: &Partners,
@@ -261,7 +256,7 @@ fn with_partners(
     for (&end, &like) in ends {
         let good = partners.of(end, kind, setting);
         for (test, &partner) in good.iter().cycle().take(if good.is_empty() { 0 } else { tests }).enumerate() {
-            // Both ways, whatever the suspicion, and with each partner: which direction is bad is for these tests to say.
+            // Both ways and each partner, whatever the suspicion: these tests decide which direction is bad.
             let turn = test % good.len() + test / good.len();
             let sends = turn % 2 == usize::from(way == Way::Receive);
             let (from, to, way) = if sends { (end, partner, Way::Send) } else { (partner, end, Way::Receive) };
@@ -271,8 +266,8 @@ fn with_partners(
     wanted
 }
 
-/// The kind of pairs that shows a suspect end, within its group or between groups, where only one does or one does more: a good pair
-/// of the other kind would not show that the end is good.
+/// The kind of pairs that shows a suspect end, where only one does or one does more: a good pair of the other kind would not clear the
+/// end.
 fn shows_in(suspect: &Suspect) -> Option<bool> {
     match suspect.effects {
         [Some(within), Some(between)] if within < LOWER * between => Some(false),
@@ -291,7 +286,7 @@ fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
     different.iter().cycle().take(tests).map(|pair| Ends::of(pair)).collect()
 }
 
-/// Pairs of a shared part: some that pass every part it may be, and some that pass only some of these.
+/// Pairs of a shared part: some that pass all its alternatives, and some that pass only a few.
 fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let parts: Vec<&Part> = [&suspect.part].into_iter().chain(&suspect.alternatives).collect();
     if let Part::Boundary(..) = suspect.part
@@ -308,13 +303,13 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
     }
     let directed =
         parts.iter().any(|part| matches!(part, Part::Uplink(_, way) | Part::Boundary(_, _, way) if *way != Way::Both));
-    // One rail is enough, and keeps the pairs to look at to those of the hosts.
+    // One rail is enough, and limits the pairs to those of the hosts.
     let rail = pairs[suspect.evidence.pairs[0]].from.rail;
     let ports: BTreeSet<Port> =
         pairs.iter().flat_map(|pair| [pair.from, pair.to]).filter(|port| port.rail == rail).collect();
     let ports: Vec<Port> = ports.into_iter().collect();
     let mut kinds: BTreeMap<Vec<bool>, Vec<Ends>> = BTreeMap::new();
-    // Of many, those next to an end, which have most in common with it, and some from all over the cluster.
+    // In large clusters those near an end, which have most in common with it, and some from elsewhere.
     let step = (ports.len() / NEAR).max(1);
     for (at, &from) in ports.iter().enumerate() {
         let near = (1..ports.len()).take(if step > 1 { NEAR } else { ports.len() });
@@ -342,8 +337,7 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
     wanted
 }
 
-/// Whether what was measured across a boundary is so little, or all of it at one host, that it may as well be single ways or
-/// that host.
+/// Whether a boundary has so few results, or all at one host, that single ways or that host may explain them.
 fn few_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> bool {
     let mut sides: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for &at in &suspect.evidence.pairs {
@@ -354,8 +348,7 @@ fn few_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> bool 
     suspect.evidence.n < TESTS || sides.values().any(|hosts| hosts.len() < 2)
 }
 
-/// Other pairs of a boundary than those that made it a suspect, of other hosts as far as there are: these are low only if
-/// it is the boundary.
+/// Pairs of a boundary other than those that made it a suspect, of other hosts if possible: these are low only if the boundary is bad.
 fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let rail = pairs[suspect.evidence.pairs[0]].from.rail;
     let ends = |pair: &Pair| [pair.from, pair.to];
@@ -371,7 +364,7 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
     let mut fresh: Vec<(usize, Port, Port)> = Vec::new();
     for (at, &one) in ports.iter().enumerate() {
         for &other in &ports[at + 1..] {
-            // Both ways in turn, where both count.
+            // Both ways alternately, where both count.
             let turned = setting.directed && fresh.len() % 2 == 1;
             let ways = if turned { [(other, one), (one, other)] } else { [(one, other), (other, one)] };
             let passes = ways.into_iter().find(|&(from, to)| suspect.part.passed(from, to, setting.groups));

@@ -1,9 +1,9 @@
-//! Ends that are bad in some of their results: several low pairs that have an end in common.
+//! Ends that are bad in some of their results.
 //!
-//! An end that is bad half of the time leaves some of its pairs low and others good. The median of its pairs may be good,
-//! and each low pair looks like a bad path. That several of a run's few low pairs meet at one end by chance is told by the
-//! binomial distribution. An end of a single low pair is a suspect, too, as long as few pairs are low: it costs a few tests
-//! to know, and otherwise a bad end would pass for a path. So is every end without any other pair: nothing shows that it is good.
+//! An end that is bad half of the time leaves some of its pairs low and others good. Its median may be good, and each low pair looks like
+//! a bad path. The binomial distribution shows whether several of the few low pairs share an end by chance. An end of a single low pair
+//! is also a suspect while few pairs are low: a few tests settle it, and otherwise a bad end would look like a path. So is an end without
+//! any other pair: nothing shows that it is good.
 
 use std::collections::BTreeMap;
 
@@ -18,29 +18,27 @@ use super::{
 
 /// Probability that chance makes any end of a run a suspect.
 const FALSE_ALARM: f64 = 0.05;
-/// Most often that a good part's results are low, as long as the controls do not show more.
+/// Maximum share of low results of a good part, unless the controls show more.
 pub(super) const GLITCHES: f64 = 0.05;
-/// Probability of as many low results at a host's other NICs from which on it is one NIC alone; and that the results of an end that is
-/// bad at times depend on the way as much, below which its ways are bad.
+/// Below this probability of the low results at a host's other NICs, it is one NIC alone. Below it for the dependence on the way of an
+/// end that is bad at times, its ways are bad.
 pub(super) const ONE_OF_SEVERAL: f64 = 0.01;
 /// Share of results that must be bad for the part to be bad throughout.
 pub(super) const NEARLY_ALL: f64 = 0.8;
-/// Most low paths whose ends are all looked at again.
+/// Most low paths whose ends are all checked again.
 const FEW: usize = 8;
 
-/// An end that may be bad in some of its results.
 #[derive(Debug, Clone)]
 pub(super) struct Shaky {
     pub(super) part: Part,
     pub(super) cells: Vec<u32>,
-    /// Share of low ones.
     pub(super) share: f64,
     /// Whether it is more than the end of a single low path.
     pub(super) stands_out: bool,
     pub(super) links: Vec<usize>,
 }
 
-/// The ends that single low ways have, by how many of these meet there.
+/// Ends of single low ways, by their number there.
 pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)], links: &[Link]) -> Vec<Shaky> {
     let known: Vec<&Part> = explained.iter().map(|(part, _)| &cover.parts[*part]).collect();
     let at_suspect = |port: Port| {
@@ -67,7 +65,7 @@ pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)
     let ends = cover.parts.iter().filter(|part| matches!(part, Part::Host(_, Way::Both))).count();
     let mut found: Vec<Shaky> = Vec::new();
     for (host, links_here) in hosts {
-        // With another NIC of the host bad already, it is the host.
+        // Another NIC of the host is already bad, so it is the host.
         let other = known.iter().any(|part| matches!(part, Part::Nic(nic, _) if nic.host == host));
         let part = if other { Part::Host(host, Way::Both) } else { smallest(table, cover, host, links, &links_here) };
         let Some(&number) = numbers.get(&part) else { continue };
@@ -88,8 +86,8 @@ pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)
     found
 }
 
-/// The cells of an end that may show whether it is bad. Pairs between groups do not where they are good, those within the group are
-/// low, and the fabric gives less between groups: as little as the end may give itself.
+/// Cells of an end that may show a fault. Good pairs between groups do not if those within the group are low and the fabric gives less
+/// between groups: as little as the end may give.
 fn in_sight(table: &Table, cells: &[u32], low: &[bool]) -> Vec<u32> {
     let (within, between): (Vec<u32>, Vec<u32>) = cells.iter().partition(|&&at| table.cells[at as usize].stratum == 0);
     let count = |cells: &[u32]| cells.iter().filter(|&&at| low[at as usize]).count();
@@ -97,7 +95,7 @@ fn in_sight(table: &Table, cells: &[u32], low: &[bool]) -> Vec<u32> {
     if less && count(&within) > 0 && count(&between) == 0 { within } else { cells.to_vec() }
 }
 
-/// The NIC where all low pairs of a host are at one of several, else the host.
+/// The NIC if all low pairs of a host are at one of several, else the host.
 fn smallest(table: &Table, cover: &Cover, host: u32, links: &[Link], here: &[usize]) -> Part {
     let ports = here.iter().flat_map(|&link| &links[link].1).flat_map(|&at| {
         let cell = &table.cells[at as usize];
@@ -112,7 +110,6 @@ fn smallest(table: &Table, cover: &Cover, host: u32, links: &[Link], here: &[usi
     }
 }
 
-/// Probability of `k` hits or more in `n` tries.
 pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
     match (k, Binomial::new(chance.clamp(0.0, 1.0), n as u64)) {
         (0, _) | (_, Err(_)) => 1.0,
@@ -120,8 +117,8 @@ pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
     }
 }
 
-/// Whether an end's results, each with whether it is bad, depend on the way, so that the ways are bad and not the end: on each all are bad
-/// or none is, but for glitches, and those of one NIC differ. `Some(true)` where an end that is bad at times would hardly show that.
+/// Whether an end's results (each with whether it is bad) depend on the way, so that the ways are bad: on each all are bad or none is,
+/// except glitches, and those of one NIC differ. `Some(true)` if an end that is bad at times would hardly cause that.
 pub(super) fn by_way<'a>(part: &Part, results: impl Iterator<Item = (&'a Probe, bool)>) -> Option<bool> {
     let is_own = |port: Port| match *part {
         Part::Host(host, _) => port.host == host,
@@ -152,7 +149,7 @@ pub(super) fn by_way<'a>(part: &Part, results: impl Iterator<Item = (&'a Probe, 
     Some(agree_by_chance(ways.values().map(|(n, _)| *n), share, disagree) < ONE_OF_SEVERAL)
 }
 
-/// Probability that at most so many results differ from the majority of their group, where each is a hit with this chance.
+/// Probability that at most so many results differ from the majority of their group, with this chance of a hit.
 fn agree_by_chance(groups: impl Iterator<Item = usize>, chance: f64, differ: usize) -> f64 {
     let mut so_far = vec![1.0];
     for n in groups {

@@ -1,4 +1,3 @@
-//! What is said of a suspect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,66 +18,65 @@ use crate::{
     shift::{Interval, paired_shift},
 };
 
-/// A part that stands out, with what the results say of it. All numbers are differences of logarithms unless named
-/// otherwise.
+/// A part that stands out. All numbers are differences of logarithms unless noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
     pub part: Part,
     /// Median difference of its pairs from good pairs; negative.
     pub effect: f64,
-    /// The same of its pairs within a group, and of those between groups, where it has such; of a fabric that gives less
-    /// between groups an end may take less there.
+    /// By kind of its pairs, within a group and between groups; where the fabric gives less between groups, an end's effect there may be
+    /// smaller.
     pub effects: [Option<f64>; 2],
-    /// 95 % interval of the effect (of the pseudomedian, by the signed rank distribution); `None` below six pairs. It does
-    /// not know that the part was picked for being low; the probes' interval is free of that.
+    /// 95 % interval of the effect (of the pseudomedian, by the signed rank distribution); `None` below six pairs. It ignores that the
+    /// part was picked for being low; the probes' interval is free of that bias.
     pub interval: Option<Interval>,
     /// The effect in standard errors.
     pub z: f64,
-    /// What suspects at its ends explain of the effect, for a way; 0 for other parts.
+    /// For a way: the part of the effect that suspects at its ends explain; otherwise 0.
     pub explained: f64,
     pub evidence: Evidence,
-    /// Parts that the results do not tell from this one: they touch the same pairs, or all but a few.
+    /// Parts that touch the same pairs, or all but a few, so that the results do not separate them.
     pub alternatives: Vec<Part>,
     /// Whether good pairs of the same kind (within a group, between groups) show what it could reach.
     pub peers: bool,
-    /// Share of its results that are low, where that and not their median made it a suspect.
+    /// Share of its low results, where that and not their median made it a suspect.
     pub share: Option<f64>,
-    /// Whether it is only looked at because one end of a low path must be: nothing is said of it unless it proves bad.
+    /// Whether it is only checked because one end of a low path must be: shown only if it proves bad.
     pub latent: bool,
-    /// Whether it is what is left of an end should that prove good: nothing is said of it otherwise.
+    /// Whether it remains if an end proves good: not shown otherwise.
     pub instead: bool,
     /// Whether the results are explained nearly as well without it, or do not separate good from bad: nothing confirms it then.
     pub contested: bool,
-    /// Whether an end is low both when it sends and when it receives, in two results each at least.
+    /// Whether an end is low both when it sends and when it receives, in at least two results each.
     pub both_ways: bool,
-    /// Suspects that are listed with it: chance has as many tries.
+    /// Number of suspects listed with it, which are as many tries for chance.
     pub looks: usize,
-    /// Positions of suspects that would explain this one, were they bad.
+    /// Indices of suspects that would explain this one.
     pub under: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// Positions of its results among the pairs given: those that touch no other suspect, if there are three of them.
+    /// Indices of its results in the given pairs: those that touch no other suspect, if there are three of them.
     pub pairs: Vec<usize>,
-    /// Different results of pairs and paths among them; repeats count once.
+    /// Different results of pairs and paths among them, without repeats.
     pub n: usize,
     /// How many of these are low by more than half of the effect.
     pub low: usize,
     pub partners: usize,
 }
 
-/// Standard deviations below the centre from which a single pair shows no more that its ends are good.
+/// Standard deviations below the centre from which a single pair no longer shows that its ends are good.
 const DOUBT: f64 = 3.0;
 
 pub(super) struct Draft {
     pub(super) part: Part,
     pub(super) cells: Vec<u32>,
     pub(super) alternatives: Vec<Part>,
-    /// Share of its results that are low, where it may be bad in some.
+    /// Share of its low results, where it may be bad in some.
     shaky: Option<f64>,
     latent: bool,
-    /// Whether it is what is left of an end, should that prove good: not a look of its own.
+    /// Whether it remains if an end proves good: not a separate look.
     instead: bool,
     under: Vec<Part>,
 }
@@ -129,7 +127,7 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         .map(|end| {
             let low: Vec<u32> = end.links.iter().flat_map(|&link| found[link].1.iter().copied()).collect();
             let mut under = across(&low);
-            // What a bad part makes of an end that lies behind it is no fault of the end.
+            // A bad part also lowers a good end behind it.
             let behind = |draft: &&Draft| {
                 let of = || cover.parts.iter().position(|part| *part == draft.part).map(|part| &cover.cells[part]);
                 draft.part.is_shared()
@@ -163,7 +161,7 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         };
         draft.under.extend(both.iter().filter(holds).cloned());
     }
-    // Where half of all cells are low at no part that hosts share, as many are better than usual: that they are bad ways is one of two readings.
+    // If half of all cells are low at no part that hosts share, the others may as well be better than usual.
     let at_ends = drafts.iter().filter(|draft| !draft.part.is_shared() && draft.shaky.is_none());
     let at_ends: BTreeSet<u32> = at_ends.flat_map(|draft| draft.cells.iter().copied()).collect();
     let is_half = is_half(at_ends.len(), table.cells.len());
@@ -206,8 +204,7 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
     }
 }
 
-/// By how much pairs of each kind differ that nothing separates; without a limit where good ones scatter so much that any difference
-/// may be noise.
+/// Difference by kind of pairs that nothing separates; unlimited where good ones scatter so much that any difference may be noise.
 fn apart(table: &Table, level_of: &[usize], clusters: Option<&TwoClusters>) -> [f64; 2] {
     let mut apart = [0.0_f64; 2];
     for (pair, &level) in level_of.iter().enumerate() {
@@ -220,13 +217,12 @@ fn apart(table: &Table, level_of: &[usize], clusters: Option<&TwoClusters>) -> [
     apart
 }
 
-/// Whether a cell is at an end, whatever the direction.
 fn touches(table: &Table, end: &Part, at: u32) -> bool {
     let cell = &table.cells[at as usize];
     end.clone().only(Way::Both).passed(cell.from, cell.to, &[])
 }
 
-/// Boundaries between groups and rails most of whose few pairs are low, with these: too few to name one, and reason to measure more
+/// Boundaries between groups and rails most of whose few pairs are low, with these: too few to name one, but a reason to measure more
 /// pairs across it.
 fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTreeSet<u32>)> {
     let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
@@ -247,7 +243,7 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
     };
     let chosen: Vec<usize> = touched.into_iter().filter(most).collect();
     let named: BTreeSet<&Part> = chosen.iter().map(|&part| &cover.parts[part]).collect();
-    // Where both directions are low, or only one was measured, further pairs tell which.
+    // Where both directions are low, or only one was measured, further pairs decide.
     let needless = |part: &Part| {
         let both = part.clone().only(Way::Both);
         *part != both && named.contains(&both)
@@ -256,8 +252,8 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
     chosen.map(|&part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
 }
 
-/// The low ways of ends that have good ones beside them, with the end. Such an end is bad at times, or it is good and the ways are
-/// bad, or what they pass: where an end proves good they are what is left.
+/// The low ways of ends that also have good ones, with the end. Such an end is bad at times, or it is good and the ways are bad, or what
+/// they pass. They remain where an end proves good.
 fn paths_at(table: &Table, drafts: &[Draft]) -> Vec<(Part, Link)> {
     let mut found = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.part.is_end()) {
@@ -278,7 +274,6 @@ fn paths_at(table: &Table, drafts: &[Draft]) -> Vec<(Part, Link)> {
     found
 }
 
-/// Low cells and all others, where an end has results of two kinds. `known` where that is known of it.
 fn kinds(table: &Table, cells: &[u32], known: bool) -> Option<(Vec<u32>, Vec<u32>)> {
     let (low, good): (Vec<u32>, Vec<u32>) = cells.iter().partition(|&&at| table.score(at as usize) < -DOUBT);
     if low.is_empty() || 10 * low.len() >= 8 * cells.len() {
@@ -292,16 +287,14 @@ fn kinds(table: &Table, cells: &[u32], known: bool) -> Option<(Vec<u32>, Vec<u32
 
 const FEW_PATHS: usize = 8;
 
-/// Standard deviations within which a pair is good enough to be measured again as a control.
 const CONTROL: f64 = 3.0;
 
-/// One pair given for each good cell that no suspect took.
 fn controls(table: &Table, pairs_of: &Lists<usize>) -> Vec<usize> {
     let good = |&at: &usize| table.live[at] && table.score(at).abs() < CONTROL;
     (0..table.cells.len()).filter(good).filter_map(|at| pairs_of.of(at).first().copied()).collect()
 }
 
-/// Share of the pairs of two parts that must be the same for the results not to tell them apart.
+/// Share of common pairs from which the results do not separate two parts.
 const SAME: f64 = 0.95;
 
 /// Other shared parts that touch the same cells, or all but a few.
@@ -322,10 +315,10 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
     let same = |&other: &u32| {
         let others = &cover.cells[other as usize];
         let both = others.iter().filter(|&&at| is_own(at)).count();
-        // What is good is no alternative: an inner pair or two that are fine show that the switch of a group is.
+        // A good part is not an alternative: an inner pair or two that are fine show that the switch of a group is.
         let beyond = others.iter().filter(|&&at| !is_own(at));
         let good = beyond.filter(|&&at| table.live[at as usize] && table.score(at as usize) > -DOUBT).count();
-        // Few pairs within a group, all of them low, may be what the group's switch makes of them.
+        // A group's switch may explain few pairs within it that are all low.
         let switch =
             matches!((own, &cover.parts[other as usize]), (Part::Uplink(a, Way::Both), Part::Group(b)) if a == b);
         cover.parts[other as usize].is_shared()
@@ -335,10 +328,10 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
     near.iter().filter(|other| same(other)).map(|&other| cover.parts[other as usize].clone()).collect()
 }
 
-/// How many suspects each cell touches: those that took it and those at one of its ends.
+/// By cell: the suspects that took it and those at one of its ends.
 fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
     let mut numbers: Vec<Vec<usize>> = vec![Vec::new(); table.cells.len()];
-    // A low path at a bad end takes nothing from what the end shows.
+    // A low path at a bad end is evidence for the end as well.
     for (number, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.shaky.is_none() && !draft.part.is_link())
     {
         draft.cells.iter().for_each(|&at| numbers[at as usize].push(number));
@@ -362,7 +355,6 @@ fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
     numbers.iter().map(Vec::len).collect()
 }
 
-/// Ends that are no suspects and have no good pair.
 fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
     let mut good: BTreeMap<Port, bool> = BTreeMap::new();
     for (at, cell) in table.cells.iter().enumerate() {
@@ -387,7 +379,6 @@ fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
     good.into_iter().filter_map(|(port, good)| (!good && !is_suspect(port)).then_some(port)).collect()
 }
 
-/// How many hosts are at the other ends of these cells.
 pub(super) fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
     let own = |port: &Port| match part {
         Part::Host(host, _) => port.host == *host,
@@ -401,7 +392,7 @@ pub(super) fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
 fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<usize>, explained: &[f64]) -> Suspect {
     let clean: Vec<u32> = draft.cells.iter().copied().filter(|&at| touching[at as usize] <= 1).collect();
     let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
-    // What a part that is bad at times does when it is bad is told by its low results.
+    // The low results of a part that is bad at times give its effect when bad.
     let at_times = draft.part.is_end().then(|| kinds(table, &all, draft.shaky.is_some())).flatten();
     let share = draft.shaky.or(at_times.as_ref().map(|(low, _)| low.len() as f64 / all.len() as f64));
     let n = if at_times.is_some() { all.len() } else { 0 };
@@ -425,7 +416,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
         }),
         interval: paired_shift(&residuals, 0.95).ok().and_then(|shift| shift.interval),
         z: median_in_place(&mut scores) / error,
-        // What is left should the end prove good is explained by nothing.
+        // Nothing explains what remains if the end proves good.
         explained: if draft.part.is_link() && !draft.instead {
             median_in_place(&mut cells.iter().map(|&at| explained[at as usize]).collect::<Vec<_>>())
         } else {
@@ -449,11 +440,11 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
     }
 }
 
-/// Fewest good pairs of one kind that show what pairs of that kind reach.
+/// Fewest good pairs of one kind that show what that kind reaches.
 const PEERS: usize = 3;
 
-/// Whether good cells of a kind that a part touches are left beside it. Of a slow group, the pairs inside other groups are
-/// enough; what lies between two groups has none.
+/// Whether other good cells remain of a kind that a part touches. For a slow group, the pairs inside other groups are enough; what lies
+/// between two groups has none.
 fn peers(table: &Table, cells: &[u32]) -> bool {
     let touched = |stratum: usize| cells.iter().any(|&at| table.cells[at as usize].stratum == stratum);
     let good = |stratum: usize| {

@@ -1,13 +1,12 @@
-//! Null distributions of rank statistics, counted exactly.
+//! Exact null distributions of rank statistics.
 
-/// Most values a side for which a null distribution without ties is counted: C(100, 50) still fits 128 bits.
+/// Most values a side for an exact distribution without ties: C(100, 50) still fits 128 bits.
 pub const EXACT: usize = 50;
-/// Most values of both sides together for which arrangements of tied midranks are counted; beyond, the time would grow
-/// to tens of milliseconds a test.
+/// Most values of both sides together for counting arrangements of tied midranks; beyond, a test would take tens of milliseconds.
 pub const EXACT_TIED: usize = 50;
 
-/// Distribution of a statistic on the whole numbers from 0 when nothing but chance is at work: how many of the equally
-/// likely arrangements give each value. Counts are whole numbers, so probabilities carry one rounding.
+/// Distribution on the whole numbers from 0: how many of the equally likely arrangements give each value. Counts are whole numbers, so
+/// probabilities have one rounding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Null {
     counts: Vec<u128>,
@@ -48,7 +47,6 @@ impl Null {
         (n <= EXACT).then(|| Self::subset_sums((1..=n).collect::<Vec<_>>().as_slice()))
     }
 
-    /// Sums of all subsets of `parts`.
     pub(super) fn subset_sums(parts: &[usize]) -> Self {
         let mut counts = vec![0_u128; parts.iter().sum::<usize>() + 1];
         counts[0] = 1;
@@ -62,8 +60,7 @@ impl Null {
         Self::new(counts)
     }
 
-    /// Sums of all subsets of `parts` that have `size` members; at most [`EXACT_TIED`] parts, whose subsets of a size
-    /// 64 bits can count: C(50, 25) < 2⁴⁷.
+    /// With exactly `size` members; at most [`EXACT_TIED`] parts, so that counts fit 64 bits: C(50, 25) < 2⁴⁷.
     pub(super) fn subset_sums_of(parts: &[usize], size: usize) -> Self {
         let mut largest = parts.to_vec();
         largest.sort_unstable_by(|a, b| b.cmp(a));
@@ -84,23 +81,20 @@ impl Null {
         Self::new(counts.into_iter().map(u128::from).collect())
     }
 
-    /// Probability of `value` or less.
     pub fn at_most(&self, value: usize) -> f64 {
         let end = (value + 1).min(self.counts.len());
         self.counts[..end].iter().sum::<u128>() as f64 / self.total as f64
     }
 
-    /// Probability of `value` or more.
     pub fn at_least(&self, value: usize) -> f64 {
         let start = value.min(self.counts.len());
         self.counts[start..].iter().sum::<u128>() as f64 / self.total as f64
     }
 
-    /// Smallest value that is reached or stayed below with probability `p` or more: the p quantile.
+    /// Smallest value whose cumulative probability is `p` or more.
     pub fn quantile(&self, p: f64) -> usize {
         let mut sum = 0_u128;
-        // Sums and total are compared as rounded probabilities; the tolerance keeps a p that is meant to be equal to a
-        // cumulative probability from missing it by the last bit.
+        // The tolerance keeps a p that is meant to be equal to a cumulative probability from missing it by rounding.
         for (value, count) in self.counts.iter().enumerate() {
             sum += count;
             if sum as f64 / self.total as f64 >= p * (1.0 - 4.0 * f64::EPSILON) {

@@ -1,9 +1,7 @@
-//! Median, quantiles and median absolute deviation.
 
 use crate::refusal::{Refusal, demand};
 
-/// What a median absolute deviation is multiplied with to estimate the standard deviation of normal values:
-/// 1 / Φ⁻¹(3/4) (Hampel 1974).
+/// Factor from the median absolute deviation to the standard deviation of normal values: 1 / Φ⁻¹(3/4) (Hampel 1974).
 pub const MAD_TO_SIGMA: f64 = 1.482_602_218_505_602;
 
 /// Median: the middle value, or the mean of the two middle values.
@@ -30,9 +28,8 @@ pub fn median_in_place(values: &mut [f64]) -> f64 {
     lower + (upper - lower) / 2.0
 }
 
-/// Quantile by linear interpolation between order statistics: with h = (n − 1) p,
-/// x₍⌊h⌋₎ + (h − ⌊h⌋)(x₍⌊h⌋₊₁₎ − x₍⌊h⌋₎), counted from 0. This is type 7 of Hyndman & Fan 1996, the default of R and
-/// NumPy.
+/// Linear interpolation between order statistics: with h = (n − 1) p, x₍⌊h⌋₎ + (h − ⌊h⌋)(x₍⌊h⌋₊₁₎ − x₍⌊h⌋₎), counted from 0. This is type
+/// 7 of Hyndman & Fan 1996, the default of R and NumPy.
 ///
 /// # Errors
 /// No value, a value that is not finite, or `p` outside [0, 1].
@@ -43,7 +40,7 @@ pub fn quantile(values: &[f64], p: f64) -> Result<f64, Refusal> {
     quantile_sorted(&sorted, p)
 }
 
-/// [`quantile`] of values that are already sorted, smallest first.
+/// [`quantile`] of sorted values, smallest first.
 ///
 /// # Errors
 /// No value, or `p` outside [0, 1].

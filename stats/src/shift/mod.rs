@@ -1,6 +1,5 @@
-//! By how much: Hodges–Lehmann estimates with exact intervals.
-//!
-//! The interval belongs to the rank test of the same name: it holds exactly the shifts that the test does not reject.
+//! Shifts: Hodges–Lehmann estimates with exact intervals. An interval holds exactly the shifts that the rank test of the same name does
+//! not reject.
 
 mod sums;
 
@@ -10,27 +9,23 @@ use crate::{
 };
 use sums::Sums;
 
-/// An estimated shift, in the values' own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
     pub estimate: f64,
-    /// Interval of at least the level asked for; `None` where even the widest interval the data allow has a lower level
-    /// (fewer than 6 differences, or 4 against 4 values, for 95 %).
+    /// `None` where even the widest interval of the data has a lower level than requested (fewer than 6 differences, or 4 against 4
+    /// values, for 95 %).
     pub interval: Option<Interval>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
-    /// Upper end.
     pub high: f64,
-    /// Probability with which such intervals hold the true shift: the achieved level, which is exact for values without
-    /// ties up to 50 a side, at least this with ties, and by normal approximation beyond.
+    /// Achieved level: exact for values without ties up to 50 a side, a lower bound with ties, and by normal approximation beyond.
     pub level: f64,
 }
 
 impl Interval {
-    /// Whether `value` lies in the interval, ends included.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -101,7 +96,7 @@ fn demand_levels(levels: &[f64]) -> Result<(), Refusal> {
     levels.iter().try_for_each(|&level| demand_probability(level, "a confidence level lies between 0 and 1"))
 }
 
-/// Which order statistics bound the interval, counted from 1 at both ends, and the level they achieve.
+/// Order statistics that bound the interval, counted from 1 at both ends, and their level.
 struct Cut {
     from_end: usize,
     level: f64,
@@ -126,7 +121,6 @@ impl Cut {
     }
 }
 
-/// Median and intervals of the sums, each times `factor`.
 fn estimate<const N: usize>(sums: &Sums, factor: f64, cuts: [Option<Cut>; N]) -> (f64, [Option<Interval>; N]) {
     let count = sums.count();
     let mut places = vec![(count - 1) / 2, count / 2];

@@ -7,12 +7,12 @@ use crate::unit::{Bytes, MegabytesPerSecond};
 
 /// Word of [`Gpu::throttled`] for a clock that is held down to keep the GPU within its power limit.
 pub const POWER_CAP: &str = "power cap";
-/// What the names of cuBLASLt begin with in [`HostFacts::libraries`](super::HostFacts::libraries); a version follows.
+/// Prefix of cuBLASLt's names in [`HostFacts::libraries`](super::HostFacts::libraries); a version follows.
 pub const CUBLASLT: &str = "libcublasLt.so.";
-/// What names of HIP have in them there, whatever stands before and behind.
+/// Part of HIP's names there.
 pub const HIP: &str = "libamdhip64.so";
 pub const HIPBLASLT: &str = "libhipblaslt.so";
-/// What names of AMD SMI have in them there.
+/// Part of AMD SMI's names there.
 pub const AMD_SMI: &str = "libamd_smi.so";
 pub const RCCL: &str = "librccl.so.1";
 
@@ -21,14 +21,13 @@ pub const RCCL: &str = "librccl.so.1";
 pub struct Gpu {
     /// Index as NVML counts: in the order of PCI addresses. AMD's GPUs are counted likewise.
     pub index: u32,
-    /// Number by which CUDA or HIP knows it in the agent's environment, as plans name it; `None` where that does not see it
-    /// (`CUDA_VISIBLE_DEVICES`, `ROCR_VISIBLE_DEVICES`) or could not be asked.
+    /// Number of CUDA or HIP in the agent's environment, and in plans; `None` where that does not see it (`CUDA_VISIBLE_DEVICES`,
+    /// `ROCR_VISIBLE_DEVICES`) or could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_device: Option<u32>,
     /// Unique id, `GPU-…` of NVIDIA's.
     pub uuid: Option<String>,
-    /// Serial number of its board; several GPUs of one board have the same. `None` where the driver does not say, as for most
-    /// that are sold for workstations.
+    /// Serial number of its board, shared by its GPUs. `None` where the driver has none, as for most workstation models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,19 +45,17 @@ pub struct Gpu {
     /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
     pub memory_bytes: Option<Bytes>,
-    /// Whether memory errors are corrected.
     pub ecc: Option<bool>,
     pub numa: Option<u32>,
-    /// Active NVLink connections; `None` where the driver does not say.
     pub nvlinks: Option<u32>,
     /// NVLink connections the GPU has, active or not.
     pub nvlinks_total: Option<u32>,
     /// Line rate of each NVLink in one direction, coding included.
     pub nvlink_mbps: Option<MegabytesPerSecond>,
-    /// How it stands with the NVLink fabric; `None` where it has none, or the driver does not say.
+    /// `None` without an NVLink fabric, or where the driver does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<GpuFabric>,
-    /// Whether the driver stays loaded while nobody uses the GPU.
+    /// Whether the driver stays loaded while the GPU is unused.
     pub persistence: Option<bool>,
     pub mig: Option<bool>,
     /// Clock of the multiprocessors and its maximum, in MHz.
@@ -73,11 +70,10 @@ pub struct Gpu {
     pub processes: Option<u32>,
 }
 
-/// How a GPU stands with the NVLink fabric that the fabric manager (or IMEX) runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuFabric {
-    /// How far its registration is. Unless it is completed, CUDA does not start on boards with NVSwitch.
+    /// Until it is completed, CUDA does not start on boards with NVSwitch.
     pub state: Registration,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<u32>,
@@ -91,21 +87,21 @@ pub struct GpuFabric {
 }
 
 impl GpuFabric {
-    /// Name of its NVLink domain, `UUID.CLIQUE`, as the Kubernetes label `nvidia.com/gpu.clique` has it; `None` where its NVLinks end at
-    /// the host.
+    /// Name of its NVLink domain, `UUID.CLIQUE`, as the Kubernetes label `nvidia.com/gpu.clique`; `None` where its NVLinks end at the
+    /// host.
     pub fn domain(&self) -> Option<String> {
         self.cluster.as_ref().map(|cluster| format!("{cluster}.{}", self.clique))
     }
 }
 
-/// How far a GPU's registration with the NVLink fabric is (`nvmlGpuFabricState_t`).
+/// `nvmlGpuFabricState_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Registration {
     #[default]
     NotStarted,
     InProgress,
-    /// It is over; whether it has failed the error says.
+    /// Ended; the error says whether it failed.
     Completed,
 }
 
@@ -119,7 +115,7 @@ impl Registration {
     }
 }
 
-/// What is wrong with a GPU's memory; `None` where the GPU does not count it.
+/// `None` for what the GPU does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryFaults {
@@ -135,10 +131,8 @@ pub struct MemoryFaults {
     pub remapping_failed: Option<bool>,
 }
 
-/// How far a GPU is from an RDMA device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuDistance {
-    /// Index of the GPU.
     pub gpu: u32,
     pub device: String,
     pub distance: crate::terms::Distance,

@@ -1,6 +1,5 @@
-//! What a host is: one document per host, collected by the agent itself.
-//!
-//! A fact that cannot be read is `None`, and `unreadable` says why; nothing is guessed.
+//! Facts of a host: one document per host, collected by the agent itself. An unreadable fact is `None`, and `unreadable` says why;
+//! nothing is guessed.
 
 mod gpu;
 mod machine;
@@ -24,7 +23,7 @@ pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort, port_name};
 
 use crate::unit::{Bytes, GigabitsPerSecond};
 
-/// Kernel modules that agents look for: those that some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
+/// Kernel modules that some check asks for. Only MLNX_OFED and DOCA have `mlx_compat`: the kernel's own drivers do not need it.
 pub const MODULES: [&str; 23] = [
     "amdgpu",
     "bnxt_re",
@@ -55,7 +54,7 @@ pub const MODULES: [&str; 23] = [
 pub const GPUS: &str = "gpus";
 /// Folder of the IOMMUs, and key of [`HostFacts::unreadable`] for them.
 pub const IOMMUS: &str = "sys/class/iommu";
-/// Key of [`HostFacts::unreadable`] for what the host hears of its switches.
+/// Key of [`HostFacts::unreadable`] for the host's LLDP neighbours.
 pub const NEIGHBOURS: &str = "neighbours (LLDP)";
 /// File of the limits that the agent runs under, and key of [`HostFacts::unreadable`] for them.
 pub const LIMITS: &str = "proc/self/limits";
@@ -72,7 +71,6 @@ pub struct HostFacts {
     pub command_line: Option<String>,
     /// Machine architecture (`uname -m`).
     pub architecture: String,
-    /// What the system runs inside of.
     pub surroundings: Surroundings,
     pub cpu: Cpu,
     pub memory_bytes: Option<Bytes>,
@@ -97,16 +95,17 @@ pub struct HostFacts {
     /// `net.ipv4.tcp_ecn`.
     pub tcp_ecn: Option<u32>,
     pub iommus: u32,
-    /// Kernel modules that matter to RDMA and GPUs, and their versions; empty where a module does not say.
+    /// Versions of kernel modules for RDMA and GPUs; empty where a module has none.
     pub modules: BTreeMap<String, String>,
     /// RDMA devices, in the order of their names.
     pub rdma: Vec<RdmaDevice>,
     /// GPUs, in the order of PCI addresses, which is NVML's; CUDA's or HIP's numbers are in [`Gpu::cuda_device`].
     pub gpus: Vec<Gpu>,
-    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set, or one of HIP's variables for the same: CUDA's GPU 0 may then be another one than the first of `gpus`.
+    /// `CUDA_VISIBLE_DEVICES` of the agent, or one of HIP's variables for the same: CUDA's GPU 0 may then differ from the first of
+    /// `gpus`.
     pub cuda_visible: Option<String>,
-    /// Environment variables of the agent that put other files or libraries in the place of the host's own (`RAILGAUGE_ROOT`,
-    /// `RAILGAUGE_IBVERBS`, `RAILGAUGE_RDMACM`), and their values: what it reports as hardware may then be something else.
+    /// Environment variables of the agent that replace files or libraries of the host (`RAILGAUGE_ROOT`, `RAILGAUGE_IBVERBS`,
+    /// `RAILGAUGE_RDMACM`), and their values: reported hardware may then be something else.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub overrides: BTreeMap<String, String>,
     /// How far each GPU is from each RDMA device on the PCIe tree.
@@ -115,14 +114,13 @@ pub struct HostFacts {
     pub xids: Option<Vec<Xid>>,
     /// Network interfaces, in the order of their names.
     pub interfaces: Vec<Interface>,
-    /// What its interfaces hear of the switches next to them (LLDP), as lldpd tells it; `None` where it does not.
+    /// Switches next to its interfaces (LLDP), from lldpd; `None` without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Vec<Neighbour>>,
     #[serde(skip_serializing_if = "Parts::is_empty")]
     pub parts: Parts,
     /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
     pub libraries: BTreeMap<String, String>,
-    /// What could not be read, and why.
     pub unreadable: BTreeMap<String, String>,
 }
 
@@ -131,8 +129,8 @@ impl HostFacts {
         self.interfaces.iter().find(|interface| interface.name == name)
     }
 
-    /// Speeds of the members of a port's bond that carry traffic, the fastest first; `None` for a port of no bond,
-    /// and where a speed is not known. One queue pair uses one of them.
+    /// Speeds of the members of a port's bond that carry traffic, the fastest first; `None` without a bond or with an unknown speed. One
+    /// queue pair uses one of them.
     pub fn member_rates(&self, port: &RdmaPort) -> Option<Vec<GigabitsPerSecond>> {
         if port.members.is_empty() {
             return None;
@@ -142,38 +140,34 @@ impl HostFacts {
         network::rates(carrying)
     }
 
-    /// Whether the GPUs of the host are AMD's: it has some, AMD's kernel module is loaded, and NVIDIA's is not. A host whose processor has
-    /// graphics of AMD loads that module too; they are not among its GPUs.
+    /// Whether the host's GPUs are AMD's: it has some, AMD's kernel module is loaded, and NVIDIA's is not. A host whose processor has AMD
+    /// graphics loads that module too; they are not among its GPUs.
     pub fn has_amd_gpus(&self) -> bool {
         !self.gpus.is_empty() && self.modules.contains_key("amdgpu") && !self.modules.contains_key("nvidia")
     }
 
-    /// What the loader says of every name of a library that has `part` in it; `None` where it finds one of them, and where none was
-    /// looked for.
+    /// The loader's messages for all names of a library that contain `part`; `None` where it finds one, or looked for none.
     pub fn unfound(&self, part: &str) -> Option<String> {
         let asked = || self.libraries.iter().filter(|(name, _)| name.contains(part));
-        // The loader's words are no path.
+        // The loader's messages are not paths.
         let is_missing = asked().count() > 0 && asked().all(|(_, said)| !said.starts_with('/'));
         is_missing.then(|| asked().map(|(name, said)| format!("{name}: {said}")).collect::<Vec<_>>().join("; "))
     }
 
-    /// Whether the loader finds a library whose name has `part` in it.
     pub fn finds(&self, part: &str) -> bool {
         self.libraries.iter().any(|(name, said)| name.contains(part) && said.starts_with('/'))
     }
 
-    /// Whether CUDA's numbers of the GPUs are known: the driver told them, or nothing hides or reorders GPUs.
+    /// Whether CUDA's numbers of the GPUs are known: the driver reported them, or nothing hides or reorders GPUs.
     pub fn numbers_gpus(&self) -> bool {
         self.cuda_visible.is_none() || self.gpus.iter().any(|gpu| gpu.cuda_device.is_some())
     }
 
-    /// The GPU that CUDA, and so a plan, knows by this number; `None` without such a GPU and where CUDA's numbers are not
-    /// known.
+    /// The GPU with this number in CUDA and in plans; `None` without such a GPU or without known numbers.
     pub fn cuda_gpu(&self, number: u32) -> Option<&Gpu> {
         self.gpus.iter().find(|gpu| self.cuda_number(gpu) == Some(number))
     }
 
-    /// The number by which CUDA knows a GPU; `None` where it does not see it.
     pub fn cuda_number(&self, gpu: &Gpu) -> Option<u32> {
         match self.gpus.iter().any(|gpu| gpu.cuda_device.is_some()) {
             true => gpu.cuda_device,

@@ -1,4 +1,3 @@
-//! Network interfaces and what Ethernet is set to on them.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +10,24 @@ use crate::unit::{GigabitsPerSecond, MegabitsPerSecond};
 #[serde(default)]
 pub struct Interface {
     pub name: String,
-    /// MTU in bytes.
     pub mtu: Option<u32>,
-    /// Operational state (`up`, `down`, …).
     pub state: Option<String>,
-    /// Speed; `None` where unknown, and for virtual interfaces (veth, bridges, …): their number limits nothing.
+    /// `None` where unknown, and for virtual interfaces (veth, bridges, …), whose number limits nothing.
     pub speed_mbps: Option<MegabitsPerSecond>,
-    /// Addresses, without prefix lengths.
+    /// Without prefix lengths.
     pub addresses: Vec<String>,
-    /// Networks of its IPv4 addresses, such as `10.77.0.0/24`.
+    /// Of its IPv4 addresses, such as `10.77.0.0/24`.
     pub networks: Vec<String>,
-    /// Interface it is bonded into, or the mode of the bond that it is, or is a VLAN of.
+    /// Bond of the interface or of its VLAN's device, or the mode of the bond itself.
     pub bond: Option<Bond>,
     /// Members of the bond that it is, or is a VLAN of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<BondMember>,
     pub driver: Option<(String, String)>,
     pub pause: Option<Pause>,
-    /// Priorities (IEEE 802.1Qaz); `None` where the driver has no data centre bridging.
+    /// IEEE 802.1Qaz; `None` where the driver has no data centre bridging.
     pub dcb: Option<Dcb>,
-    /// Which field of a packet sets its priority, `dscp` or `pcp`, where the driver says.
+    /// The field of a packet that sets its priority, `dscp` or `pcp`, if the driver reports it.
     pub trust: Option<String>,
     /// Congestion control of RoCE (DCQCN), where the driver shows its switches.
     pub ecn: Option<Ecn>,
@@ -38,35 +35,33 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Whether a plan's word for TCP means it: its name, or one of its addresses.
+    /// Whether a plan means it: by its name, or one of its addresses.
     pub fn is(&self, word: &str) -> bool {
         self.name == word || self.addresses.iter().any(|address| address == word)
     }
 }
 
 impl Interface {
-    /// Speeds of the members that carry traffic, the fastest first; `None` for an interface that is no bond, and
-    /// where a speed is not known. One connection uses one of them, but for `balance-rr`.
+    /// Speeds of the members that carry traffic, the fastest first; `None` without a bond or with an unknown speed. One connection uses
+    /// one of them, except for `balance-rr`.
     pub fn member_rates(&self) -> Option<Vec<GigabitsPerSecond>> {
         let carrying = self.members.iter().filter(|member| member.carries());
         rates(carrying).filter(|_| !self.members.is_empty())
     }
 
-    /// Members that should carry traffic and do not: their link is down, or the bond leaves them out in a mode in which all
-    /// carry. None of an interface that is no bond.
+    /// Members that should carry traffic and do not: their link is down, or the bond omits them in a mode in which all carry.
     pub fn idle_members(&self) -> impl Iterator<Item = &BondMember> {
         let spare = self.has_spares();
         self.members.iter().filter(move |member| !member.is_up() || (!member.carries() && !spare))
     }
 
-    /// Whether it is a bond of which one member carries everything and the others wait until they are needed
-    /// (kernel Documentation/networking/bonding.rst).
+    /// Whether one member of a bond carries everything and the others are spares (kernel Documentation/networking/bonding.rst).
     pub fn has_spares(&self) -> bool {
         self.bond == Some(Bond::Master("active-backup".to_owned()))
     }
 }
 
-/// Speeds of members of a bond, the fastest first; `None` where one is not known.
+/// The fastest first; `None` if one is unknown.
 pub(super) fn rates<'a>(members: impl Iterator<Item = &'a BondMember>) -> Option<Vec<GigabitsPerSecond>> {
     let mut rates: Vec<_> =
         members.map(|member| Some(GigabitsPerSecond::from(member.speed_mbps?))).collect::<Option<_>>()?;
@@ -94,7 +89,7 @@ pub struct BondMember {
 }
 
 impl BondMember {
-    /// Whether its link is up; what the bond does not tell is.
+    /// Up if unknown.
     pub fn is_up(&self) -> bool {
         self.link.as_deref().is_none_or(|link| link == "up")
     }
@@ -104,22 +99,21 @@ impl BondMember {
     }
 }
 
-/// What an interface hears of the device at the other end of its cable (LLDP, IEEE 802.1AB).
+/// The device at the other end of an interface's cable (LLDP, IEEE 802.1AB).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Neighbour {
     pub interface: String,
-    /// What the device is told apart by, in lower case: its chassis id, else its name or its management address.
+    /// Identifier of the device, in lower case: its chassis id, else its name or its management address.
     pub chassis: String,
-    /// Its name; without one its management address or chassis id.
+    /// Its name; else its management address or chassis id.
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// Whether it says that it bridges or routes, or does not say what it does.
+    /// Whether it reports to bridge or route, or reports no function.
     pub is_switch: bool,
 }
 
-/// Global pause frames (IEEE 802.3x).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     pub receive: bool,
@@ -130,13 +124,12 @@ pub struct Pause {
 #[serde(default)]
 pub struct Dcb {
     pub pfc: Vec<u8>,
-    /// Traffic class of each priority; empty where the driver does not say.
+    /// Traffic class of each priority; empty where unknown.
     pub classes: Vec<u8>,
-    /// Priority of each DSCP that is mapped to one.
+    /// Only mapped ones.
     pub dscp: BTreeMap<u8, u8>,
 }
 
-/// Priorities on which congestion control of RoCE is on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ecn {
     /// As receiver: answers marked packets with notifications (notification point).

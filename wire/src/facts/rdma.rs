@@ -1,4 +1,3 @@
-//! RDMA devices.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +9,9 @@ use crate::unit::GigabitsPerSecond;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RdmaDevice {
-    /// Name, such as `mlx5_0`.
     pub name: String,
     /// What it speaks, as the kernel says: `CA` (InfiniBand and RoCE), `RNIC` (iWARP), …
     pub kind: Option<String>,
-    /// Kernel driver, such as `mlx5_core` or `rdma_rxe`.
     pub driver: Option<String>,
     pub software: bool,
     pub firmware: Option<String>,
@@ -22,78 +19,68 @@ pub struct RdmaDevice {
     pub guid: Option<String>,
     pub pci: Option<String>,
     pub numa: Option<u32>,
-    /// PCIe link speed in GT/s and width, as running.
+    /// Current PCIe link speed in GT/s and width.
     pub pcie: Option<(f64, u32)>,
-    /// PCIe link speed in GT/s and width, at best.
+    /// Best PCIe link speed in GT/s and width.
     pub pcie_max: Option<(f64, u32)>,
-    /// The file by which programs open it; `None` where nobody looked.
+    /// `None` if not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_file: Option<DeviceFile>,
-    /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
     pub ports: Vec<RdmaPort>,
 }
 
-/// A device and the number of its port by the name that plans give a port: `mlx5_0:2` is the second, and `mlx5_0` tells no number,
-/// which is the first.
+/// Splits a port's name in plans: `mlx5_0:2` is the second, and `mlx5_0` has no number, which means the first.
 pub fn port_name(name: &str) -> (&str, Option<u8>) {
     let split = name.rsplit_once(':').and_then(|(device, number)| Some((device, number.parse().ok()?)));
     split.map_or((name, None), |(device, number)| (device, Some(number)))
 }
 
-/// The file `/dev/infiniband/uverbs*` of a device. Containers see every device in sysfs, but have the files that they were given.
+/// The file `/dev/infiniband/uverbs*` of a device. Containers see every device in sysfs, but only some of the files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceFile {
     Open,
-    /// It is not there; its name.
     Missing(String),
-    /// The agent may not open it; its name.
     Refused(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RdmaPort {
-    /// Number, counted from 1.
     pub number: u8,
-    /// Logical state, such as `ACTIVE`.
     pub state: Option<String>,
-    /// Physical state, such as `LinkUp`.
     pub physical: Option<String>,
-    /// `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// Rate that is reckoned with; `None` where nobody knows it. Of a bond the sum of the members that carry traffic.
+    /// Usable rate; `None` if unknown. For a bond the sum of the members that carry traffic.
     pub rate_gbps: Option<GigabitsPerSecond>,
-    /// Where `rate_gbps` is from, and so why it may differ from `verbs_rate_gbps`.
+    /// Source of `rate_gbps`, which explains differences from `verbs_rate_gbps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_source: Option<RateSource>,
-    /// Rate that the driver reports (`rate` in sysfs), true or not; `None` for software and where it is none.
+    /// Rate that the driver reports (`rate` in sysfs), true or not; `None` for software and where missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbs_rate_gbps: Option<GigabitsPerSecond>,
-    /// Active RDMA MTU in bytes.
     pub mtu: Option<u32>,
-    /// Local identifier on an InfiniBand fabric; 0 until a subnet manager has given one.
+    /// 0 until a subnet manager has assigned one.
     pub lid: Option<u32>,
-    /// Local identifier of the subnet manager; 0 if there is none.
+    /// 0 without a subnet manager.
     pub subnet_manager: Option<u32>,
     pub partitions: Vec<String>,
-    /// Traffic class the driver forces on every queue pair, where it has such a switch (MLNX_OFED).
+    /// Traffic class that the driver forces on every queue pair (MLNX_OFED).
     pub traffic_class: Option<u32>,
-    /// Type of service of connections made by rdma_cm, where it was configured.
+    /// Type of service of rdma_cm connections, where configured.
     pub cm_tos: Option<u32>,
     pub netdev: Option<String>,
-    /// Interfaces of the physical ports below, where `netdev` is a bond that the device drives by itself (`mlx5_bond_0`);
-    /// empty for all others.
+    /// Interfaces of the physical ports below, where `netdev` is a bond that the device drives by itself (`mlx5_bond_0`); otherwise
+    /// empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<String>,
-    /// Counters that have reached their largest value and stay there: nothing that happens since can be seen in them.
+    /// Counters stuck at their largest value, which hide later events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub saturated: Vec<String>,
-    /// Byte counters of the driver that are there and cannot be read: name and error.
+    /// Byte counters of the driver that exist but cannot be read: name and error.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unreadable_counters: BTreeMap<String, String>,
-    /// GID table, set entries only.
     pub gids: Vec<Gid>,
     pub traffic: Option<Traffic>,
 }
@@ -102,15 +89,14 @@ pub struct RdmaPort {
 #[serde(rename_all = "kebab-case")]
 pub enum RateSource {
     Driver,
-    /// The speed of the network interface: the driver's rate is made of it in steps that end too early
+    /// The speed of the network interface: the driver's rate has steps that end too early
     /// ([`RateOrigin::InterfaceInSteps`](crate::drivers::RateOrigin)), or is the same for all devices.
     Interface,
-    /// The speeds of the members of the bond that carry traffic: the driver reports that of one.
+    /// The sum of the bond's members that carry traffic: the driver reports that of one.
     Members,
 }
 
 impl RateSource {
-    /// Why this source is used, in words.
     pub const fn why(self) -> &'static str {
         match self {
             Self::Driver => "as the driver reports",
@@ -123,7 +109,6 @@ impl RateSource {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gid {
-    /// Index.
     pub index: u32,
     pub gid: String,
     /// `IB/RoCE v1`, `RoCE v2`, …
@@ -132,7 +117,7 @@ pub struct Gid {
 }
 
 impl Gid {
-    /// The IPv4 address it stands for (`::ffff:a.b.c.d`), if it does.
+    /// For `::ffff:a.b.c.d`.
     pub fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         self.gid.parse::<std::net::Ipv6Addr>().ok()?.to_ipv4_mapped()
     }

@@ -1,5 +1,5 @@
-//! What to do about a failure or a finding. What travels and what is kept is the id of an entry of one table and the values that
-//! it fills in; the words and the commands are made from the table where somebody reads them.
+//! Remedies. Messages and journals hold the id of an entry of one table and the values that it fills in; readers make the words and the
+//! commands from the table.
 
 mod table;
 
@@ -14,25 +14,22 @@ use crate::{gather::Gather, shell::quoted};
 pub const DOCS: &str = "docs/remedies.md";
 pub const VALUES: usize = 12;
 
-/// The longest value that is read, in bytes.
 pub const LONGEST: usize = 1024;
 
-/// An entry of the table. What a failure or a finding fills in stands in braces: `{interface}`.
+/// Names in braces, as `{interface}`, are filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// What programs know it by; it stays when the words change.
+    /// Stable identifier for programs, independent of the words.
     pub id: &'static str,
-    /// What people read; `{0}` is the first command, `{name}` a value.
+    /// `{0}` is the first command, `{name}` a value.
     pub text: &'static str,
     pub commands: &'static [Template],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Template {
-    /// As a shell takes it once everything in braces is filled in. A part in brackets, `[--context {context}]`, is left out where
-    /// its value is not known.
+    /// Shell command with names in braces. A part in brackets, `[--context {context}]`, is omitted if its value is unknown.
     pub command: &'static str,
-    /// Whether it changes something; if not, it only shows something.
     pub changes: bool,
     pub on: Place,
 }
@@ -63,24 +60,22 @@ impl Template {
     }
 }
 
-/// A remedy of one failure or finding. As JSON it has, beside its fields, its words (`text`), its `commands` and where it is
-/// explained (`docs`); these are not read back.
+/// As JSON it also has its words (`text`), its `commands` and the place of its explanation (`docs`); these are not read back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Remedy {
     pub id: Cow<'static, str>,
-    /// What it fills in, by name; of a text that is read from elsewhere no more than [`LONGEST`] bytes.
+    /// By name; texts read from elsewhere have at most [`LONGEST`] bytes.
     #[serde(default, deserialize_with = "short")]
     pub values: BTreeMap<Cow<'static, str>, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Command {
-    /// As a shell takes it. What is not known of the host stands in capitals: `INTERFACE`.
+    /// Shell command. Unknown names of the host are in capitals: `INTERFACE`.
     pub command: String,
-    /// Whether it changes something; if not, it only shows something.
     pub changes: bool,
     pub on: Place,
-    /// Names in capitals whose values are not known: it cannot be run as it is.
+    /// Unknown names in capitals: the command cannot run as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
@@ -90,13 +85,12 @@ impl Entry {
         all().find(|entry| entry.id == id)
     }
 
-    /// The remedy with these values in place of the names in braces.
     pub fn with<V: Into<String>>(&self, values: impl IntoIterator<Item = (&'static str, V)>) -> Remedy {
         let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).gathered();
         Remedy { id: Cow::Borrowed(self.id), values }
     }
 
-    /// The commands with these values. Values come from hosts: each stays one word of its command.
+    /// Values are from hosts: each stays one word of its command.
     fn commands(&self, values: &BTreeMap<Cow<'static, str>, String>) -> Vec<Command> {
         let filled = |of: &Template| {
             let mut missing = Vec::new();
@@ -116,7 +110,6 @@ impl Entry {
 }
 
 impl Remedy {
-    /// The text with its values and commands filled in.
     pub fn text(&self) -> String {
         let Some(entry) = Entry::find(&self.id) else {
             return format!("remedy {:?} is not known to this version of railgauge", self.id);
@@ -131,8 +124,8 @@ impl Remedy {
         })
     }
 
-    /// Fills in a host of a failure where the words have it and the value is not known yet. A name in a command alone is an address,
-    /// which is none of the plan's names.
+    /// Fills in a host of a failure if the words name it and its value is unknown. A name in a command alone is an address, not one of
+    /// the plan's names.
     pub(crate) fn name(&mut self, name: &'static str, host: &str) {
         let is_told = Entry::find(&self.id).is_some_and(|entry| entry.text.contains(&format!("{{{name}}}")));
         if is_told {
@@ -149,15 +142,13 @@ impl Remedy {
     }
 }
 
-/// Whether a value can stand in a command as what its name says: nothing there begins as an option does, and what is one name of
-/// a path leads nowhere else.
+/// Whether a value is safe in a command: no option, and for one name of a path no other path.
 fn is_word(value: &str, in_path: bool) -> bool {
     let leads_away = in_path && (value.contains('/') || value == "..");
     !value.is_empty() && !value.starts_with('-') && !leads_away
 }
 
-/// A template without the parts in brackets of which a value is not known, each with one space, and without the brackets of the
-/// others.
+/// Removes bracketed parts with an unknown value, each with one space, and the other brackets.
 fn without_unknown(template: &str, values: &BTreeMap<Cow<'static, str>, String>) -> String {
     let is_known = |name: &str| values.get(name).is_some_and(|value| is_word(value, false));
     let mut kept = String::new();
@@ -178,8 +169,7 @@ fn without_unknown(template: &str, values: &BTreeMap<Cow<'static, str>, String>)
     kept
 }
 
-/// A text with something in place of every name in braces; `value` is told whether the name is a part of a path. What is filled
-/// in is not looked at again.
+/// Replaces every name in braces; `value` gets whether the name is a part of a path. The inserted text is not searched again.
 fn fill(text: &str, mut value: impl FnMut(&str, bool) -> String) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -191,7 +181,7 @@ fn fill(text: &str, mut value: impl FnMut(&str, bool) -> String) -> String {
     filled + rest
 }
 
-/// What stands before the next name in braces, the name, and what follows it.
+/// The text before the next name in braces, the name, and the rest.
 fn next(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;
     let (name, after) = rest.split_once('}')?;

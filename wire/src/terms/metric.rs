@@ -1,5 +1,5 @@
-//! What is measured. A metric is one row of the table below: its word, its unit, its better direction, the tests that have it,
-//! and what it reads of the ends' accounts. How accounts of several ends are joined is the controller's.
+//! Metrics. A metric is one row of the table below: its word, unit, better direction, the tests that have it, and what it reads of the
+//! ends' accounts. The controller joins accounts of several ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use crate::{
 };
 
 words! {
-    /// Whether a larger or a smaller value is the better one.
     Better {
         Higher = "higher",
         Lower = "lower",
@@ -20,7 +19,7 @@ words! {
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident = $word:literal: $about:expr,)+) => {
         words! {
-            /// A metric column value of the frame. The unit and direction belong to the metric, never to a caller.
+            /// A metric column value of the frame.
             Metric {
                 $($(#[$doc])* $variant = $word,)+
             }
@@ -41,7 +40,6 @@ metrics! {
     Bandwidth = "bandwidth": About {
         title: "Bandwidth", has_ceiling: true, ..rate("Gb/s", |end| end.bytes.bits())
     },
-    /// Operations per second.
     MessageRate = "message_rate": About {
         title: "Message rate", ..rate("Mmsg/s", |end| end.operations as f64 * Nanoseconds::PER_MICROSECOND)
     },
@@ -51,14 +49,12 @@ metrics! {
     EgressBandwidth = "egress_bandwidth": SUM,
     /// Payload bits per second of all flows of a round.
     TotalBandwidth = "total_bandwidth": About { title: "Bandwidth of all flows", ..SUM },
-    /// How much less a flow moves beside an incast that shares no NIC port with it than alone, in percent of that. Below zero where
-    /// it moved more.
+    /// Loss of a flow alongside an incast that shares no NIC port with it, in percent of its bandwidth alone. Negative for a gain.
     VictimLoss = "victim_loss": About {
         unit: "%", family: Family::Victim, reads: Reads::Round, may_be_zero: true, title: "Loss of a flow beside an incast",
         ..LATENCY
     },
-    /// How much less a flow moves beside other traffic of its own two hosts than alone, in percent of that. Below zero where it
-    /// moved more.
+    /// Loss of a flow alongside other traffic of its own two hosts, in percent of its bandwidth alone. Negative for a gain.
     BesideLoss = "beside_loss": About {
         unit: "%", family: Family::Beside, reads: Reads::Round, may_be_zero: true,
         title: "Loss of a flow beside other traffic of its hosts", ..LATENCY
@@ -72,20 +68,17 @@ metrics! {
     LatencyP50 = "latency_p50": About {
         title: "Latency, median (p50)", name: "median latency", ..percentile(500, |all| all.p50.microseconds())
     },
-    /// 90th percentile.
     LatencyP90 = "latency_p90": percentile(900, |all| all.p90.microseconds()),
-    /// 99th percentile.
     LatencyP99 = "latency_p99": About {
         title: "Latency, 99th percentile (p99)", ..percentile(990, |all| all.p99.microseconds())
     },
-    /// 99.9th percentile.
     LatencyP999 = "latency_p999": percentile(999, |all| all.p999.microseconds()),
     LatencyMax = "latency_max": latency(|all| all.max.microseconds()),
     LatencyStdev = "latency_stdev": About {
-        // One operation deviates from nothing.
+        // One operation has no deviation.
         fewest: 2, is_optional: true, ..latency(|all| all.stdev.microseconds())
     },
-    /// Mean latency, or mean time of a collective: only in imported runs, whose tools tell no more.
+    /// Mean latency, or mean time of a collective: only in imported runs, whose tools report nothing else.
     LatencyMean = "latency_mean": About {
         family: Family::Imported, title: "Latency, mean", name: "mean latency", ..latency(|all| all.mean.microseconds())
     },
@@ -96,21 +89,20 @@ metrics! {
         ..collective("GB/s", Better::Higher, Family::Group, |group| Some(group.busbw()?.0))
     },
     Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, |group| Some(group.algbw()?.0)),
-    /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
+    /// Median time of a training step: its backward pass, which is a timer, and the communication left after it.
     StepTime = "step_time": step(|group| Some(group.time?.microseconds())),
-    /// What of [`Metric::StepTime`] is communication that the backward pass did not hide.
+    /// The part of [`Metric::StepTime`] that is communication which the backward pass did not hide.
     StepExposed = "step_exposed": About {
         may_be_zero: true, ..step(|group| Some(group.time?.saturating_sub(group.compute?).microseconds()))
     },
-    /// Median time of the same buckets one after another, without a backward pass.
+    /// Median time of the same buckets in sequence, without a backward pass.
     StepAlone = "step_alone": step(|group| Some(group.alone?.microseconds())),
-    /// Bytes per second of a test within a host: read, written, or copied. A byte that is copied counts once, although it is read and
-    /// written.
+    /// Bytes per second of a test within a host: read, written, or copied. A copied byte counts once.
     MemoryBandwidth = "memory_bandwidth": About {
         family: Family::Node, title: "Memory bandwidth", name: "memory bandwidth",
         ..rate("GB/s", |end| end.bytes.as_f64())
     },
-    /// Time of one read of host memory whose address is what the read before it brought.
+    /// Time of one read of host memory whose address is the result of the read before it.
     MemoryLatency = "memory_latency": About {
         unit: "ns", family: Family::NodeLatency, reads: Reads::Each, title: "Memory latency", name: "memory latency", ..LATENCY
     },
@@ -119,9 +111,7 @@ metrics! {
         family: Family::Compute, title: "Matrix products", name: "rate of matrix products",
         ..rate("TFLOP/s", |end| end.flops as f64 / Nanoseconds::PER_MICROSECOND)
     },
-    /// CPU time spent per GiB of payload, at the initiator.
     CpuTimePerGib = "cpu_time_per_gib": spent("s/GiB", Side::Initiator, cpu_per_gib),
-    /// CPU time spent per GiB of payload, at the responder.
     CpuTimePerGibRemote = "cpu_time_per_gib_remote": spent("s/GiB", Side::Responder, cpu_per_gib),
 }
 
@@ -131,13 +121,12 @@ struct About {
     better: Better,
     family: Family,
     reads: Reads,
-    /// For a percentile of single operations, in thousandths.
+    /// Percentile of single operations, in thousandths.
     permille: Option<u64>,
     /// Fewest operations of a window that have it.
     fewest: u64,
-    /// Whether a case is measured without it.
+    /// Whether a case is complete without it.
     is_optional: bool,
-    /// Whether zero is a value of it.
     may_be_zero: bool,
     has_ceiling: bool,
     /// Head of a chart; its word if empty.
@@ -149,22 +138,22 @@ struct About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Flow,
-    /// Of such a test whose flows run at once: several flows of one round.
+    /// Several flows of one round of such a test.
     Round,
-    /// Of such a test with a victim: the same flow alone and beside an incast.
+    /// The same flow alone and alongside an incast.
     Victim,
-    /// Of such a test with traffic of the same two hosts beside its flows.
+    /// Traffic of the same two hosts alongside its flows.
     Beside,
-    /// Of a bandwidth test within hosts: memory of processors and GPUs.
+    /// Memory of processors and GPUs.
     Node,
-    /// Of a latency test within hosts: memory of processors.
+    /// Memory of processors.
     NodeLatency,
     Compute,
     Latency,
     Group,
     Step,
     Collective,
-    /// Of no test of ours: other tools have it.
+    /// Only of other tools.
     Imported,
 }
 
@@ -172,35 +161,31 @@ pub enum Family {
 pub enum Reads {
     /// An amount that both ends of a flow counted: its value is this per nanosecond.
     Rate(fn(&Measurement) -> f64),
-    /// Typical nanoseconds of an operation, as the end that did them tells.
+    /// Typical nanoseconds of an operation, by the end that did them.
     Each,
     /// A number of the distribution of single operations, in microseconds.
     Latency(fn(&Latency) -> f64),
-    /// What one end spent on so many payload bytes of the initiator; `None` where that end counts none.
+    /// Cost at one end for so many payload bytes of the initiator; `None` where that end does not count it.
     Spent(Side, fn(&Measurement, Bytes) -> Option<f64>),
-    /// Something of a collective; `None` where the sample does not hold it.
+    /// `None` where the sample does not hold it.
     Collective(fn(&Collective) -> Option<f64>),
-    /// Something of several flows or rounds: no sample holds it by itself.
+    /// Spans several flows or rounds: a single sample does not hold it.
     Round,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The end that posts the operations.
     Initiator,
     Responder,
 }
 
-/// One sample of a collective, as its metrics read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective {
     pub op: Op,
     pub ranks: u32,
     pub size: Bytes,
     pub time: Option<Nanoseconds>,
-    /// Time of the backward pass of a training step.
     pub compute: Option<Nanoseconds>,
-    /// Median time of a training step's buckets without a backward pass.
     pub alone: Option<Nanoseconds>,
 }
 
@@ -214,7 +199,6 @@ impl Collective {
     }
 }
 
-/// Of latencies, in microseconds.
 const LATENCY: About = About {
     unit: "µs",
     better: Better::Lower,
@@ -262,14 +246,12 @@ const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, Bytes) -> 
     About { unit, family: Family::Flow, reads: Reads::Spent(side, read), is_optional: true, ..LATENCY }
 }
 
-/// Seconds of CPU time per GiB of payload.
 fn cpu_per_gib(end: &Measurement, bytes: Bytes) -> Option<f64> {
-    // Clocks of threads count nanoseconds: none at all is no reading.
+    // Clocks of threads count nanoseconds: zero means no reading.
     (!bytes.is_zero() && !end.cpu.is_zero()).then(|| end.cpu.seconds() / bytes.gib())
 }
 
 impl Metric {
-    /// The unit every value of this metric is in.
     pub const fn unit(self) -> &'static str {
         self.about().unit
     }
@@ -286,32 +268,28 @@ impl Metric {
         self.about().reads
     }
 
-    /// Which percentile of single operations it is, in thousandths.
     pub const fn permille(self) -> Option<u64> {
         self.about().permille
     }
 
-    /// Fewest operations of a window that have this metric at all.
     pub const fn fewest(self) -> u64 {
         self.about().fewest
     }
 
-    /// Whether a case counts as measured without it: it is told where an end counts it.
+    /// Whether a case is complete without it: reported where an end counts it.
     pub const fn is_optional(self) -> bool {
         self.about().is_optional
     }
 
-    /// Whether zero is a value of this metric, and not one that cannot be true.
+    /// Whether zero is valid.
     pub const fn may_be_zero(self) -> bool {
         self.about().may_be_zero
     }
 
-    /// Whether it sums up several flows of one round.
     pub const fn is_sum(self) -> bool {
         matches!(self.about().family, Family::Round)
     }
 
-    /// Whether a ceiling can be computed for it where the link is known.
     pub const fn has_ceiling(self) -> bool {
         self.about().has_ceiling
     }

@@ -1,4 +1,3 @@
-//! Times and readings of clocks.
 
 use std::{
     fmt,
@@ -9,34 +8,30 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 amount! {
-    /// A time in nanoseconds, or what a clock shows: nanoseconds since it began to count.
+    /// A duration, or a clock's value since it started.
     Nanoseconds
 }
 
 impl Nanoseconds {
-    /// Nanoseconds of a microsecond.
     pub const PER_MICROSECOND: f64 = 1e3;
 
-    /// A number of milliseconds.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    /// A number of seconds.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }
 
-    /// The time later or, below zero, earlier by `offset`; it stays at zero and at [`Self::MAX`].
+    /// Saturates at zero and at [`Self::MAX`].
     #[must_use]
     pub const fn saturating_add_signed(self, offset: NanosecondsI64) -> Self {
         Self(self.0.saturating_add_signed(offset.0))
     }
 
-    /// The time since `start`, below zero if that is later; at most [`NanosecondsI64::MAX`] and at least
-    /// [`NanosecondsI64::MIN`].
+    /// Negative if `start` is later; saturates.
     #[must_use]
     pub const fn saturating_since(self, start: Self) -> NanosecondsI64 {
         let time = self.0.abs_diff(start.0);
@@ -46,26 +41,23 @@ impl Nanoseconds {
         }
     }
 
-    /// In microseconds.
     #[must_use]
     pub const fn microseconds(self) -> f64 {
         self.0 as f64 / Self::PER_MICROSECOND
     }
 
-    /// In milliseconds.
     #[must_use]
     pub const fn milliseconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In seconds.
     #[must_use]
     pub const fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
-/// The longest amount where the time is longer than that (584 years).
+/// Saturates (584 years).
 impl From<Duration> for Nanoseconds {
     fn from(time: Duration) -> Self {
         u64::try_from(time.as_nanos()).map_or(Self::MAX, Self)
@@ -93,19 +85,17 @@ impl TryFrom<Nanoseconds> for NanosecondsI64 {
     }
 }
 
-/// A time in nanoseconds that need not be a whole number of them: a mean, a deviation, a bound.
+/// A mean, a deviation or a bound in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NanosecondsF64(pub f64);
 
 impl NanosecondsF64 {
-    /// In microseconds.
     #[must_use]
     pub const fn microseconds(self) -> f64 {
         self.0 / Nanoseconds::PER_MICROSECOND
     }
 
-    /// In seconds.
     #[must_use]
     pub const fn seconds(self) -> f64 {
         self.0 / 1e9
@@ -142,7 +132,7 @@ impl Div<f64> for NanosecondsF64 {
     }
 }
 
-/// A time in nanoseconds with a sign: one clock minus another, or before and after a moment.
+/// A difference of clocks, or a time relative to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NanosecondsI64(pub i64);
@@ -152,37 +142,36 @@ impl NanosecondsI64 {
     pub const MAX: Self = Self(i64::MAX);
     pub const ZERO: Self = Self(0);
 
-    /// The number as a float, rounded beyond 2^53.
+    /// Rounded beyond 2^53.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// How far it is from zero, in either direction.
+    /// Absolute value.
     #[must_use]
     pub const fn distance(self) -> Nanoseconds {
         Nanoseconds(self.0.unsigned_abs())
     }
 
-    /// In seconds.
     #[must_use]
     pub const fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The moment so much later, at most [`Self::MAX`].
+    /// Saturates at [`Self::MAX`].
     #[must_use]
     pub const fn later(self, time: Nanoseconds) -> Self {
         Self(self.0.saturating_add_unsigned(time.0))
     }
 
-    /// The moment so much earlier, at least [`Self::MIN`].
+    /// Saturates at [`Self::MIN`].
     #[must_use]
     pub const fn earlier(self, time: Nanoseconds) -> Self {
         Self(self.0.saturating_sub_unsigned(time.0))
     }
 
-    /// The difference, at most [`Self::MAX`] and at least [`Self::MIN`].
+    /// Saturates.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -1,7 +1,6 @@
-//! How the streams of a link find one another: the initiator connects one socket per stream and one for signals, and
-//! shows the token on each; whoever cannot is dropped and disturbs nobody.
-//!
-//! A hello is the magic, the stream's number, the token's length, the token. It is answered with one byte.
+//! Handshake of a link's streams: the initiator connects one socket per stream and one for signals, and shows the token on each.
+//! Connections without it are dropped. A hello is the magic, the stream's number, the token's length and the token; the answer is one
+//! byte.
 
 use std::{
     io::{self, Read, Write},
@@ -27,7 +26,7 @@ const ACCEPTED: u8 = b'+';
 
 const STRANGER: Duration = Duration::from_secs(2);
 
-/// Strangers that are listened to at once.
+/// Most concurrent unauthenticated connections.
 const STRANGERS: usize = 64;
 
 const CONNECT: Duration = Duration::from_secs(5);
@@ -41,7 +40,7 @@ fn failure(kind: Kind, cause: String) -> Failure {
     Failure::new(Stage::Join, kind, cause)
 }
 
-/// Accepts `count` connections that show the token; in the order of their numbers.
+/// Accepts `count` connections with the token, in the order of their numbers.
 pub(crate) fn accept(
     listener: &TcpListener,
     count: usize,
@@ -97,13 +96,12 @@ pub(crate) fn accept(
     Ok(streams)
 }
 
-/// Sleeps until a connection or some bytes come, at most 50 ms.
+/// Sleeps for a connection or data, at most 50 ms.
 fn wait_for_any(listener: &TcpListener, strangers: &[Unauthenticated]) -> io::Result<()> {
     let all = std::iter::once(listener.as_fd()).chain(strangers.iter().map(|stranger| stranger.stream.as_fd()));
     wait::wait_any(all.map(|fd| (fd, READABLE)), Some(Duration::from_millis(50)))
 }
 
-/// A connection that has not shown the token yet.
 struct Unauthenticated {
     stream: TcpStream,
     from: SocketAddr,
@@ -142,24 +140,23 @@ impl Unauthenticated {
     }
 }
 
-/// Compares in a time that does not reveal where the first difference is.
+/// In constant time, to hide the first difference.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && std::hint::black_box(one.iter().zip(other).fold(0, |acc, (a, b)| acc | (a ^ b))) == 0
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
-    /// Address to connect from; the kernel's choice if `None`.
+    /// The kernel's choice if `None`.
     pub address: Option<IpAddr>,
-    /// Interface to leave by; the kernel's choice if `None`.
+    /// The kernel's choice if `None`.
     pub device: Option<String>,
-    /// Congestion control of the connection; the system's if `None`.
+    /// The system's if `None`.
     pub congestion: Option<String>,
 }
 
 impl Origin {
-    /// Of connections from `place` to `peer`: what the plan did not name is left to the kernel, and no interface is asked
-    /// for where the bytes do not leave the host.
+    /// The kernel chooses what the plan does not name. No interface is set where the bytes stay on the host.
     pub(crate) fn new(place: &Place, peer: IpAddr, congestion: Option<String>) -> Self {
         let device = (place.named_device && !place::is_own(peer)).then(|| place.device.clone());
         let named = place.named_address || place.named_device;
@@ -167,7 +164,6 @@ impl Origin {
     }
 }
 
-/// Connects `count` streams to a responder and shows it the token.
 pub(crate) fn connect(
     origin: &Origin,
     to: SocketAddr,
@@ -184,7 +180,7 @@ pub(crate) fn connect(
     Ok(streams)
 }
 
-/// Connects stream `number` and shows the token. It is joined once it is [`accepted`].
+/// It is joined once [`accepted`].
 pub(crate) fn request(
     origin: &Origin,
     to: SocketAddr,
@@ -232,7 +228,7 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
         .remedy(remedy::CHECK_ROUTE.with([("peer", to.ip().to_string())]))
 }
 
-/// Waits for the responder's answer to a hello; it comes when all connections are there.
+/// It arrives when all connections are there.
 pub(crate) fn accepted(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
     let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
     loop {

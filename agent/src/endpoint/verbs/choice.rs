@@ -1,4 +1,4 @@
-//! Which device, port and GID a link uses, and what they are: proven by the device, never assumed.
+//! Device, port and GID of a link, as proven by the device.
 
 use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
 
@@ -26,19 +26,19 @@ use crate::{
 pub(crate) struct Choice {
     pub domain: Arc<Domain>,
     pub port: Port,
-    /// The GID, if the port has any (an InfiniBand port without a subnet prefix may not).
+    /// `None` for an InfiniBand port without a subnet prefix.
     pub gid: Option<Gid>,
     pub link_layer: LinkLayer,
     /// The partition; `None` where ports have none (iWARP), and where rdma_cm takes it.
     pub pkey: Option<Pkey>,
     pub driver: Driver,
-    /// Rate of the port in Gb/s, as the facts have it: the interface's where the driver's is known to lie, of a bond that of all
-    /// members that carry traffic; never of a software device, which invents one.
+    /// In Gb/s, as in the facts: the interface's where the driver's is wrong, for a bond that of all members that carry traffic; never
+    /// that of a software device.
     pub rate_gbps: Option<GigabitsPerSecond>,
 }
 
 impl Choice {
-    /// The device and port `spec` names, or the first device with an active port.
+    /// The device and port of `spec`, or the first device with an active port.
     pub(crate) fn new(spec: &LinkSpec) -> Result<Self, Failure> {
         let tree = Tree::host();
         let (name, port) = match &spec.device {
@@ -72,7 +72,7 @@ impl Choice {
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::MOUNT_SYSFS)
             })?
         };
-        // rdma_cm takes the partition of the network interface that it connects by, which this table does not tell.
+        // rdma_cm uses the partition of its network interface, which this table does not have.
         let pkey = match (spec.knobs.joining, spec.knobs.pkey) {
             (Some(Joining::RdmaCm), None) => None,
             (_, wanted) => partition(device, &port, wanted)?,
@@ -81,7 +81,6 @@ impl Choice {
         Ok(Self { domain, port, gid: chosen, pkey, link_layer, driver, rate_gbps })
     }
 
-    /// The name as plans write it: `mlx5_0`, or `mlx5_0:2` for another port than the first.
     pub(crate) fn name(&self) -> String {
         match self.port.number {
             1 => self.domain.device().name().to_owned(),
@@ -90,8 +89,8 @@ impl Choice {
     }
 }
 
-/// The entry of the port's table of partitions. iWARP has none, and an Ethernet port whose table cannot be read has the
-/// default partition at index 0 (RoCE: InfiniBand Architecture Specification, annex A16).
+/// iWARP has no partitions, and an Ethernet port with an unreadable table has the default partition at index 0 (RoCE: InfiniBand
+/// Architecture Specification, annex A16).
 fn partition(device: &Device, port: &Port, wanted: Option<u16>) -> Result<Option<Pkey>, Failure> {
     let name = format!("{}:{}", device.name(), port.number);
     if device.iwarp() {
@@ -110,7 +109,7 @@ fn partition(device: &Device, port: &Port, wanted: Option<u16>) -> Result<Option
     }
 }
 
-/// `mlx5_0:2` or `mlx5_0`; the port in the name wins over `port`, and 0 stands for 1.
+/// `mlx5_0:2` or `mlx5_0`; the port in the name wins over `port`, and 0 means 1.
 fn parse(named: &str, port: u8) -> Result<(String, u8), Failure> {
     match named.split_once(':') {
         None => Ok((named.to_owned(), port.max(1))),
@@ -147,7 +146,6 @@ fn first_active(tree: &Tree, number: u8) -> Result<(String, u8), Failure> {
             }
         }
     }
-    // Where there is nothing else, what the devices are is the reason.
     if seen.is_empty()
         && let Some(failure) = refused.into_iter().next()
     {
@@ -161,7 +159,6 @@ fn first_active(tree: &Tree, number: u8) -> Result<(String, u8), Failure> {
     Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::LOOK_AT_RDMA_PORTS))
 }
 
-/// The device that `spec` asks for, its limits, and the settings resolved against it.
 pub(crate) fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Failure> {
     let choice = Choice::new(spec)?;
     let limits = choice.domain.device().limits()?;
@@ -169,8 +166,7 @@ pub(crate) fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Fail
     Ok((choice, limits, settings))
 }
 
-/// Moves the calling thread beside the device, and returns what the record says of both. To be called before memory is
-/// taken.
+/// Moves the calling thread to the device's NUMA node, and returns the record of both. Call it before allocating memory.
 pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<String, String>, Failure> {
     let device = choice.domain.device();
     let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
@@ -188,7 +184,6 @@ pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<St
     Ok(notes)
 }
 
-/// What the peer must know of an end that has no queue pairs and no memory yet.
 pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
     VerbsEndpoint {
         qp_numbers: Vec::new(),
@@ -211,7 +206,7 @@ pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
     }
 }
 
-/// Random first packet sequence numbers: packets of an earlier queue pair with the same number then do not fit.
+/// Random first packet sequence numbers, so that packets of an earlier queue pair with the same number do not fit.
 pub(crate) fn psns(count: usize) -> Vec<u32> {
     let random = std::hash::RandomState::new();
     (0..count).map(|i| random.hash_one(i) as u32 & 0x00ff_ffff).collect()
@@ -219,18 +214,17 @@ pub(crate) fn psns(count: usize) -> Vec<u32> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Driver {
-    /// Its module; `None` where sysfs does not say.
     pub name: Option<String>,
     pub software: bool,
-    /// Version that the module states itself. Drivers of the kernel's own tree state none, or the same for ever.
+    /// Version from the module itself. The kernel's own drivers have none, or a constant.
     pub version: Option<String>,
     pub kernel: Option<(u32, u32)>,
 }
 
-/// The driver of EFA, and what the names of its devices begin with.
+/// EFA's driver, and the prefix of its devices.
 const EFA: &str = "efa";
 
-/// What mlx5_core states as its version in kernels before 5.10, whatever it is.
+/// mlx5_core's constant version in kernels before 5.10.
 const MLX5_IN_TREE: &str = "5.0-0";
 
 impl Driver {
@@ -242,7 +236,7 @@ impl Driver {
         let (name, software) = match (emulation(tree, &at), linked) {
             (Some(emulation), _) => (Some(emulation.to_owned()), true),
             (None, Some(name)) => (Some(name), false),
-            // A renamed siw has nothing below it; a NIC whose driver cannot be read has.
+            // A renamed siw has nothing below it; a NIC with an unreadable driver has.
             (None, None) => (None, !tree.has(format!("{at}/device"))),
         };
         let version = name.as_ref().and_then(|name| tree.text(format!("sys/module/{name}/version")));
@@ -254,9 +248,9 @@ impl Driver {
         self.name.as_deref() == Some(name)
     }
 
-    /// Whether it derives the UDP source port of a connected queue pair from flow label and queue pair numbers as
-    /// `rdma_get_udp_sport` does (kernel: include/rdma/ib_verbs.h). Others have rules of their own, as older kernels and
-    /// drivers from outside of the kernel's tree may.
+    /// Whether it derives the UDP source port of a connected queue pair from flow label and queue pair numbers as `rdma_get_udp_sport`
+    /// does (kernel: include/rdma/ib_verbs.h). Others have their own rules, as may older kernels and drivers from outside the kernel's
+    /// tree.
     pub(crate) fn follows_kernel_port_rule(&self) -> bool {
         let since = match self.name.as_deref() {
             // "RDMA/mlx5: Define RoCEv2 udp source port when set path".
@@ -269,12 +263,12 @@ impl Driver {
         self.kernel.is_some_and(|kernel| kernel >= since)
     }
 
-    /// What comes of asking for PCIe relaxed ordering, in words: the flag is optional, so that nobody refuses it.
+    /// Effect of asking for PCIe relaxed ordering: the flag is optional, so no device refuses it.
     pub(crate) fn relaxed_ordering(&self) -> String {
         match (self.name.as_deref(), self.kernel) {
             _ if self.software => "none: an emulation moves bytes with the CPU".to_owned(),
-            // Optional flags came with kernel 5.6; libibverbs takes them away where the kernel does not know them
-            // (rdma-core libibverbs/verbs.c, ibv_reg_mr_iova2).
+            // Optional flags came with kernel 5.6; libibverbs removes them for older kernels (rdma-core libibverbs/verbs.c,
+            // ibv_reg_mr_iova2).
             (_, Some((major, minor))) if (major, minor) < (5, 6) => {
                 format!("unknown: kernel {major}.{minor} may not know the flag, and libibverbs then leaves it out")
             }
@@ -291,13 +285,13 @@ fn version_of(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// `Err` if a device has no reliable connections that a link could be made of: what it is, and what works there.
+/// `Err` if a device has no reliable connections; the failure says what works there.
 pub(crate) fn must_connect(device: &str, driver: &Driver, speaks: Speaks) -> Result<(), Failure> {
     let refuse = |what: &str, remedy| {
         let cause = format!("{device}: {what}");
         Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy))
     };
-    // Its names begin with `efa_`, or with `rdmap` where udev renames devices: the driver tells.
+    // Its names start with `efa_`, or with `rdmap` where udev renames devices: the driver decides.
     if driver.is(EFA) || (speaks == Speaks::Other && device.starts_with(EFA)) {
         return refuse(
             "this is an EFA (Elastic Fabric Adapter): it has no reliable connections (RC), only datagrams and SRD",
@@ -327,7 +321,6 @@ mod tests {
         assert!(parse("mlx5_0:0", 1).is_err());
     }
 
-    /// A device in a tree: with these files, and with this driver below it.
     fn tree(root: &Path, device: &str, files: &[(&str, &str)], driver: Option<&str>) -> Tree {
         let at = root.join(CLASS).join(device);
         fs::create_dir_all(&at).unwrap();

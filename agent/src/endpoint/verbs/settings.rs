@@ -1,5 +1,4 @@
-//! Every knob resolved: what the plan says, else a default that fits the device. What comes out is what is used, and
-//! what the record shows.
+//! Settings of a link: the plan's, else a default that fits the device. The result is used and recorded.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +12,29 @@ use railgauge_wire::{
 
 use crate::verbs::device::Limits;
 
-/// Most requests handed over at once by default. More gains nothing, less costs a doorbell (in software a system
-/// call) per message.
+/// Most requests per post by default. More gains nothing, fewer cost a doorbell (in software a system call) per message.
 const LIST: u32 = 16;
 
-/// Bytes in flight per queue pair at most, unless the plan names a depth: 168 µs of a 400 Gb/s link, which is several
-/// round trips, and little enough that a slow link drains it in time.
+/// Default limit of bytes in flight per queue pair: 168 µs of a 400 Gb/s link, which is several round trips, and few enough for a slow
+/// link to drain in time.
 const IN_FLIGHT: u64 = 8 << 20;
 
-/// Fewest messages in flight however long they are, unless the plan names a depth.
+/// Default minimum of messages in flight, however long they are.
 const FEWEST: u32 = 4;
 
-/// One completion per this many requests of a latency loop: the answer tells of the rest.
+/// One completion per this many requests of a latency loop: the answers confirm the rest.
 pub const SIGNAL_EVERY: u32 = 16;
 
-/// Send requests a queue pair holds beyond its depth: for those a latency loop leaves silent, and one that makes
-/// everything before it complete.
+/// Send requests of a queue pair beyond its depth: for silent ones of a latency loop, and one that completes everything before it.
 pub(crate) const SPARE: u32 = 2 * SIGNAL_EVERY;
 
-/// Fewest receives that are posted ahead: perftest's default.
+/// Fewest receives posted ahead: perftest's default.
 const RECEIVES: u32 = 512;
 
 /// Largest inline payload of latency loops by default, in bytes: perftest's value for RDMA WRITE.
 const INLINE: u32 = 220;
 
-/// Retries by default. 7 would be the most, but Soft-RoCE takes it as endless and never reports a dead peer.
+/// 7 would be the most, but Soft-RoCE takes it as endless and never reports a dead peer.
 const RETRIES: u8 = 6;
 
 /// Local ACK timeout exponent by default: 67 ms per try, perftest's value.
@@ -52,37 +49,30 @@ pub(crate) struct Settings {
     named_signal_every: Option<u32>,
     pub inline_bandwidth: u32,
     pub inline_latency: u32,
-    /// Receives posted ahead per queue pair.
     pub receives: u32,
-    /// Reads and atomics in flight and accepted per queue pair.
     pub reads: u8,
     /// Path MTU of this side, in bytes.
     pub mtu: u32,
     pub traffic_class: u8,
     pub service_level: u8,
-    /// Flow label of the first queue pair.
     pub flow_label: u32,
     pub retries: u8,
     pub timeout: u8,
-    /// PCIe relaxed ordering: demanded, refused, or as the device likes.
+    /// PCIe relaxed ordering: required, refused, or as the device likes.
     pub relaxed_ordering: Option<bool>,
-    /// How the latency of `write` is taken, where it is.
+    /// `None` where not measured.
     pub write_latency: Option<WriteLatency>,
     pub huge_pages: bool,
     pub core: Option<u32>,
     pub completion: Completion,
     pub footprint: Footprint,
-    /// How queue pairs are joined; never `Auto`.
     pub joining: Joining,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Requests in flight per queue pair.
     pub depth: u32,
-    /// Requests per post.
     pub list: u32,
-    /// One completion per this many requests.
     pub signal_every: u32,
 }
 
@@ -96,7 +86,7 @@ fn range(setting: &str, least: u32, most: u32) -> Remedy {
 }
 
 impl Settings {
-    /// Resolves the knobs of `spec` against a device and a port of `port_mtu` bytes.
+    /// `port_mtu` is in bytes.
     pub(crate) fn new(spec: &LinkSpec, device: &Limits, port_mtu: u32, link_layer: LinkLayer) -> Result<Self, Failure> {
         let knobs = &spec.knobs;
         let most = device.work_requests.saturating_sub(SPARE).max(1);
@@ -173,8 +163,8 @@ impl Settings {
         })
     }
 
-    /// Depth, requests per post, and how many requests one completion stands for, with messages of `size` bytes. Of
-    /// the latter two the one divides the other, and neither is over the depth.
+    /// For messages of `size` bytes: depth, requests per post, and requests per completion. One of the latter two divides the other, and
+    /// neither exceeds the depth.
     pub(crate) fn pace(&self, size: u64) -> Pace {
         let fit = u32::try_from(IN_FLIGHT / size.max(1)).unwrap_or(u32::MAX).max(FEWEST);
         let depth = if self.named_depth { self.depth } else { self.depth.min(fit) };
@@ -186,7 +176,6 @@ impl Settings {
         Pace { depth, list, signal_every }
     }
 
-    /// By their names in plans.
     pub(crate) fn record(&self) -> BTreeMap<String, String> {
         let completion = match self.completion {
             Completion::Poll => "poll",
@@ -225,20 +214,20 @@ impl Settings {
         record
     }
 
-    /// Flow label of queue pair `i`: each has its own, so that they spread over equal paths; 0 leaves it to the driver.
+    /// Each queue pair has its own flow label, so that they spread over equal paths; 0 leaves it to the driver.
     pub(crate) fn label(&self, i: usize) -> u32 {
         if self.flow_label == 0 { 0 } else { (self.flow_label + i as u32) & 0xf_ffff }
     }
 }
 
-/// Receives to post ahead: enough for two windows of a sender, as far as the device's queues hold them.
+/// Enough for two windows of a sender, within the device's queues.
 fn receives(device: &Limits, depth: u32, qps: u32, most: u32) -> u32 {
     let entries = device.completions / qps.max(1);
     let fit = entries.saturating_sub(depth).max(1);
     RECEIVES.max(depth.saturating_mul(2)).min(most).min(fit)
 }
 
-/// Outstanding reads: what the device can do, or less if the plan says so.
+/// The device's limit, or less if the plan says so.
 fn reads(knobs: &Knobs, device: &Limits) -> u8 {
     knobs.outstanding_reads.unwrap_or(device.reads).min(device.reads)
 }

@@ -1,13 +1,10 @@
-//! What the threads of one pass share.
+//! Shared state of the threads of one pass, its account, and the control frames of a link.
 //!
-//! What a pass came to, from the accounts of its threads.
+//! A byte counts when the receiver has it: the initiator's window ends when the peer has confirmed every byte (or, where the initiator
+//! receives, with its own last byte), and both ends must have counted the same bytes. With both directions at once each end's account is
+//! of what it sent, and has what it received alongside.
 //!
-//! A byte counts when the receiver has it: the initiator's window ends when the peer has said that every byte arrived
-//! (or, where the initiator receives, with its own last byte), and both ends must have counted the same bytes. With both directions
-//! at once each end's account is of what it sent, and has what it received alongside.
-//!
-//! What the two ends of a link tell one another beside the payload: JSON frames on a connection of their own, so that
-//! payload streams carry payload only.
+//! Control frames are JSON on a separate connection, so that payload streams carry payload only.
 
 use std::{
     io,
@@ -41,7 +38,7 @@ pub(super) struct Shared<'a> {
     pub peer: String,
     /// The initiator's stop rule; latency loops follow it by themselves.
     pub rule: Option<step::Window>,
-    /// Sources end after the message they are at.
+    /// Sources end after the current message.
     pub halt: AtomicBool,
     /// When the first payload byte of any stream arrived, in nanoseconds on the agent's clock; 0 before.
     pub origin: AtomicU64,
@@ -53,15 +50,13 @@ pub(super) struct Shared<'a> {
     gate: (Mutex<bool>, Condvar),
 }
 
-/// Counters of one stream, on cache lines of their own.
+/// On separate cache lines.
 #[repr(align(128))]
 #[derive(Default)]
 pub(super) struct Lane {
-    /// Payload bytes sent so far.
     pub sent: AtomicU64,
-    /// Payload bytes received so far.
     pub received: AtomicU64,
-    /// Bytes that will have come in all, the final byte included; 0 while that is not known.
+    /// Bytes of the whole stream, the final byte included; 0 while unknown.
     pub total: AtomicU64,
 }
 
@@ -113,13 +108,11 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Announces a thread of `team` that is about to start.
     pub(super) fn member<'s>(&'s self, team: &'s Team) -> Member<'s> {
         team.running.fetch_add(1, Ordering::AcqRel);
         Member(team, self)
     }
 
-    /// The first failure of any thread.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
@@ -134,7 +127,6 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// A thread of a team, which leaves it when this is dropped.
 pub(super) struct Member<'s>(&'s Team, &'s Shared<'s>);
 
 impl Member<'_> {
@@ -155,7 +147,6 @@ impl Drop for Member<'_> {
 }
 
 impl Team {
-    /// Whether no thread runs any more.
     pub(super) fn is_done(&self) -> bool {
         self.running.load(Ordering::Acquire) == 0
     }
@@ -225,7 +216,7 @@ pub(super) fn measurement(
     }
     let received = record.theirs.as_ref().and(record.ours.as_ref()).map(|ours| ours.bytes);
     let ours = record.ours.unwrap_or_default();
-    // The initiator's clock runs from the gate to the peer's last word, the responder's over what its threads saw.
+    // The initiator's clock runs from the gate to the peer's last word, the responder's over its threads' times.
     let begun =
         [record.started.unwrap_or_default(), ours.started].into_iter().filter(|time| *time > Nanoseconds::ZERO).min();
     let begun = begun.unwrap_or_default();
@@ -253,7 +244,7 @@ fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
     }
 }
 
-/// Of a latency the messages that came, which of reads are requests.
+/// For latency: received messages; for reads half of them are requests.
 fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
     let each = if shared.pass.metric == TestMetric::Latency {
         stream::there_and_back(&shared.pass).0 as u64
@@ -263,23 +254,22 @@ fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
     bytes.0.checked_div(each).unwrap_or(0)
 }
 
-/// Sum of two series that begin together; where only one goes on, its values stand.
+/// Sum of two series with the same start; where one is shorter, the values of the other.
 fn added(one: &[Bytes], other: &[Bytes]) -> Vec<Bytes> {
     let at = |series: &[Bytes], i: usize| series.get(i).copied().unwrap_or_default();
     (0..one.len().max(other.len())).map(|i| at(one, i) + at(other, i)).collect()
 }
 
-/// One pass: what the streams are used for until both ends have counted every byte.
+/// One pass: the use of the streams until both ends have counted every byte.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pass {
     pub op: Op,
     pub metric: TestMetric,
     pub size: Bytes,
-    /// Both directions at once.
     pub bidirectional: bool,
     /// The only stream that carries payload; all of them if `None`.
     pub only: Option<u32>,
-    /// Most that each source sends on a stream; as fast as it goes if `None`.
+    /// Maximum rate of each source on a stream; unlimited if `None`.
     pub pace: Option<BitsPerSecond>,
     /// Messages per stream; until `Halt` if `None`.
     pub quota: Option<u64>,
@@ -288,14 +278,14 @@ pub(super) struct Pass {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Purpose {
-    /// One message per stream, kept where the check looks for it.
+    /// One message per stream, kept for the check.
     Verify,
     /// Not counted.
     WarmUp,
     Measure,
 }
 
-/// What is said. I is the initiator, R the responder, a source sends payload, a sink receives it.
+/// I is the initiator, R the responder; a source sends payload, a sink receives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Signal {
     /// I → R: a pass begins.
@@ -312,9 +302,9 @@ pub(super) enum Signal {
     Counted,
     /// Sink → source: every byte has arrived; the sink's account.
     Got(Measurement),
-    /// Between passes: who says it has done its part of a case.
+    /// Between passes: the sender has done its part of a case.
     Turn,
-    /// Who says it has failed: nothing more will come from it, and its own failure says why.
+    /// The sender has failed: nothing more follows, and its own failure says why.
     GivenUp,
 }
 
@@ -337,8 +327,8 @@ impl Channel {
         frame::write(&mut self.stream, signal).map_err(|error| self.broke(&error))
     }
 
-    /// Hears one signal. To be called when the connection is readable: signals are short and come in one piece, so
-    /// one that does not follow its first byte within the socket's time limit means a broken peer.
+    /// Call it when the connection is readable: signals are short and arrive whole, so one that does not follow its first byte within the
+    /// socket's time limit means a broken peer.
     pub(super) fn hear(&mut self) -> Result<Signal, Failure> {
         match frame::read(&mut self.stream) {
             Ok(Some(Signal::GivenUp)) => {
@@ -352,7 +342,6 @@ impl Channel {
 
     /// Makes both directions of the connection end at once.
     pub(super) fn cut(&self) {
-        // Fails only if it is cut already.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 

@@ -1,12 +1,8 @@
-//! The initiator's bandwidth pass.
+//! The initiator's bandwidth pass, and the traffic of each queue pair with the UDP source port by which switches choose its path.
 //!
-//! Atomics: moved once for a verify pass, and added up after a timed one.
-//!
-//! A verify pass works on the first word of each queue pair's receiving half at the responder. A timed one walks through the
-//! words at the beginnings of the cache lines of a page there, as perftest does: a device that does atomics on one address one
-//! after the other does those on several at once.
-//!
-//! What each queue pair has moved, and the UDP source port by which switches choose its path.
+//! Atomics move once for a verify pass, and are added up after a timed one. A verify pass uses the first word of each queue pair's
+//! receiving half at the responder. A timed one steps through the first words of the cache lines of a page there, as perftest does: a
+//! device that serializes atomics on one address runs those on several in parallel.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -34,7 +30,7 @@ use crate::{
     },
 };
 
-/// How long nothing may arrive before what is still missing is taken for lost.
+/// After so long without arrivals, missing messages count as lost.
 pub(crate) const QUIET: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl VerbsEnd {
@@ -93,7 +89,7 @@ impl VerbsEnd {
         let (arrived, used) = (self.arrived(), clock::cpu());
         let (mut measurement, mut messages) = self.pass(timing, timing.window, &mut waiter)?;
         if let Some(reads) = &mut behind {
-            // Until the last byte has arrived, as a completion of InfiniBand says by itself.
+            // Until the last byte has arrived, which a completion of InfiniBand implies.
             self.move_once(reads, &mut waiter)?;
             measurement.elapsed = clock::now() - measurement.started;
         }
@@ -120,23 +116,20 @@ impl VerbsEnd {
         Ok(measurement)
     }
 
-    /// Messages of ours that have arrived in all on each queue pair, as the peer says.
     pub(crate) fn arrived(&self) -> Vec<u64> {
         (0..self.connection.pairs.len()).map(|i| self.connection.mailbox.read(Slot::Consumed(i))).collect()
     }
 
-    /// Messages of the peer's that have been taken in all.
     pub(crate) fn taken(&self) -> u64 {
         self.progress.receives.iter().map(Receives::consumed).sum()
     }
 
-    /// Waits until so many messages have arrived, or nothing has arrived for [`QUIET`]: a straggler must not be counted in
-    /// the next pass.
+    /// Waits until so many messages have arrived, or none has for [`QUIET`]: a straggler must not count in the next pass.
     pub(crate) fn wait_for_stragglers(&self, expected: u64, control: &Control) -> Result<(), Failure> {
         let arrived = || self.arrived().iter().sum::<u64>();
         let (mut seen, mut since) = (arrived(), clock::now());
         while seen < expected {
-            // Before the quiet time: whatever is the matter with this thread, a deadline that comes first is reported.
+            // Before the quiet time: an earlier deadline is reported even if this thread is late.
             control.check(Stage::Measure)?;
             if clock::now() - since >= QUIET {
                 break;
@@ -172,20 +165,18 @@ impl VerbsEnd {
         Ok((measured?, messages(&flows)))
     }
 
-    /// A ring of requests per queue pair.
     pub(crate) fn flows(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
         let walk = self.walk(op, size)?;
         (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
     }
 
-    /// Remembers what has been sent, for the credits of the next pass.
+    /// For the credits of the next pass.
     pub(crate) fn account(&mut self, flows: &[Sends]) {
         for (sent, flow) in self.progress.sent.iter_mut().zip(flows) {
             *sent += flow.posted();
         }
     }
 
-    /// Takes what still arrives after the peer has stopped sending.
     pub(crate) fn drain(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
             return Ok(());
@@ -195,7 +186,7 @@ impl VerbsEnd {
     }
 }
 
-/// An unreliable service completes what it has sent, arrived or not: only what arrived counts.
+/// An unreliable service completes lost messages too: only what arrived counts.
 fn delivered(measurement: &mut Measurement, arrived: u64) {
     let sent = measurement.operations.max(1);
     let arrived = arrived.min(sent);
@@ -206,7 +197,7 @@ fn delivered(measurement: &mut Measurement, arrived: u64) {
 }
 
 impl VerbsEnd {
-    /// Puts the pattern's word in place of the poison by atomics alone, and checks what they bring back on the way.
+    /// Replaces the poison by the pattern's word by atomics alone, and checks their results.
     pub(crate) fn transfer_atomic(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
         for i in 0..self.connection.pairs.len() {
             let (mut wanted, mut poison) = ([0; 8], [0; 8]);
@@ -230,9 +221,9 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// The words all queue pairs work on: their page is read whole, once per queue pair and all at once, so that few round
-    /// trips go by before a start that several flows have in common. A read comes after the atomics before it on its queue pair
-    /// (InfiniBand Architecture Specification, volume 1, 9.5 Transaction Ordering).
+    /// The words of all queue pairs: one read of their page per queue pair, all at once, so that few round trips pass before a common
+    /// start of several flows. A read follows the atomics before it on its queue pair (InfiniBand Architecture Specification, volume 1,
+    /// 9.5 Transaction Ordering).
     pub(crate) fn words(&mut self, control: &Control) -> Result<Vec<u64>, Failure> {
         let walk = Layout::words();
         let pages = (0..self.connection.pairs.len()).map(|i| self.atomic(i)).collect::<Result<Vec<_>, _>>()?;
@@ -257,14 +248,13 @@ impl VerbsEnd {
         self.resources.region.backing().word(local)
     }
 
-    /// An atomic of queue pair `i` that completes by itself.
     fn atomic(&self, i: usize) -> Result<Template, Failure> {
         let batches = Batches { list: 1, signal_every: 1, inline: 0 };
         self.template(i, Op::AtomicFadd, 8, Walk::default(), batches)
     }
 }
 
-/// `Err` unless the words changed by exactly what was done to them.
+/// `Err` unless the words changed by exactly the operations done.
 pub(crate) fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64) -> Result<(), Failure> {
     let changes = || before.iter().zip(after).map(|(before, after)| after.wrapping_sub(*before));
     let change = changes().fold(0, u64::wrapping_add);
@@ -282,7 +272,6 @@ pub(crate) fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64
 
 /// Lowest UDP source port of RoCE v2; the ports are those of 14 bits above it.
 const FIRST: u16 = 0xc000;
-/// Bits of a flow label.
 const LABEL: u64 = 0xf_ffff;
 
 impl VerbsEnd {
@@ -293,8 +282,8 @@ impl VerbsEnd {
         messages.iter().enumerate().map(lane).collect()
     }
 
-    /// The port of queue pair `i`, where the kernel's rule tells it: connected queue pairs of RoCE v2, of a driver that
-    /// follows it, and joined without rdma_cm, which has a rule of its own.
+    /// The port of queue pair `i`, where the kernel's rule gives it: connected queue pairs of RoCE v2, of a driver that follows it, and
+    /// not joined by rdma_cm, which has another rule.
     fn source_port(&self, i: usize) -> Option<SourcePort> {
         let ruled = self.resources.choice.link_layer == LinkLayer::RoceV2
             && self.resources.choice.driver.follows_kernel_port_rule()
@@ -307,8 +296,8 @@ impl VerbsEnd {
 }
 
 /// `rdma_get_udp_sport` of the Linux kernel (`include/rdma/ib_verbs.h`), where the driver follows it
-/// ([`Driver::follows_kernel_port_rule`](crate::endpoint::verbs::choice::Driver::follows_kernel_port_rule)): from the flow label, or without one from both queue pair numbers. Both ends come to the same, so it
-/// holds whichever of them sends.
+/// ([`Driver::follows_kernel_port_rule`](crate::endpoint::verbs::choice::Driver::follows_kernel_port_rule)): from the flow label, or
+/// without one from both queue pair numbers. Both ends get the same result, so it holds whichever of them sends.
 fn predicted(label: u32, own: u32, peer: u32) -> u16 {
     let label = if label == 0 {
         let product = u64::from(own) * u64::from(peer);

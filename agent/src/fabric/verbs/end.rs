@@ -1,4 +1,4 @@
-//! One end of a link: what `open` made and `join` connected. What it does is in the files of the steps.
+//! One end of a link: what `open` made and `join` connected. The files of the steps have its operations.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -38,26 +38,24 @@ use crate::{
 /// Largest message that mlx5 puts into a completion, in bytes.
 const SCATTERED: u64 = 64;
 
-/// One end: what was opened, how it is joined, and how far its steps have come.
 pub(crate) struct VerbsEnd {
-    /// Queue pairs are destroyed before the memory that they use is given back: fields are dropped in their order.
+    /// First: fields are dropped in order, and queue pairs must be destroyed before their memory is freed.
     pub connection: Connection,
     pub progress: Progress,
     pub resources: Resources,
     pub notes: BTreeMap<String, String>,
 }
 
-/// What was opened: the same from `open` to `close`.
+/// Unchanged from `open` to `close`.
 pub(crate) struct Resources {
     pub service: Service,
     pub rides_out: bool,
     pub choice: Choice,
     pub settings: Settings,
     pub layout: Layout,
-    /// The buffer, with whatever ordering the plan asked for.
     pub region: Arc<Region>,
     pub gpu_path: GpuPath,
-    /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
+    /// Whether the NIC's driver would copy small messages into place with the CPU, which fails for GPU memory.
     pub scatters: bool,
     pub queue: Arc<CompletionQueue>,
     /// Takes from `queue`.
@@ -73,12 +71,10 @@ pub(crate) struct Connection {
     pub role: Role,
     /// What rdma_cm needs, where the link is joined by it.
     pub manager: Option<Manager>,
-    /// The measured queue pairs; rdma_cm makes them when the link is joined.
     pub pairs: Vec<Arc<QueuePair>>,
     /// First packet sequence numbers, the control queue pair's last.
     pub psns: Vec<u32>,
     pub mailbox: Mailbox,
-    /// The other end, once joined.
     pub peer: Option<Peer>,
     pub watch: Arc<Watch>,
     /// What the device says of the order of bytes, where the last byte of a write is polled; known once joined.
@@ -86,7 +82,7 @@ pub(crate) struct Connection {
 }
 
 impl Resources {
-    /// What takes in what arrives. Borrows nothing of this.
+    /// Handles arrivals without borrowing this.
     pub(crate) fn sink<'a>(
         &self,
         receives: &'a mut [Receives],
@@ -96,7 +92,6 @@ impl Resources {
         Sink::new(receives, mailbox, self.settings.receives, self.service, stage)
     }
 
-    /// What to look for on the port that is used.
     pub(crate) fn watch(&self) -> Watch {
         let Choice { domain, port, gid, pkey, .. } = &self.choice;
         Watch::new(domain.device(), port.clone(), *gid, *pkey).riding_out(self.rides_out)
@@ -107,13 +102,13 @@ impl Resources {
 pub(crate) struct Progress {
     pub announcer: Announcer,
     pub listener: Listener,
-    /// Whose turn it is in a case that the ends lead by themselves.
+    /// Turns in a case that the ends run by themselves.
     pub turns: Turns,
     /// Receives per queue pair, once the first operation needs them.
     pub receives: Vec<Receives>,
     /// Messages sent per queue pair that took a receive of the peer's.
     pub sent: Vec<u64>,
-    /// The receive that holds what is to be checked, per queue pair, if it came in one.
+    /// The receive with the data to check, per queue pair, if it arrived in one.
     pub received: Vec<Option<u64>>,
 }
 
@@ -121,18 +116,14 @@ pub(crate) struct Peer {
     pub endpoint: VerbsEndpoint,
     /// Bytes of half a share of its buffer.
     pub area: u64,
-    /// Where its datagrams go, per queue pair.
     pub addresses: Vec<Arc<Address>>,
     /// Path MTU in use, in bytes.
     pub mtu: u32,
 }
 
-/// How many at once, and how often they complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batches {
-    /// Requests per post.
     pub list: u32,
-    /// One completion per this many.
     pub signal_every: u32,
     pub inline: u32,
 }
@@ -149,8 +140,8 @@ impl VerbsEnd {
         self.resources.choice.domain.device().name()
     }
 
-    /// The operation by which `metric` of `op` with messages of `size` bytes is measured on this link: another one where the
-    /// latency of writes is taken with immediate data. Both are ones that service and device can do.
+    /// The operation that measures `metric` of `op` with messages of `size` bytes on this link: another one if the latency of writes uses
+    /// immediate data. Service and device support both.
     pub(crate) fn operation(&self, op: Op, metric: TestMetric, size: u64) -> Result<Op, Failure> {
         self.supports(op, size)?;
         let used = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
@@ -208,7 +199,6 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// Batches of bandwidth loops with messages of `size` bytes.
     pub(crate) fn batches(&self, size: u64) -> Batches {
         let Pace { list, signal_every, .. } = self.resources.settings.pace(size);
         Batches { list, signal_every, inline: self.resources.settings.inline_bandwidth }
@@ -229,7 +219,7 @@ impl VerbsEnd {
     ) -> Result<Template, Failure> {
         let peer = self.peer()?;
         let theirs = peer.endpoint.address + i as u64 * 2 * peer.area;
-        // Reads and atomics bring bytes here; everything else takes them away.
+        // Reads and atomics fetch bytes; everything else sends them.
         let brings = op.pulls() || op.is_atomic();
         let verb = match op {
             Op::Write => Verb::Write,
@@ -248,7 +238,7 @@ impl VerbsEnd {
         Ok(Template {
             verb,
             size: u32::try_from(size).unwrap_or(u32::MAX),
-            // What atomics bring lands where the peer's own atomics do not work.
+            // Results of atomics go where the peer's own atomics do not work.
             local: if op.pulls() { self.resources.layout.incoming(i) } else { self.resources.layout.outgoing(i) },
             remote: if op.pulls() { theirs } else { theirs + peer.area },
             remote_key: peer.endpoint.rkey,
@@ -260,13 +250,12 @@ impl VerbsEnd {
         })
     }
 
-    /// A ring on queue pair `i` from a template.
     pub(crate) fn ring(&self, i: usize, template: Template) -> Result<Sends, Failure> {
         Sends::new(&self.connection.pairs[i], &self.resources.region, template)
             .ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a message would leave the registered buffer"))
     }
 
-    /// How a bandwidth loop with messages of `size` bytes walks: inside what both ends have.
+    /// Within the memory of both ends.
     pub(crate) fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
         let area = self.resources.layout.area.min(self.peer()?.area);
         Ok(if op.is_atomic() {
@@ -284,18 +273,17 @@ impl VerbsEnd {
             .watching(&self.connection.watch, self.connection.mailbox.reader())
     }
 
-    /// Credits for a pass that begins now.
     pub(crate) fn granted(&self, stage: Option<Copies>) -> Granted {
         let reader = self.connection.mailbox.reader();
         Granted::new(reader, &self.progress.sent, self.resources.service, stage)
     }
 
-    /// Sees to it that receives are posted on every queue pair, and tells the peer how many.
+    /// Posts receives on every queue pair, and announces their number to the peer.
     pub(crate) fn post_receives(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
             let header = if self.resources.layout.datagrams { HEADER } else { 0 };
             let size = u32::try_from(self.resources.layout.max_size + header).unwrap_or(u32::MAX);
-            // A quarter at a time: three quarters are always there, and credits are rare.
+            // A quarter at a time: three quarters are always posted, and credits are rare.
             let batch = (self.resources.settings.receives / 4).clamp(1, 128);
             for (i, pair) in self.connection.pairs.iter().enumerate() {
                 let landing = Landing {
@@ -317,7 +305,7 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// Takes note of consumed receives of queue pair `i`, and posts new ones a batch at a time.
+    /// Counts consumed receives of queue pair `i`, and posts new ones in batches.
     fn replace_receives(&mut self, i: usize, consumed: u64) -> Result<bool, Failure> {
         let ahead = u64::from(self.resources.settings.receives);
         let device = self.resources.choice.domain.device();
@@ -387,7 +375,7 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// `Err` unless the peer can be this end's.
+    /// `Err` unless the peer is compatible.
     fn fit(&self, peer: &VerbsEndpoint) -> Result<ControlEndpoint, Failure> {
         let own = self.resources.layout.qps as usize;
         if peer.qp_numbers.len() != own || peer.psns.len() != own {

@@ -1,10 +1,8 @@
 //! The initiator's latency pass, and what both ends of a ping-pong share.
 //!
-//! Whether the last byte of a written message lands last, found out by looking: the first messages of a polled latency pass
-//! are of one value throughout, another for each, and everything must be there once the last byte is.
-//!
-//! perftest trusts that it is so. Devices promise it for few queue pairs, and where it is not so the time taken is too short:
-//! the message had not arrived.
+//! Tests whether the last byte of a written message lands last: each of the first messages of a polled latency pass has one value
+//! throughout, and everything must be there once the last byte is. perftest assumes it. Devices guarantee it for few queue pairs, and
+//! otherwise the time is too short: the message had not arrived.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -34,11 +32,10 @@ use crate::{
 };
 
 impl VerbsEnd {
-    /// Warms up, then takes one sample per operation for as long as the window says. `op` is what is posted
-    /// (see [`operation`](Self::operation)).
+    /// Warms up, then samples for the window. `op` is the posted operation (see [`operation`](Self::operation)).
     pub(crate) fn latency(&mut self, op: Op, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         if self.resources.service != Service::Rc {
-            // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
+            // Late stragglers of an earlier pass must not count as answers.
             std::thread::sleep(QUIET.into());
         }
         let mut sends = self.latency_sends(op, timing.size.0)?;
@@ -76,8 +73,7 @@ impl VerbsEnd {
         measured.map(|measurement| Measurement { moved: Some(timing.size * sends.posted()), ..measurement })
     }
 
-    /// `Err` if more messages arrive than were asked for. A straggler of an earlier pass that the peer took for a ping
-    /// would make every answer look early.
+    /// `Err` for unexpected messages. A straggler that the peer took for a ping would make every answer look early.
     fn no_strays(&mut self) -> Result<(), Failure> {
         std::thread::sleep(QUIET.into());
         let before = self.progress.receives[0].consumed();
@@ -94,7 +90,7 @@ impl VerbsEnd {
         }
     }
 
-    /// How latency of `op` is measured on this link: RDMA WRITE polls memory, or tells of its arrival by immediate data.
+    /// RDMA WRITE polls memory, or uses immediate data.
     pub(crate) fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));
@@ -127,13 +123,12 @@ impl VerbsEnd {
     }
 
     pub(crate) fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
-        // A read's or an atomic's own completion is the answer; everything else is told of by the peer's message.
+        // A read's or an atomic's completion is the answer; otherwise the peer's message confirms it.
         let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
         let batches = Batches { list: 1, signal_every, inline: self.resources.settings.inline_latency };
         self.ring(0, self.template(0, op, size, Walk::default(), batches)?)
     }
 
-    /// First and last byte of the outgoing and of the incoming message.
     pub(crate) fn beats(&self, size: u64) -> Result<(Beat, Beat), Failure> {
         let Resources { region, layout, .. } = &self.resources;
         let beats = Beat::of(region, layout.outgoing(0), size).zip(Beat::of(region, layout.incoming(0), size));
@@ -142,7 +137,6 @@ impl VerbsEnd {
         })
     }
 
-    /// What checks that the last byte of the first messages of `size` bytes lands last.
     pub(crate) fn order_check(&self, size: u64) -> Result<OrderCheck, Failure> {
         let Resources { region, layout, .. } = &self.resources;
         let spans = Span::new(region, layout.outgoing(0), size).zip(Span::new(region, layout.incoming(0), size));
@@ -178,13 +172,13 @@ fn play(
     Ok(measurement)
 }
 
-/// Bytes that are checked at most, unless the fewest messages are more.
+/// Most bytes to check, unless the fewest messages have more.
 const BYTES: u64 = 16 << 20;
 
-/// Messages that are checked at least and at most.
+/// Fewest and most messages to check.
 const MESSAGES: (u64, u64) = (2, 256);
 
-/// The check of one end's first messages; both ends check as many.
+/// Both ends check as many messages.
 pub(crate) struct OrderCheck {
     outgoing: Span,
     incoming: Span,
@@ -201,14 +195,14 @@ impl OrderCheck {
         self.messages
     }
 
-    /// Writes message number `number`, counted from 0, if it is one of those: all bytes are `value`.
+    /// Writes message `number` (from 0), if checked, with all bytes `value`.
     pub(super) fn write(&self, number: u64, value: u8) {
         if number < self.messages {
             self.outgoing.fill(value);
         }
     }
 
-    /// Looks at message number `number`, whose last byte is here.
+    /// Checks message `number`, whose last byte is here.
     pub(super) fn look(&self, number: u64, value: u8) -> Result<(), Failure> {
         if number >= self.messages {
             return Ok(());
@@ -217,7 +211,6 @@ impl OrderCheck {
     }
 }
 
-/// The failure of a message whose last byte was here before byte `at`.
 #[cold]
 pub(super) fn late(at: u64, size: u64) -> Failure {
     let cause = format!(

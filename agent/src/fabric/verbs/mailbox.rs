@@ -2,11 +2,9 @@
 //!
 //! Every word has one writer and only grows, so it does not matter when, how often or in which order it is read.
 //!
-//! What the initiator is about to do, told to the responder through the mailbox and acknowledged by it, so that both
-//! ends always run halves of the same loop.
-//!
-//! Whose turn it is in a case that the two ends lead by themselves: a word of the mailbox counts the turns that its writer gave.
-//! Letters wake nobody, so whoever waits looks for them.
+//! The initiator announces its next phase through the mailbox and the responder acknowledges it, so that both ends always run halves of
+//! the same loop. In a case that the two ends run by themselves, a word counts the turns that its writer gave. Writes to the mailbox do
+//! not wake a thread, so waiting threads poll it.
 
 use std::{
     ops::RangeInclusive,
@@ -49,11 +47,10 @@ const WORD: u64 = Words::SIZE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// How far the initiator is: see [`Phase`].
     Phase,
-    /// The responder has read so much of [`Slot::Phase`].
+    /// The last [`Slot::Phase`] that the responder has read.
     Seen,
-    /// Steps of the writer that ended with an error of the fabric: nothing more will come from it.
+    /// Steps of the writer that ended with an error of the fabric: nothing more follows.
     Failed,
     /// How often the writer has done its part of a case: see [`Turns`].
     Turn,
@@ -80,7 +77,7 @@ impl Slot {
     }
 }
 
-/// One end's mailbox: words the peer writes here, and letters we write there.
+/// Words that the peer writes here, and letters that we write there.
 pub(crate) struct Mailbox {
     region: Arc<Region>,
     words: Words,
@@ -95,7 +92,7 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    /// A mailbox for a link of `qps` queue pairs, without a queue pair of its own yet.
+    /// For a link of `qps` queue pairs, without a queue pair of its own yet.
     pub(crate) fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
         // The first half is the peer's to write, the second half holds what we write to the peer.
         let page = Arc::new(Buffer::new(2 * WORD * Slot::count(qps), false)?);
@@ -150,10 +147,10 @@ impl Mailbox {
         self.words.load(slot.place())
     }
 
-    /// Tells the peer that a step has failed here, as far as it can still be told anything.
+    /// Reports a failed step to the peer, if still possible.
     pub(crate) fn tell_failure(&mut self) {
         self.failures += 1;
-        // The failure that led here is the one to be told: another one tells nothing new.
+        // The failure that led here is reported; another one adds nothing.
         let _ = self.write(Slot::Failed, self.failures);
     }
 
@@ -191,7 +188,7 @@ impl Mailbox {
 pub(crate) struct Reader(Words);
 
 impl Reader {
-    /// `Err` once a step of the peer's has failed: what is waited for will not come, and the peer's own failure says why.
+    /// `Err` once a step of the peer has failed: the peer's own failure says why.
     pub(crate) fn check(&self, stage: Stage) -> Result<(), Failure> {
         match self.read(Slot::Failed) {
             0 => Ok(()),
@@ -199,7 +196,6 @@ impl Reader {
         }
     }
 
-    /// As [`Mailbox::read`].
     #[inline]
     pub(crate) fn read(&self, slot: Slot) -> u64 {
         self.0.load(slot.place())
@@ -215,7 +211,6 @@ pub(crate) enum Phase {
     Counted,
     Over,
     PingPong,
-    /// As [`Phase::Stream`], in both directions at once.
     BothWays,
 }
 
@@ -240,7 +235,7 @@ pub(crate) struct Announcer {
 impl Announcer {
     /// Announces a phase and waits until the responder has taken notice.
     pub(crate) fn announce(&mut self, phase: Phase, mailbox: &mut Mailbox, control: &Control) -> Result<(), Failure> {
-        // Letters wake nobody: polled even where completions are slept on.
+        // Polled even where completions are slept on, since letters do not wake a thread.
         let mut waiter = Waiter::polling(control, Stage::Measure);
         self.number += 1;
         let word = phase.word(self.number);
@@ -266,7 +261,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// The phase that was announced since the last call, if any. It is to be acknowledged once its part is ready.
+    /// The phase announced since the last call, if any. Acknowledge it once its part is ready.
     #[inline]
     pub(crate) fn news(&mut self, mailbox: &Mailbox) -> Option<Phase> {
         let word = mailbox.read(Slot::Phase);
@@ -282,15 +277,15 @@ impl Listener {
     }
 }
 
-/// How long a turn is looked for without a pause.
+/// Busy time before the first pause.
 const SPIN: Duration = Duration::from_micros(50);
 const SHORT: Duration = Duration::from_micros(50);
 /// The same for an end that may be part of what is measured.
 const QUIET: Duration = Duration::from_millis(1);
 /// Longest pause of an end that has nothing else to do.
 const IDLE: Duration = Duration::from_millis(1);
-/// Longest pause of an end that may be part of what is measured. The pauses grow with the time that has passed, so that the looks
-/// grow rare: being woken costs the processor of whoever answers pings, and ten times a second made reads 15 % slower.
+/// Longest pause of an end that may be part of what is measured. Pauses grow with the elapsed time, so that polls become rare: wake-ups
+/// cost the processor that answers pings, and ten per second made reads 15 % slower.
 const MEASURED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -318,15 +313,15 @@ impl Turns {
         Ok(())
     }
 
-    /// Ends a step when the peer gives the turn, or has failed. Nothing of that is expected before so much time has passed.
+    /// Ends a step when the peer gives the turn, or has failed. Neither is expected before the given time.
     pub(crate) fn watch(&self, mailbox: &Mailbox, control: &Control, not_before: Duration) -> Result<Watcher, Failure> {
         let (reader, taken, control) = (mailbox.reader(), self.taken, control.clone());
         let over = Arc::new(AtomicBool::new(false));
         let seen = over.clone();
         let held = affinity::allowed().unwrap_or_default();
         let look = move || {
-            // Beside a loop that never sleeps, on the same core, either would wait for the other's time slice. A kernel that refuses
-            // leaves it there.
+            // On the same core as a loop that never sleeps, either would wait for the other's time slice. A kernel that refuses leaves it
+            // there.
             let _ = affinity::leave(&held);
             let begun = Instant::now();
             while !seen.load(Ordering::Relaxed) {

@@ -1,9 +1,8 @@
-//! Which bytes a link measures, and how the device reaches them.
+//! The measured bytes of a link, and how the device reaches them.
 //!
-//! Memory of a GPU is reached by GPUDirect RDMA, registered by its dma-buf or by the module nvidia-peermem, or it is
-//! copied through host memory (`staged`). The plan may demand one of the three; where it does not, GPUDirect is taken as
-//! NCCL takes it (dma-buf first), and a link that has neither fails: a copy through host memory is another measurement
-//! and has to be asked for.
+//! GPU memory uses GPUDirect RDMA, registered by its dma-buf or by the module nvidia-peermem, or is copied through host memory
+//! (`staged`). The plan may require one of the three. Otherwise GPUDirect is used as in NCCL (dma-buf first), and a link without either
+//! fails: a copy through host memory is a different measurement and must be asked for.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -30,25 +29,22 @@ use crate::{
     },
 };
 
-/// Where a kernel says that a module of peer memory is loaded: the driver's own, and its ancestors. As NCCL looks.
+/// Files that show a loaded module of peer memory: the driver's own, and its predecessors. As in NCCL.
 const PEER_MEMORY: [&str; 3] = [
     "sys/module/nvidia_peermem/version",
     "sys/kernel/mm/memory_peers/nv_mem/version",
     "sys/kernel/mm/memory_peers/nv_mem_nc/version",
 ];
 
-/// The registered bytes of a link.
 pub(crate) struct Bytes {
-    /// Registered, once.
     pub region: Arc<Region>,
     pub ordered: bool,
     pub path: GpuPath,
-    /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
+    /// Whether the NIC's driver would copy small messages into place with the CPU, which fails for GPU memory.
     pub scatters: bool,
     pub notes: BTreeMap<String, String>,
 }
 
-/// Takes and registers `length` bytes.
 pub(crate) fn take(
     spec: &LinkSpec,
     (domain, driver): (&Arc<Domain>, &Driver),
@@ -78,8 +74,8 @@ pub(crate) fn take(
     if let Some(distance) = distance {
         notes.insert("gpu_distance".into(), distance.to_string());
     }
-    // Below a switch that both share, packets take PCIe also where the GPU has another way to the CPU (NVLink-C2C). NCCL
-    // asks for that mapping there (transport/net_ib, `ncclTopoGdrModePci`).
+    // Below a shared switch, packets take PCIe also where the GPU has another way to the CPU (NVLink-C2C). NCCL asks for that mapping
+    // there (transport/net_ib, `ncclTopoGdrModePci`).
     let below_one_switch = matches!(distance, Some(Distance::Pix | Distance::Pxb));
     let mut mapping = "";
     let mut by_dma_buf = || {
@@ -118,7 +114,7 @@ pub(crate) fn take(
     Ok(Bytes { region, ordered, path, scatters, notes })
 }
 
-/// Whether the registration has relaxed ordering, and why not where it was wished for.
+/// Whether the registration has relaxed ordering; if asked for and refused, why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ordering {
     relaxed: bool,
@@ -126,7 +122,7 @@ struct Ordering {
 }
 
 impl Ordering {
-    /// What the record says: whether it was asked for, what may come of that, and why it was refused.
+    /// For the record.
     fn notes(self, driver: &Driver) -> BTreeMap<String, String> {
         let mut notes = BTreeMap::from([("relaxed_ordering".to_owned(), self.relaxed.to_string())]);
         if self.relaxed {
@@ -137,8 +133,7 @@ impl Ordering {
     }
 }
 
-/// A buffer registered by `register`, once: with relaxed ordering if that is `wanted`, or, if nothing is said, where it is
-/// not refused (as NCCL does).
+/// Registers a buffer once: with relaxed ordering if `wanted`, or by default where it is not refused (as in NCCL).
 fn registered<R>(
     wanted: Option<bool>,
     register: impl Fn(bool) -> Result<R, Failure>,
@@ -154,7 +149,7 @@ fn registered<R>(
     }
 }
 
-/// Name and version of the module by which devices reach GPU memory.
+/// Name and version of the module for GPU memory.
 fn peer_memory(host: &Tree) -> Result<String, Failure> {
     let loaded = PEER_MEMORY.iter().find_map(|file| {
         let module = file.rsplit('/').nth(1)?;
@@ -173,10 +168,10 @@ fn neither(nic: &str, dma_buf: &Failure, peer: &Failure) -> Failure {
 
 const LINE: u64 = 64;
 
-/// What a `cache` footprint walks through: one page, as perftest does.
+/// Range of a `cache` footprint: one page, as in perftest.
 const PAGE: u64 = 4096;
 
-/// A datagram is received behind the 40 bytes of a global route header.
+/// A datagram follows the 40 bytes of a global route header.
 pub(crate) const HEADER: u64 = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,40 +185,38 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// A layout for messages up to `max_size` bytes; `last_level_cache` in bytes matters for DRAM footprints only.
+    /// `last_level_cache` in bytes matters for DRAM footprints only.
     pub(crate) fn new(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64, datagrams: bool) -> Self {
         let qps = qps.max(1);
         let room = max_size + PAGE + LINE;
         let area = match footprint {
             Footprint::Cache => room,
-            // Four times the cache, shared out to the queue pairs, on the sending and on the receiving side each.
+            // Four times the cache, divided among the queue pairs, on the sending and on the receiving side each.
             Footprint::Dram => room.max((4 * last_level_cache).div_ceil(u64::from(qps)) + max_size),
         };
         Self { qps, area: area.next_multiple_of(PAGE), max_size, footprint, datagrams }
     }
 
-    /// Bytes of the whole buffer.
     pub(crate) fn length(&self) -> u64 {
         u64::from(self.qps) * 2 * self.area
     }
 
-    /// Offset of the first byte queue pair `i` sends from.
+    /// Of the first byte that queue pair `i` sends from.
     pub(crate) fn outgoing(&self, i: usize) -> u64 {
         i as u64 * 2 * self.area
     }
 
-    /// Offset of the first byte queue pair `i` receives into.
+    /// Of the first byte that queue pair `i` receives into.
     pub(crate) fn incoming(&self, i: usize) -> u64 {
         self.outgoing(i) + self.area + if self.datagrams { LINE } else { 0 }
     }
 
-    /// Half a share of a peer with a buffer of so many bytes.
+    /// Half a share of a peer whose buffer has so many bytes.
     pub(crate) fn area_of(length: u64, qps: usize) -> u64 {
         length / 2 / (qps as u64).max(1)
     }
 
-    /// How messages of `size` bytes walk through areas of `area` bytes: inside one page like perftest, or through all
-    /// of it.
+    /// Range of messages of `size` bytes in areas of `area` bytes: inside one page as in perftest, or all of it.
     pub(crate) fn walk(&self, size: u64, area: u64) -> Walk {
         let step = size.max(1).next_multiple_of(LINE);
         let span = match self.footprint {
@@ -234,12 +227,11 @@ impl Layout {
         if places < 2 { Walk::default() } else { Walk { step, span: places * step } }
     }
 
-    /// How atomics walk: through one page, whatever the footprint. It is read before and after a pass, to add its words up.
+    /// Atomics use one page, whatever the footprint. It is read before and after a pass, to add its words up.
     pub(crate) const fn words() -> Walk {
         Walk { step: LINE, span: PAGE }
     }
 
-    /// How receives walk: they are posted ahead, before the size of what will come is known.
     pub(crate) fn landing(&self) -> Walk {
         match self.footprint {
             Footprint::Cache => Walk { step: LINE, span: PAGE },
@@ -256,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// Registers with the given wish on a device that refuses relaxed ordering or takes it, and what was asked of it.
+    /// Result for a device that refuses or accepts relaxed ordering, and the requests to it.
     fn asked(wanted: Option<bool>, takes: bool) -> (Result<Ordering, Failure>, Vec<bool>) {
         let asked = RefCell::new(Vec::<bool>::new());
         let register = |relaxed: bool| {

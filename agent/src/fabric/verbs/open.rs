@@ -1,7 +1,7 @@
-//! Opening one end: device, memory, queues, queue pairs, and what the peer must know of them.
+//! Opens one end: device, memory, queues, queue pairs, and the data for the peer.
 //!
-//! Joining by rdma_cm: the responder listens on its RDMA interface, the initiator asks for one connection per queue
-//! pair and one for the control queue pair. Each request carries the link's token, so that no stranger is let in.
+//! With rdma_cm, the responder listens on its RDMA interface, and the initiator asks for one connection per queue pair and one for the
+//! control queue pair. Each request has the link's token, so that no stranger can join.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -42,15 +42,15 @@ use crate::{
     },
 };
 
-/// Queue key of datagrams: any will do that both ends know.
+/// Queue key of datagrams: any value that both ends know.
 const QKEY: u32 = 0x5247_0001;
 
 impl VerbsEnd {
-    /// Opens what `spec` asks for, on the calling thread, which is pinned beside the device.
+    /// On the calling thread, which is pinned to the device's node.
     pub(crate) fn open(spec: &LinkSpec) -> Result<Self, Failure> {
         let (mut choice, limits, mut settings) = choose(spec)?;
         if spec.memory != Memory::Host && spec.gpu_path != Some(GpuPath::Staged) {
-            // A payload inside the work request is copied there by the CPU, which does not reach it.
+            // The CPU copies inline payload, and cannot reach this memory.
             (settings.inline_bandwidth, settings.inline_latency) = (0, 0);
         }
         if choice.link_layer == LinkLayer::Iwarp && spec.service != Service::Rc {
@@ -73,7 +73,7 @@ impl VerbsEnd {
             Joining::Auto | Joining::Exchange => None,
         };
         if let Some(manager) = &manager {
-            // Everything a connection uses is made on the device as librdmacm has opened it.
+            // A connection must use the device as librdmacm has opened it.
             choice.domain = manager.domain(choice.domain.device().name())?;
         }
         let (device, domain) = (choice.domain.device().clone(), choice.domain.clone());
@@ -102,14 +102,13 @@ impl VerbsEnd {
         let receives = settings.receives.saturating_mul(spec.qps);
         let entries = settings.depth.saturating_add(SPARE).saturating_mul(spec.qps).saturating_add(receives);
         let entries = entries.min(limits.completions);
-        // Of memory that the CPU does not reach.
         let direct = spec.memory != Memory::Host && path != GpuPath::Staged;
         let making = region::making(direct);
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let inline = settings.inline_latency.max(settings.inline_bandwidth);
         let capacity = Capacity { sends: settings.depth.max(SPARE) + SPARE, receives: settings.receives, inline };
         let pair = || QueuePair::new(&domain, &queue, spec.service, capacity, None).map(Arc::new);
-        // Asked of a queue pair of its own: rdma_cm makes the measured ones later.
+        // Read from a separate queue pair: rdma_cm makes the measured ones later.
         let inline = pair()?.inline().min(inline);
         let mut mailbox = Mailbox::new(&domain, layout.qps)?;
         let mut pairs = Vec::new();
@@ -195,7 +194,7 @@ impl VerbsEnd {
         let control_psn = self.connection.psns.last().copied().unwrap_or(0);
         let cm = self.connection.manager.as_ref().map(|manager| manager.address);
         VerbsEndpoint {
-            // rdma_cm makes the queue pairs when the link is joined, and exchanges their numbers itself.
+            // rdma_cm makes the queue pairs at the join, and exchanges their numbers itself.
             qp_numbers: (0..self.resources.layout.qps as usize)
                 .map(|i| self.connection.pairs.get(i).map_or(0, |pair| pair.number()))
                 .collect(),
@@ -213,7 +212,6 @@ impl VerbsEnd {
     }
 }
 
-/// How the latency of RDMA WRITE is taken, in words.
 const fn detection(method: WriteLatency, direct: bool, order: Option<WriteOrder>) -> &'static str {
     match (method, order) {
         (WriteLatency::Immediate, _) if direct => "immediate data (the CPU does not watch GPU memory)",
@@ -231,13 +229,11 @@ const fn detection(method: WriteLatency, direct: bool, order: Option<WriteOrder>
     }
 }
 
-/// First bytes of every request.
 const MAGIC: &[u8; 8] = b"RGAUGE\0\x01";
 
-/// Bytes of the token that travel: requests hold 56 bytes in all.
+/// Bytes of the token in a request, which has 56 bytes in all.
 const TOKEN: usize = 32;
 
-/// What rdma_cm needs of an end until it is joined.
 pub(crate) struct Manager {
     events: Arc<Events>,
     identifier: Arc<Identifier>,
@@ -246,7 +242,7 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    /// Binds to the device of `choice`, and listens if `role` is the responder's.
+    /// Listens if `role` is the responder's.
     pub(crate) fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
         let device = choice.domain.device().name();
         let all = interfaces::addresses().unwrap_or_default();
@@ -265,7 +261,6 @@ impl Manager {
         Ok(Self { events, identifier, address: SocketAddr::new(ip, port), token })
     }
 
-    /// The device as librdmacm has opened it, with a protection domain.
     pub(crate) fn domain(&self, name: &str) -> Result<Arc<Domain>, Failure> {
         Domain::new(&self.identifier.device(name)?)
     }
@@ -278,7 +273,7 @@ impl Manager {
         [&MAGIC[..], &index.to_be_bytes(), &self.token].concat()
     }
 
-    /// The number in a request of our peer's; `None` if it is a stranger's. Requests arrive padded with zeros.
+    /// `None` for a stranger's request. Requests are padded with zeros.
     fn index(&self, request: &[u8]) -> Option<u32> {
         let rest = request.strip_prefix(&MAGIC[..])?;
         let (index, rest) = rest.split_first_chunk()?;
@@ -287,7 +282,7 @@ impl Manager {
     }
 }
 
-/// An address of the interface behind a port: that of the GID, else the interface's first.
+/// The GID's, else the interface's first.
 fn address(tree: &Tree, device: &str, port: u8, gid: Option<Gid>, all: &[Address]) -> Option<IpAddr> {
     let of_gid = gid.and_then(|gid| gid.ipv4()).map(IpAddr::from);
     of_gid.or_else(|| {
@@ -296,7 +291,7 @@ fn address(tree: &Tree, device: &str, port: u8, gid: Option<Gid>, all: &[Address
         let mine = all.iter().filter(|found| found.up && found.interface == interface).map(|found| found.ip);
         let usable = |ip: &IpAddr| match ip {
             IpAddr::V4(_) => true,
-            // Link-local addresses need a scope that rdma_cm cannot be told.
+            // Link-local addresses need a scope, which rdma_cm does not accept.
             IpAddr::V6(ip) => !ip.is_unicast_link_local(),
         };
         mine.filter(usable).min_by_key(IpAddr::is_ipv6)
@@ -325,7 +320,7 @@ impl VerbsEnd {
         Terms { private, accept: self.resources.settings.reads, outstanding, retries: self.resources.settings.retries }
     }
 
-    /// Queue pair `i` of a connection; behind the last measured one comes the control queue pair.
+    /// The control queue pair follows the last measured one.
     fn pair(&self, i: u32, identifier: Identifier) -> Result<QueuePair, Failure> {
         let (queue, capacity) = if i == self.resources.layout.qps {
             (self.connection.mailbox.queue(), super::mailbox::CAPACITY)
@@ -374,7 +369,7 @@ impl VerbsEnd {
                 established += usize::from(event.established()?);
                 continue;
             };
-            // Our peer asks for one after the other.
+            // Our peer asks in sequence.
             let i = granted.len() as u32;
             if manager.index(&event.private) != Some(i) {
                 identifier.reject();

@@ -1,7 +1,5 @@
-//! The latency loops: one message in flight, one sample per operation.
-//!
-//! RDMA WRITE is answered by watching the last byte of the message in memory, everything with a receive by its
-//! completion, and reads and atomics are whole round trips by their own completion.
+//! The latency loops: one message in flight, one sample per operation. The target of an RDMA WRITE polls its last byte in memory,
+//! receives end by their completion, and reads and atomics are whole round trips.
 
 use railgauge_wire::{
     failure::{Failure, Stage},
@@ -27,19 +25,18 @@ use crate::{
     },
 };
 
-/// Requests that may be in flight without having told of their completion.
+/// Requests in flight without a signalled completion.
 const DEPTH: u32 = 32;
 
-/// Looks at the flag between two looks at the completion queue, where only errors can come from.
+/// Flag polls between two polls of the completion queue, where only errors can come from.
 const QUEUE_EVERY: u32 = 64;
 
 pub trait PingPongSide {
     fn send(&mut self) -> Result<(), Failure>;
 
-    /// Whether the other side's message is here; once for each.
     fn arrived(&mut self) -> Result<bool, Failure>;
 
-    /// Whether everything that had arrived was asked for, so that only what arrives from now on can be an answer.
+    /// Whether all earlier arrivals were consumed, so that only what arrives from now on can be an answer.
     fn caught_up(&self) -> bool {
         true
     }
@@ -52,8 +49,8 @@ fn refused(errno: i32) -> Failure {
     words::verb(Stage::Measure, Doing::Post, "the measured queue pair", errno)
 }
 
-/// Posts one request. The first one of a pass completes by itself: with it, what earlier passes left silent in the
-/// queue is over too. The last ones never tell, and need not: the answers to them have come.
+/// The first request of a pass completes: it also covers silent requests of earlier passes. The last ones need no completion: their
+/// answers have arrived.
 #[inline]
 fn post(sends: &mut Sends) -> Result<(), Failure> {
     if sends.posted() == 0 { sends.post_last(1) } else { sends.post() }.map_err(refused)
@@ -67,39 +64,32 @@ fn reap(sends: &mut Sends, poller: &mut Poller) -> Result<usize, Failure> {
     poller.poll(|completion| sends.complete(completion.covered()))
 }
 
-/// RDMA WRITE: the message's last byte is a beat that counts up, and so is its first, which is looked at while the answer is on
-/// its way already.
+/// RDMA WRITE: the message's last byte is a beat that counts up, and so is its first, which is read while the answer is on its way.
 pub struct ByMemory<'a> {
     pub sends: &'a mut Sends,
-    /// Where its completions arrive.
     pub poller: &'a mut Poller,
-    /// First and last byte of the outgoing message.
     pub outgoing: Beat,
-    /// First and last byte of the incoming message.
     pub incoming: Beat,
     sent: u8,
     seen: u8,
     looks: u32,
-    /// Of the first messages, and how many were sent and seen of them.
+    /// Order check of the first messages, and how many of them were sent and seen.
     check: Option<OrderCheck>,
     checked: (u64, u64),
 }
 
 impl<'a> ByMemory<'a> {
-    /// A side to which no message has come yet.
     pub fn new(sends: &'a mut Sends, poller: &'a mut Poller, outgoing: Beat, incoming: Beat) -> Self {
         incoming.store(0);
         Self { sends, poller, outgoing, incoming, sent: 0, seen: 0, looks: 0, check: None, checked: (0, 0) }
     }
 
-    /// The same, with a check of the order in which the bytes of the first messages land.
     #[must_use]
     pub(crate) fn checking(mut self, check: OrderCheck) -> Self {
         self.check = Some(check);
         self
     }
 
-    /// Before a message is sent, while the first ones are checked.
     #[cold]
     fn prepare(&mut self) {
         if let Some(check) = &self.check {
@@ -108,8 +98,7 @@ impl<'a> ByMemory<'a> {
         }
     }
 
-    /// After the last byte of a message has come, while the first ones are checked. The check ends with the last of them,
-    /// in both directions: an answer is sent before the next message comes.
+    /// The check ends with the last of the first messages, in both directions: an answer is sent before the next message arrives.
     #[cold]
     fn compare(&mut self) -> Result<(), Failure> {
         if let Some(check) = &self.check {
@@ -122,15 +111,15 @@ impl<'a> ByMemory<'a> {
         Ok(())
     }
 
-    /// What is done while a message is on its way: none of it is part of a sample.
+    /// Work while a message is on its way: not part of a sample.
     #[inline]
     fn meanwhile(&mut self) -> Result<(), Failure> {
-        // The peer may have answered already, where this thread did not run for a moment.
+        // The peer may have answered already, if this thread did not run for a moment.
         let (first, next) = (self.incoming.first(), self.seen.wrapping_add(1));
         if first != self.seen && first != next {
             return Err(latency::late(0, self.incoming.length()));
         }
-        // One of the requests before has told of its completion by now: the queue has room before it is needed.
+        // An earlier request has completed by now: the queue has room before it is needed.
         if self.sends.in_flight() > u64::from(SIGNAL_EVERY) {
             reap(self.sends, self.poller)?;
         }
@@ -182,7 +171,7 @@ pub(crate) struct ByReceive<'a> {
     pub poller: &'a mut Poller,
     pub receives: &'a mut Receives,
     pub ahead: u64,
-    /// Messages that have arrived and were not asked for yet.
+    /// Messages that have arrived and were not consumed yet.
     pub waiting: u64,
     pub used: u64,
     /// Copies around each message, where the device does not reach its memory.
@@ -214,7 +203,6 @@ impl PingPongSide for ByReceive<'_> {
             stage.fetch(0, 1)?;
         }
         post(self.sends)?;
-        // The message is on its way: now there is time to replace receives.
         if self.used > 0 {
             self.receives.consume(std::mem::take(&mut self.used), self.ahead).map_err(refused)?;
         }
@@ -247,7 +235,6 @@ impl PingPongSide for ByReceive<'_> {
     }
 }
 
-/// Reads and atomics: the peer's device answers, and the request's own completion is the answer.
 pub struct ByCompletion<'a> {
     pub sends: &'a mut Sends,
     pub poller: &'a mut Poller,
@@ -270,7 +257,7 @@ impl PingPongSide for ByCompletion<'_> {
     }
 }
 
-/// The initiator's side: hits, waits, takes the time; for as long as `rule` says.
+/// The initiator's side; runs for as long as `rule` says.
 pub fn serve_first(
     side: &mut impl PingPongSide,
     waiter: &mut Waiter,
@@ -280,12 +267,11 @@ pub fn serve_first(
     let mut window = Window::ready(rule, size);
     let (quota, mut done) = (window.quota(), 0);
     let (mut before, mut sample) = (clock::now(), None);
-    // Time between operations. A host that has something else to do may take it away there for any time.
+    // Time between operations, which a busy host may prolong.
     let mut aside = Nanoseconds::ZERO;
     window.start(before);
     while window.running() && done < quota {
         side.send()?;
-        // The message is on its way: now there is time to keep the last sample.
         if let Some(sample) = sample {
             recorder.record(sample);
         }
@@ -314,12 +300,11 @@ pub fn serve_first(
         waiter.pause()?;
     }
     let mut measurement = window.finish(before);
-    // What no operation had is not of the window.
+    // Time outside operations is not part of the window.
     measurement.elapsed = measurement.elapsed.saturating_sub(aside);
     Ok(measurement)
 }
 
-/// The responder's side: answers every message until `over` says so. Returns how many there were.
 pub(crate) fn return_all(
     side: &mut impl PingPongSide,
     waiter: &mut Waiter,
@@ -383,7 +368,6 @@ mod tests {
         }
     }
 
-    /// A side on a device that answers at once, and the ring of its requests.
     fn on_stub(check: impl FnOnce(&mut ByMemory<'_>)) {
         let mut stub = Stub::new(true);
         let template = Template {
@@ -421,10 +405,8 @@ mod tests {
                 side.send().unwrap();
                 assert!(side.arrived().unwrap());
             }
-            // The peer's next message is here already: no fault.
             side.seen = side.seen.wrapping_sub(1);
             side.meanwhile().unwrap();
-            // Only the last byte of it is.
             side.seen = side.seen.wrapping_add(2);
             let failure = side.meanwhile().unwrap_err();
             assert!(failure.cause.contains("message of 64 bytes was here before byte 0"), "{failure}");
@@ -434,7 +416,6 @@ mod tests {
     #[test]
     fn the_times_of_the_operations_are_the_window() {
         let control = Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_secs(60));
-        // The last is so long that the waiter looks aside in it.
         let times = [2, 250].map(|time| Rule::Duration(Nanoseconds::from_millis(time)));
         for rule in [Rule::Iterations(1), Rule::Iterations(7)].into_iter().chain(times) {
             let (mut waiter, mut recorder) = (Waiter::polling(&control, Stage::Measure), Recorder::new());

@@ -1,4 +1,4 @@
-//! The responder's part: whatever the initiator announces, until the controller or the initiator says stop.
+//! The responder's part: serves the initiator's announcements until stopped.
 
 use std::{
     os::fd::AsFd,
@@ -26,16 +26,15 @@ use crate::{
     verbs::{completion::Completion, send::Sends},
 };
 
-/// First sleep between two looks at the mailbox while there is nothing else to do.
+/// First pause between two polls of an idle mailbox.
 const SHORT_NAP: Duration = Duration::from_micros(500);
 
 const LONG_NAP: Duration = Duration::from_millis(100);
 
-/// The sleep where nothing is announced and the controller's word ends it: it is for the deadline.
+/// For the deadline only: nothing is announced, and the controller's word ends the sleep.
 const DEADLINE_NAP: Duration = Duration::from_secs(1);
 
 impl VerbsEnd {
-    /// Serves until the controller says stop. The account is that of the last pass.
     pub(crate) fn serve(
         &mut self,
         op: Op,
@@ -48,7 +47,7 @@ impl VerbsEnd {
             self.post_receives()?;
         }
         let (started, used) = (clock::now(), clock::cpu());
-        // Latency of reads and atomics is between the initiator and our device: nothing is announced.
+        // Reads and atomics involve only the initiator and our device: nothing is announced.
         let alone = metric == TestMetric::Latency && (op.pulls() || op.is_atomic());
         let naps = if alone { DEADLINE_NAP..=DEADLINE_NAP } else { SHORT_NAP..=LONG_NAP };
         let (mut account, mut awaited) = (None, Instant::now());
@@ -80,7 +79,7 @@ impl VerbsEnd {
             }
             awaited = Instant::now();
         }
-        // The peer's device has done everything alone: what there is to tell is our CPU time.
+        // The peer's device did everything: only our CPU time is reported.
         Ok(account.unwrap_or_else(|| Measurement {
             started,
             elapsed: clock::now() - started,
@@ -89,18 +88,17 @@ impl VerbsEnd {
         }))
     }
 
-    /// Takes one message per queue pair.
     fn take_one_each(&mut self, op: Op, size: u64, control: &Control) -> Result<(), Failure> {
-        // What an earlier pass left behind is none of this one's messages.
+        // Leftovers of an earlier pass are not part of this one.
         self.drain()?;
         for (received, receives) in self.progress.received.iter_mut().zip(&self.progress.receives) {
-            // What is written with immediate data lies where it was written to, not in the receive it took.
+            // Written immediate data is at its destination, not in its receive.
             *received = (op == Op::Send).then(|| receives.consumed());
         }
         let (wanted, stage) = (self.connection.pairs.len() as u64, self.stage(op, size));
         let mut waiter = self.waiter(control, Stage::Verify);
         let mut sink = self.resources.sink(&mut self.progress.receives, &mut self.connection.mailbox, stage);
-        // The initiator of an unreliable service counts from here on what has arrived.
+        // The initiator of an unreliable service counts arrivals from here on.
         sink.publish()?;
         self.progress.listener.acknowledge(sink.mailbox())?;
         while sink.operations < wanted {
@@ -109,7 +107,7 @@ impl VerbsEnd {
                 sink.tend(0)?;
                 sink.publish()?;
             } else if stopped {
-                // The initiator is done and this has not come: it is lost, and the check will say so.
+                // Lost: the initiator is done, and the check will fail.
                 break;
             } else {
                 waiter.pause()?;
@@ -118,7 +116,6 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// Takes a stream of messages, and counts what arrives between the initiator's marks.
     fn sink(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut waiter = self.waiter(control, Stage::Measure);
         let stage = self.stage(op, size);
@@ -129,7 +126,7 @@ impl VerbsEnd {
             match self.progress.listener.news(sink.mailbox()) {
                 None => {}
                 Some(Phase::Counted) => {
-                    // The last of the warm-up may lie in the queue yet: it has arrived before this was announced.
+                    // Late completions of the warm-up: they arrived before this announcement.
                     sink.take_all(&mut self.resources.poller)?;
                     count.begin(size);
                     self.progress.listener.acknowledge(sink.mailbox())?;
@@ -202,7 +199,7 @@ impl VerbsEnd {
             count.begin(size);
             return_all(&mut side, &mut waiter, over)?
         } else {
-            // What an earlier pass left behind is no ping.
+            // Leftovers of an earlier pass are not pings.
             self.drain()?;
             self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
             count.begin(size);
@@ -217,9 +214,8 @@ impl VerbsEnd {
     }
 }
 
-/// Sleeps, or until the controller says something. An announcement comes soon after the last one or not at all: then
-/// our device does everything alone, and each waking of this processor would be part of what is measured, so that the
-/// sleeps grow with the time that nothing came.
+/// Sleeps until the time is over or the controller interrupts. An announcement follows soon after the last one or not at all: then our
+/// device does everything alone, and wake-ups of this processor would be measured, so pauses grow with the idle time.
 fn nap(time: Duration, control: &Control) -> Result<(), Failure> {
     let Some(bell) = control.bell() else {
         std::thread::sleep(time);
@@ -227,7 +223,7 @@ fn nap(time: Duration, control: &Control) -> Result<(), Failure> {
     };
     wait::wait([(bell.as_fd(), READABLE)], Some(time))
         .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
-    // Other threads of the link sleep on the same bell: the last word is for all of them.
+    // Other threads of the link sleep on the same bell: only a final word is for all.
     if !control.halted() {
         bell.quiet();
     }
@@ -238,7 +234,6 @@ fn unexpected(phase: Phase) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, format!("the initiator announced {phase:?} out of turn"))
 }
 
-/// What this end counts between two marks of the initiator's.
 #[derive(Default)]
 struct Count {
     window: Option<Window>,
@@ -270,7 +265,7 @@ impl Count {
     }
 }
 
-/// A stream whose beginning and end the peer decides.
+/// The peer decides when it starts and ends.
 struct PeerLedStream<'a> {
     listener: &'a mut Listener,
     sink: Sink<'a>,
@@ -295,7 +290,7 @@ impl Incoming for PeerLedStream<'_> {
                     self.count.begin(self.size);
                     self.listener.acknowledge(self.sink.mailbox())?;
                 }
-                // Acknowledged once everything of ours has completed.
+                // Acknowledged once all of ours has completed.
                 Some(Phase::Over) => self.over = true,
                 Some(phase) => return Err(unexpected(phase)),
             }

@@ -1,11 +1,11 @@
-//! The bandwidth loop: every queue pair's window is kept full, completions are taken in batches.
+//! The bandwidth loop: keeps every queue pair's window full, and takes completions in batches.
 //!
-//! What perftest's loop does otherwise: it signals every request over 8 KiB, posts one request per call by default,
-//! and takes the time per message. Here one request in `signal_every` completes, `post_list` requests are handed over
-//! at once, and the clock is read once per batch of completions.
+//! Differences from perftest: it signals every request over 8 KiB, posts one request per call by default, and reads the clock per
+//! message. Here one request in `signal_every` completes, `post_list` requests are posted at once, and the clock is read once per batch
+//! of completions.
 //!
-//! Messages need receives at the other end. The receiver tells how many it has posted, the sender never sends more:
-//! so a receiver is never found unready, and RNR retries never distort a measurement.
+//! Messages need receives at the other end. The receiver announces how many it has posted and the sender never exceeds that, so RNR
+//! retries never distort a measurement.
 
 use railgauge_wire::{
     failure::{Failure, Stage},
@@ -30,12 +30,10 @@ use crate::{
     },
 };
 
-/// How many messages a queue pair may have sent in all.
 pub trait Credits {
     /// Messages of this pass that the peer can take on flow `flow`.
     fn allowed(&self, flow: usize) -> u64;
 
-    /// So many messages are going to be posted on flow `flow`.
     #[inline]
     fn prepare(&mut self, _flow: usize, _messages: u64) -> Result<(), Failure> {
         Ok(())
@@ -44,7 +42,7 @@ pub trait Credits {
     fn idle(&mut self, flows: &[Sends], now: Nanoseconds);
 }
 
-/// The peer's CPU takes no part: nothing to wait for.
+/// The peer's CPU takes no part.
 pub struct Unlimited;
 
 impl Credits for Unlimited {
@@ -56,12 +54,12 @@ impl Credits for Unlimited {
     fn idle(&mut self, _flows: &[Sends], _now: Nanoseconds) {}
 }
 
-/// What to do about messages that arrive while we send.
+/// Handles messages that arrive while we send.
 pub trait Incoming {
     fn arrived(&mut self, completion: Completion<'_>);
 
-    /// After every batch of completions, and now and then without any: posts new receives, looks at the mailbox.
-    /// `sent` messages of ours have completed since the last call. Returns whether to go on sending.
+    /// Called after every batch of completions, and now and then without any: posts new receives, polls the mailbox. `sent` messages of
+    /// ours have completed since the last call. Returns whether to continue.
     fn tend(&mut self, sent: u64) -> Result<bool, Failure>;
 }
 
@@ -79,20 +77,18 @@ impl Incoming for Nothing {
 #[derive(Debug, Clone, Copy)]
 pub struct How {
     pub rule: Rule,
-    /// Bytes of a message.
     pub size: u64,
-    /// What may be in flight per flow.
+    /// Limit in flight per flow.
     pub depth: u32,
-    /// The only flow that is used.
+    /// The only flow in use.
     pub only: Option<usize>,
-    /// Most that each flow sends; as fast as it goes if `None`.
+    /// Rate limit of each flow; unlimited if `None`.
     pub pace: Option<BitsPerSecond>,
 }
 
-/// Empty polls between two looks at the clock.
+/// Empty polls between two clock readings.
 const CLOCK_EVERY: u32 = 64;
 
-/// Streams messages over `flows`, waits for all of them, and counts.
 pub fn stream(
     flows: &mut [Sends],
     poller: &mut Poller,
@@ -167,10 +163,10 @@ pub fn stream(
     }
 }
 
-/// Makes sure that everything posted will complete; whether it has.
+/// Makes sure that everything posted will complete; returns whether it has.
 fn settled(flows: &mut [Sends], depth: u64) -> Result<bool, i32> {
     for flow in flows.iter_mut() {
-        // A full window holds a request that completes by itself: signals are never farther apart than its depth.
+        // A full window has a request that completes: signals are never farther apart than its depth.
         if flow.in_flight() < depth {
             flow.settle()?;
         }
@@ -178,14 +174,14 @@ fn settled(flows: &mut [Sends], depth: u64) -> Result<bool, i32> {
     Ok(flows.iter().all(|flow| flow.in_flight() == 0))
 }
 
-/// How long an unreliable service may make no progress before what is missing is taken for lost.
+/// Time without progress after which an unreliable service's missing messages count as lost.
 const LOST_AFTER: Nanoseconds = Nanoseconds::from_millis(2);
 
 pub(crate) struct Granted {
     reader: Reader,
     /// Messages sent before this pass, per flow.
     before: Vec<u64>,
-    /// Messages taken for lost: receives they would have taken are still there.
+    /// Lost messages: their receives are still posted.
     lost: Vec<u64>,
     stalled: Vec<Option<Nanoseconds>>,
     lossy: bool,
@@ -193,7 +189,7 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// Credits for a pass over flows that have sent `before` messages so far. `stage`: where messages are copied before they are sent.
+    /// `before`: messages sent on each flow so far. `stage`: where messages are copied before they are sent.
     pub(crate) fn new(reader: Reader, before: &[u64], service: Service, stage: Option<Copies>) -> Self {
         let flows = before.len();
         let (lost, stalled) = (vec![0; flows], vec![None; flows]);
@@ -243,7 +239,6 @@ impl Credits for Granted {
     }
 }
 
-/// The receiver's side: counts what arrives, replaces receives, grants credits.
 pub(crate) struct Sink<'a> {
     receives: &'a mut [Receives],
     mailbox: &'a mut Mailbox,
@@ -256,8 +251,7 @@ pub(crate) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// A sink over all queue pairs of a link.
-    /// `stage`: where messages are copied after they have come.
+    /// `stage`: where messages are copied after arrival.
     pub(crate) fn new(
         receives: &'a mut [Receives],
         mailbox: &'a mut Mailbox,
@@ -284,7 +278,6 @@ impl<'a> Sink<'a> {
         self.tend(0).map(|_| ())
     }
 
-    /// Tells the sender of an unreliable service how much has arrived.
     pub(crate) fn publish(&mut self) -> Result<(), Failure> {
         for (i, receives) in self.receives.iter().enumerate().filter(|_| self.lossy) {
             if self.told[i] != receives.consumed() {

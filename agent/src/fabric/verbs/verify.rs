@@ -1,6 +1,5 @@
-//! Verify passes: the pattern is put in place, moved once, and compared where it arrived.
-//!
-//! Messages of GPU memory that go through host memory: brought there before each is posted, taken back after each came.
+//! Verify passes: the pattern is written, moved once, and compared where it arrived. Messages of GPU memory through host memory are
+//! fetched before posting and delivered after arrival.
 
 use std::{
     sync::Arc,
@@ -30,9 +29,8 @@ use crate::{
     },
 };
 
-/// How long bytes may still be under way once the sender knows that its request is complete. The completion of an RDMA WRITE
-/// does not say that the target's memory has the bytes, and that of an unreliable connection only says that they were sent
-/// (InfiniBand Architecture Specification, 9.7.2 and 9.8).
+/// How long bytes may be under way after the sender's completion. The completion of an RDMA WRITE does not mean that the target's memory
+/// has the bytes, and that of an unreliable connection only that they were sent (InfiniBand Architecture Specification, 9.7.2 and 9.8).
 const UNDER_WAY: Duration = Duration::from_millis(500);
 
 /// Between two looks at bytes that have not arrived.
@@ -48,7 +46,7 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// Puts the pattern where every queue pair sends from, and where its peer reads.
+    /// Writes the pattern where every queue pair sends from, and where its peer reads.
     pub(crate) fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
         (0..self.connection.pairs.len()).try_for_each(|i| {
@@ -56,7 +54,7 @@ impl VerbsEnd {
         })
     }
 
-    /// Overwrites the places where the pattern can arrive: where the peer writes, and where the next receive lands.
+    /// Overwrites where the peer writes, and where the next receive lands.
     pub(crate) fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
         for i in 0..self.connection.pairs.len() {
@@ -69,7 +67,6 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// Offset of the payload of receive number `n` on queue pair `i`.
     fn receive_place(&self, i: usize, n: u64) -> u64 {
         let header = if self.resources.layout.datagrams { HEADER } else { 0 };
         self.progress
@@ -78,7 +75,7 @@ impl VerbsEnd {
             .map_or_else(|| self.resources.layout.incoming(i), |receives| receives.place(n) + header)
     }
 
-    /// Compares what arrived on every queue pair with the pattern; bytes that are wrong have [`UNDER_WAY`] to become right.
+    /// Wrong bytes have [`UNDER_WAY`] to become right.
     pub(crate) fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         self.fits(pattern)?;
         let begun = Instant::now();
@@ -101,7 +98,6 @@ impl VerbsEnd {
         Ok(sum)
     }
 
-    /// Moves the pattern once over every queue pair.
     pub(crate) fn transfer(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
         self.supports(op, pattern.size.0)?;
         if op.is_atomic() {
@@ -129,14 +125,13 @@ impl VerbsEnd {
         if self.resources.service == Service::Rc {
             return Ok(());
         }
-        // The completions say that the messages were sent. Once this step is over the peer is told to stop.
+        // Completions mean that the messages were sent. After this step the peer is stopped.
         self.wait_for_stragglers(arrived + flows.len() as u64, control)
     }
 
-    /// Over iWARP, a read behind what is sent on every queue pair; `None` where a completion says by itself that it has arrived.
-    /// There it only says that the buffer may be used again: siw completes what it has handed to TCP. The peer answers a read
-    /// after it has received everything before it (RFC 5040, section 5.5). Built before the window whose end they are: building
-    /// them is no part of it.
+    /// Over iWARP, a read after the sends of every queue pair; `None` where a completion implies arrival. On iWARP it only means that the
+    /// buffer may be reused: siw completes what it has handed to TCP. The peer answers a read after it has received everything before it
+    /// (RFC 5040, section 5.5). Built before the window, since building is not part of it.
     pub(crate) fn behind(&self, op: Op) -> Result<Option<Vec<Sends>>, Failure> {
         if self.resources.choice.link_layer != LinkLayer::Iwarp || op.pulls() {
             return Ok(None);
@@ -144,14 +139,13 @@ impl VerbsEnd {
         self.one_each(Op::Read, 1).map(Some)
     }
 
-    /// Requests to be posted one at a time on every queue pair.
     fn one_each(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
         let batches = Batches { list: 1, signal_every: 1, inline: 0 };
         (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, Walk::default(), batches)).collect()
     }
 
-    /// Waits until everything that was sent has arrived, where its completion does not say so. No message may arrive here
-    /// meanwhile: its completion would be taken for that of a read [`behind`](Self::behind).
+    /// Waits until everything sent has arrived, where its completion does not imply it. No message may arrive here meanwhile: its
+    /// completion would count as that of a read [`behind`](Self::behind).
     pub(crate) fn flush(&mut self, op: Op, stage: Stage, control: &Control) -> Result<(), Failure> {
         match self.behind(op)? {
             Some(mut reads) => self.move_once(&mut reads, &mut self.waiter(control, stage)),
@@ -185,15 +179,13 @@ impl VerbsEnd {
 pub(crate) struct Copies {
     region: Arc<Region>,
     outgoing: Vec<u64>,
-    /// Where messages land that do not land in the receives they take.
     incoming: Option<Vec<u64>>,
-    /// Bytes in front of the payload of a receive.
     header: u64,
     size: u64,
 }
 
 impl VerbsEnd {
-    /// The copies that a pass of `op` with messages of `size` bytes needs; none where the device reaches the memory.
+    /// `None` where the device reaches the memory.
     pub(crate) fn stage(&self, op: Op, size: u64) -> Option<Copies> {
         (self.resources.gpu_path == GpuPath::Staged).then(|| Copies {
             region: self.resources.region.clone(),
@@ -207,12 +199,11 @@ impl VerbsEnd {
 }
 
 impl Copies {
-    /// Before so many messages are posted on queue pair `i`: every one of them is copied.
+    /// Copies messages before posting them on queue pair `i`.
     pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
         (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
     }
 
-    /// After a message has come on queue pair `i` and taken the receive at `place`.
     pub(crate) fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
         let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
         self.region.backing().deliver(place, self.size)

@@ -1,11 +1,11 @@
-//! Where values are in the structures of AMD SMI, by its version.
+//! Offsets of values in AMD SMI's structures, by version.
 
 use std::ffi::c_void;
 
 use thiserror::Error;
 
-/// Room for the answer of a function: more than the largest structure of the known versions, which has 6016 bytes
-/// (`amdsmi_violation_status_t` of 26).
+/// Buffer for an answer: larger than the largest structure of the known versions, which has 6016 bytes (`amdsmi_violation_status_t` of
+/// 26).
 pub(super) struct Space(Box<[u64; 2048]>);
 
 impl Default for Space {
@@ -19,32 +19,28 @@ impl Space {
         self.0.as_mut_ptr().cast()
     }
 
-    /// The bytes from a place on; none behind the end.
+    /// Empty past the end.
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
         std::array::from_fn(|i| self.0.get((at + i) / 8).map_or(0, |word| word.to_ne_bytes()[(at + i) % 8]))
     }
 
-    /// A number of 8 bits.
     pub(super) fn byte(&self, at: usize) -> u8 {
         u8::from_ne_bytes(self.bytes(at))
     }
 
-    /// A number of 16 bits.
     fn half(&self, at: usize) -> u16 {
         u16::from_ne_bytes(self.bytes(at))
     }
 
-    /// A number of 32 bits.
     pub(super) fn word(&self, at: usize) -> u32 {
         u32::from_ne_bytes(self.bytes(at))
     }
 
-    /// A number of 64 bits.
     pub(super) fn long(&self, at: usize) -> u64 {
         u64::from_ne_bytes(self.bytes(at))
     }
 
-    /// A text in so many bytes; `None` where it is empty or what AMD SMI writes for one that it does not know.
+    /// `None` for an empty text or AMD SMI's marker of an unknown one.
     pub(super) fn text(&self, at: usize, length: usize) -> Option<String> {
         let bytes: Vec<u8> = (at..at + length).map(|at| self.byte(at)).take_while(|byte| *byte != 0).collect();
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
@@ -64,7 +60,7 @@ pub(super) struct Layout {
     program: (usize, usize),
 }
 
-/// A version whose places are not known, by its first numbers.
+/// An unknown version, by its first numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("AMD SMI {}.{}.{} is not used: known are 24.6, 24.7, 25 and 26 (ROCm 6.2 to 7)", .0[0], .0[1], .0[2])]
 pub(crate) struct Unknown(pub [u32; 3]);
@@ -82,11 +78,10 @@ pub(super) const DRIVER_VERSION: (usize, usize) = (0, 64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Violations {
     pub(super) power: bool,
-    /// The chip, its voltage regulators or its memory are too hot.
+    /// Chip, voltage regulators or memory are too hot.
     pub(super) heat: bool,
 }
 
-/// The PCIe link of a GPU: generation and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pcie {
     pub(super) best: Option<(u32, u32)>,
@@ -95,8 +90,8 @@ pub(super) struct Pcie {
 }
 
 impl Layout {
-    /// Where a version has its values, by the first numbers of `amdsmi_version_t`: year, major, minor and release, and from 26 on
-    /// major, minor and release alone.
+    /// The layout of a version, by the first numbers of `amdsmi_version_t`: year, major, minor and release, and from 26 on major, minor
+    /// and release alone.
     pub(super) fn of(numbers: [u32; 4]) -> Result<&'static Self, Unknown> {
         match numbers {
             [24, 6 | 7, ..] => Ok(&OLD),
@@ -105,13 +100,13 @@ impl Layout {
         }
     }
 
-    /// Power drawn: of the socket now, or the mean of it where the GPU tells that alone.
+    /// Current power of the socket, or its mean where the GPU has only that.
     pub(super) fn watts(&self, space: &Space) -> Option<f64> {
         let told = self.power.into_iter().map(|at| space.word(at)).find(|watts| *watts != 0 && !is_unknown(*watts));
         told.map(f64::from)
     }
 
-    /// What holds clocks down; `None` where the GPU does not tell of any kind.
+    /// `None` where the GPU reports no kind.
     pub(super) fn violations(&self, space: &Space) -> Option<Violations> {
         let [processor, power, socket, regulator, memory] =
             [0, 1, 2, 3, 4].map(|kind| match space.byte(self.active + kind) {
@@ -130,7 +125,6 @@ impl Layout {
         vec![0; (self.program.0 * count as usize).div_ceil(8)]
     }
 
-    /// The numbers of the first programs of a list.
     pub(super) fn pids(&self, list: &[u64], count: u32) -> Vec<u32> {
         let (size, pid) = self.program;
         let entries = list.chunks_exact(size / 8).take(count as usize);
@@ -142,7 +136,7 @@ impl Layout {
     }
 }
 
-/// What AMD SMI writes for a number that it does not know: all bits of it, or of the 16 that the driver has.
+/// AMD SMI's marker of an unknown number: all bits of it, or of the driver's 16.
 fn is_unknown(number: u32) -> bool {
     number == u32::MAX || number == u32::from(u16::MAX)
 }
@@ -173,7 +167,7 @@ fn generation(rate: u32) -> Option<u32> {
     [2_500, 5_000, 8_000, 16_000, 32_000, 64_000].iter().position(|known| *known == rate).map(|at| at as u32 + 1)
 }
 
-/// `amdsmi_bdf_t`: 3 bits of the function, 5 of the device, 8 of the bus, and the domain; as sysfs spells it.
+/// `amdsmi_bdf_t`: 3 bits of the function, 5 of the device, 8 of the bus, and the domain; in sysfs' spelling.
 pub(super) fn address(bdf: u64) -> String {
     format!("{:04x}:{:02x}:{:02x}.{:x}", bdf >> 16, bdf >> 8 & 0xff, bdf >> 3 & 0x1f, bdf & 7)
 }
@@ -207,7 +201,7 @@ mod tests {
         let mut space = Space::default();
         assert_eq!((NEW.watts(&space), clock(&space), pcie(&space).now), (None, (None, None), None));
         space.0[1] = u64::from(u32::MAX) | 140 << 32;
-        // The current power is not known, the mean is.
+        // The current power is unknown, the mean is not.
         assert_eq!((NEW.watts(&space), clock(&space)), (Some(140.0), (None, None)));
         space.0[15] = u64::MAX;
         assert_eq!(NEW.violations(&space), None);

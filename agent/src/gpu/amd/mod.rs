@@ -1,7 +1,7 @@
-//! AMD SMI, opened at run time: what it says of AMD's GPUs.
+//! AMD's GPUs by AMD SMI, opened at run time.
 //!
-//! Signatures, numbers and places in structures are those of `amdsmi.h`. Structures change between versions, so that each answer is read
-//! from bytes at the places of the version at hand ([`layout`]), and a version whose places are not known is refused. What is read:
+//! Signatures, numbers and offsets are those of `amdsmi.h`. Structures change between versions: each answer is read as bytes at the
+//! offsets of the version found ([`layout`]), and other versions are refused. Sources:
 //!
 //! | version of AMD SMI | ROCm | read in |
 //! | --- | --- | --- |
@@ -49,11 +49,11 @@ const VRAM: c_int = 0;
 /// `AMDSMI_GPU_BLOCK_UMC`: the memory's controllers. Blocks are 64 bits wide, as the last of them is.
 const MEMORY_BLOCK: u64 = 1;
 
-/// What AMD SMI may be called: of ROCm 7, 6.4, and 6.2 and 6.3; and where ROCm installs it.
+/// Names of AMD SMI: of ROCm 7, 6.4, and 6.2 and 6.3; and where ROCm installs it.
 pub(crate) const NAMES: [&str; 5] =
     ["libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "/opt/rocm/lib/libamd_smi.so"];
 
-/// Most GPUs of a host, and most programs of a GPU, that are asked for.
+/// Limit of GPUs of a host, and of programs of a GPU.
 const MOST: u32 = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -68,7 +68,7 @@ pub(crate) enum NoSmi {
     Start(Refused),
 }
 
-/// A status that is no success, in the library's own words.
+/// A status other than success, in the library's own words.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(crate) struct Refused(String);
@@ -109,7 +109,7 @@ functions! {
     }
 }
 
-/// The library, opened and started once for the life of the process.
+/// Opened and started once for the life of the process.
 pub(super) fn smi() -> Result<&'static Smi, NoSmi> {
     static SMI: OnceLock<Result<Smi, NoSmi>> = OnceLock::new();
     SMI.get_or_init(open).as_ref().map_err(Clone::clone)
@@ -122,7 +122,7 @@ fn open() -> Result<Smi, NoSmi> {
     let mut version = Space::default();
     // SAFETY: there is room for more than the structure, which is 24 bytes in every version.
     smi.check(unsafe { (smi.lib_version)(version.place()) }).map_err(NoSmi::Start)?;
-    // Year, major and minor number; from 26 on there is no year.
+    // Year, major and minor number; no year from 26 on.
     let numbers = [0, 4, 8, 12].map(|at| version.word(at));
     smi.layout = Layout::of(numbers)?;
     // SAFETY: the flag is one of the header's.
@@ -151,7 +151,6 @@ impl Smi {
         Err(Refused(said.unwrap_or_else(|| format!("status {status}"))))
     }
 
-    /// All GPUs with their PCI addresses, in the order of these.
     pub(super) fn gpus(&self) -> Result<Vec<(String, Known)>, Refused> {
         let mut found = Vec::new();
         for socket in self.listed(|count, to| {
@@ -181,7 +180,7 @@ impl Smi {
         Ok(found)
     }
 
-    /// What a function lists that is first asked how much there is.
+    /// For functions that first return the number of entries.
     fn listed(&self, ask: impl Fn(*mut u32, *mut Handle) -> Status) -> Result<Vec<Handle>, Refused> {
         let mut count = 0;
         self.check(ask(&raw mut count, std::ptr::null_mut()))?;
@@ -192,7 +191,6 @@ impl Smi {
         Ok(handles)
     }
 
-    /// What a function answers into a structure; `None` where it does not tell.
     fn told(&self, ask: impl FnOnce(To) -> Status) -> Option<Space> {
         let mut space = Space::default();
         (ask(space.place()) == SUCCESS).then_some(space)
@@ -236,8 +234,7 @@ impl Smi {
         (status == SUCCESS).then_some(blocks & MEMORY_BLOCK != 0)
     }
 
-    /// Errors of its memory that were corrected, and those that could not be, since the driver was loaded; `None` where they are not
-    /// counted.
+    /// Errors of its memory, corrected and uncorrected, since the driver was loaded; `None` where they are not counted.
     fn ecc(&self, gpu: Known) -> Option<(u64, u64)> {
         self.memory_has_ecc(gpu).filter(|has_ecc| *has_ecc)?;
         // SAFETY: the block is one of the header's, and there is room for more than the structure.
@@ -245,7 +242,6 @@ impl Smi {
         Some((told.long(0), told.long(8)))
     }
 
-    /// Which kinds of violation hold its clocks down now.
     fn violations(&self, gpu: Known) -> Option<layout::Violations> {
         let ask = self.violations?;
         // SAFETY: there is room for more than the structure.
@@ -253,7 +249,7 @@ impl Smi {
         self.layout.violations(&told)
     }
 
-    /// Whether its xGMI links had an error since this was asked last: the kernel forgets it when it is read.
+    /// Whether its xGMI links had an error since the last call: the kernel clears it on read.
     fn xgmi_error(&self, gpu: Known) -> Option<bool> {
         let ask = self.xgmi_errors?;
         let mut status = 0;
@@ -263,7 +259,7 @@ impl Smi {
 
     fn programs(&self, gpu: Known) -> Option<Vec<u32>> {
         let count = self.program_count(gpu)?;
-        // More may have come meanwhile.
+        // More may have started meanwhile.
         let mut room = (count + 8).min(MOST);
         let mut list = self.layout.programs(room);
         // SAFETY: there is room for as many entries as `room` says, of the size of this version.

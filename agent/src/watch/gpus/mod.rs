@@ -1,16 +1,12 @@
 //! The state of GPUs while cases use them ([`railgauge_wire::gpu_state`]).
 //!
 //! ```text
-//! case ─ Span::begin ─▶ a thread of its own ─ reads NVML or AMD SMI: now, then again and again
-//! case ─ Span::end ───▶ reads once more, answers with what was read
+//! case ─ Span::begin ─▶ separate thread ─ reads NVML or AMD SMI: now, then periodically
+//! case ─ Span::end ───▶ reads once more, answers with the readings
 //! ```
 //!
-//! Nobody but that thread calls them while tests run. A case does not wait for the first reading, and for the last one no longer than
-//! [`PATIENCE`]: a GPU that is dying may hold a library for minutes, and the case then says so.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `sampler` | the thread: what is read when |
+//! Only that thread calls the libraries while tests run. A case does not wait for the first reading, and for the last one at most
+//! [`PATIENCE`]: a failing GPU may block a library for minutes, and the case then reports that.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -46,7 +42,6 @@ use crate::{
 
 mod sampler;
 
-/// How long a case waits for the last reading of its GPUs.
 const PATIENCE: Duration = ANSWER_WITHIN;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,20 +54,17 @@ enum Silent {
     Late(Vendor),
 }
 
-/// A case that uses GPUs, from its begin on.
 pub(crate) struct Span {
     number: u64,
     begun: Nanoseconds,
-    /// Where the thread takes orders; why there is none.
+    /// Or why there is no thread.
     to: Result<Sender<Order>, Silent>,
     ended: bool,
 }
 
-/// What was read of GPUs while a case used them.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     of_gpu: BTreeMap<String, OfGpu>,
-    /// From the begin of the case to its end.
     whole: (Nanoseconds, Nanoseconds),
     failure: Option<String>,
 }
@@ -91,7 +83,7 @@ fn every(window: Window) -> Duration {
 }
 
 impl Span {
-    /// A case with this window begins on the GPUs at these PCI addresses; `None` where there are none.
+    /// `None` without GPUs at these PCI addresses.
     pub(crate) fn begin(gpus: impl IntoIterator<Item = String>, window: Window) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut gpus: Vec<String> = gpus.into_iter().collect();
@@ -103,7 +95,7 @@ impl Span {
         }
         let (number, begun, to) = (NUMBER.fetch_add(1, Ordering::Relaxed), clock::now(), thread());
         if let Ok(to) = &to {
-            // A thread that has ended is told at the end.
+            // A thread that has ended is reported at the end.
             let _ = to.send(Order::Begin { span: number, gpus, every: every(window).into(), asked: begun });
         }
         Some(Self { number, begun, to, ended: false })
@@ -124,7 +116,7 @@ impl Span {
     }
 }
 
-/// A case that was given up: nobody asks what was read.
+/// For a case that was given up: its readings are not needed.
 impl Drop for Span {
     fn drop(&mut self) {
         if let Some(to) = self.to.as_ref().ok().filter(|_| !self.ended) {
@@ -134,7 +126,6 @@ impl Drop for Span {
 }
 
 impl Read {
-    /// What was seen of a GPU in a timed pass, or in the whole case.
     pub(crate) fn seen(&self, pci: &str, pass: Option<(Nanoseconds, Nanoseconds)>) -> GpuSeen {
         let pass = pass.unwrap_or(self.whole);
         let Some(OfGpu { readings, lasting, counted, xids, failure }) = self.of_gpu.get(pci).cloned() else {
@@ -148,7 +139,7 @@ impl Read {
         GpuSeen { index, best_mhz, limit_watts, counted, is_amd, xids, lost, failure, ..seen }
     }
 
-    /// The failure of a case with what befell its GPUs meanwhile, and what to do about that; as it is where nothing did.
+    /// Adds GPU faults during the case to its failure, with their remedy.
     pub(crate) fn explained<'g>(&self, failure: Failure, gpus: impl IntoIterator<Item = &'g str>) -> Failure {
         let known = gpus.into_iter().filter_map(|pci| Some((pci, self.of_gpu.get(pci)?)));
         explained(failure, known.flat_map(|(pci, of_gpu)| faults(pci, of_gpu)))
@@ -159,7 +150,7 @@ pub(crate) fn pass(measured: &Measurement) -> (Nanoseconds, Nanoseconds) {
     (measured.started, measured.started.saturating_add(measured.elapsed))
 }
 
-/// The thread, started when the first case asks for it.
+/// Started by the first case.
 fn thread() -> Result<Sender<Order>, Silent> {
     static THREAD: OnceLock<Result<Sender<Order>, Silent>> = OnceLock::new();
     let start = || {
@@ -177,18 +168,17 @@ fn thread() -> Result<Sender<Order>, Silent> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// `GPU 3 (0000:1b:00.0)`.
     gpu: String,
     what: What,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// The driver told an Xid that no program's own mistake brings about.
+    /// An Xid that a program's own mistake does not cause.
     Xid(u32),
-    /// So many errors of its memory could not be corrected.
+    /// Uncorrectable errors of its memory.
     Memory(u64),
-    /// It does not answer any more.
+    /// It no longer answers.
     Lost,
 }
 
@@ -214,7 +204,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What befell a GPU, what tells most first.
+/// The most informative first.
 fn faults(pci: &str, seen: &OfGpu) -> Vec<Fault> {
     let gpu = match seen.lasting.index {
         Some(index) => format!("GPU {index} ({pci})"),
@@ -228,7 +218,6 @@ fn faults(pci: &str, seen: &OfGpu) -> Vec<Fault> {
     all.map(|what| Fault { gpu: gpu.clone(), what }).collect()
 }
 
-/// A failure with what befell the GPUs of its case, and the remedy for the first of it.
 fn explained(mut failure: Failure, faults: impl Iterator<Item = Fault>) -> Failure {
     let faults: Vec<Fault> = faults.collect();
     let Some(first) = faults.first() else { return failure };
@@ -237,10 +226,9 @@ fn explained(mut failure: Failure, faults: impl Iterator<Item = Fault>) -> Failu
     failure.remedy(first.remedy())
 }
 
-/// Most readings that are kept of a GPU. Where there are more, each two neighbours become one.
+/// Most readings kept of a GPU. Beyond that, neighbours are joined in pairs.
 const KEPT: usize = 4096;
 
-/// Readings of a GPU in the order of time.
 #[derive(Debug, Clone, Default)]
 struct History(Vec<GpuReading>);
 
@@ -253,13 +241,13 @@ impl History {
         }
     }
 
-    /// Forgets what was read before a moment, but for the last of it.
+    /// Keeps the last reading before the moment.
     fn forget(&mut self, before: Nanoseconds) {
         let old = self.0.partition_point(|reading| reading.at < before);
         self.0.drain(..old.saturating_sub(1));
     }
 
-    /// What was read from a moment on, with the last reading before it.
+    /// Includes the last reading before the moment.
     fn since(&self, from: Nanoseconds) -> Vec<GpuReading> {
         let first = self.0.partition_point(|reading| reading.at <= from).saturating_sub(1);
         self.0[first..].to_vec()
@@ -292,7 +280,7 @@ fn seen(
     }
 }
 
-/// In how many readings what held clocks down; `None` where none tells.
+/// By reason, the readings in which it held; `None` without data.
 fn held(during: &[GpuReading]) -> Option<BTreeMap<Hold, u64>> {
     let told: Vec<&BTreeSet<Hold>> = during.iter().filter_map(|reading| reading.held.as_ref()).collect();
     let mut times = BTreeMap::new();

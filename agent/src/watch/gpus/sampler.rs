@@ -1,8 +1,7 @@
 //! The thread that reads NVML or AMD SMI: when a case begins, when it ends, and in between.
 //!
-//! Counters are read at both ends alone. Where several cases of a GPU begin or end together, what is read once they have asked serves all of
-//! them: a library may take a tenth of a second. GPUs that several cases use at the same time are read at the shortest time between two readings that
-//! one of them wants, but for no more than [`SHARE`] of a processor.
+//! Counters are read at both ends only. Cases of a GPU that begin or end together share a reading: a library may take a tenth of a
+//! second. A GPU of several cases is read at their shortest interval, within [`SHARE`] of a processor.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +17,7 @@ use crate::{
     watch::counters::{Series, Values},
 };
 
-/// Largest share of a processor that readings between begin and end of cases take.
+/// Largest share of a processor for readings during cases.
 const SHARE: f64 = 0.02;
 
 pub(super) enum Order {
@@ -28,7 +27,6 @@ pub(super) enum Order {
         every: Nanoseconds,
         asked: Nanoseconds,
     },
-    /// It has ended, and wants to know what was read.
     End {
         span: u64,
         answer: Sender<BTreeMap<String, OfGpu>>,
@@ -45,18 +43,17 @@ struct Open {
     gpus: BTreeMap<String, Counting>,
 }
 
-/// What is kept of a GPU for one case.
 #[derive(Default)]
 struct Counting {
     counters: Series,
     from: Nanoseconds,
     xids: Option<Vec<u32>>,
     failure: Option<Unread>,
-    /// As it was at the begin: a GPU that is lost tells nothing any more.
+    /// State at the start: a lost GPU reports nothing.
     lasting: Lasting,
 }
 
-/// What was read of a GPU for a case that began or ended, and since when it is being read.
+/// Reading of a GPU for a case that began or ended, and since when it is under way.
 #[derive(Clone)]
 struct Fresh {
     at: Nanoseconds,
@@ -68,19 +65,18 @@ pub(super) struct Sampler<S: ?Sized> {
     source: Box<S>,
     open: BTreeMap<u64, Open>,
     read: BTreeMap<String, History>,
-    /// What was read of each GPU at the last begin or end of a case.
     fresh: BTreeMap<String, Fresh>,
-    /// When the last round of readings began, and the CPU time that it took.
+    /// Start and CPU time of the last round.
     last: (Nanoseconds, Nanoseconds),
 }
 
 impl<S: Cards + ?Sized> Sampler<S> {
-    /// To be made by the thread that runs it: its CPU time counts.
+    /// Call it on the thread that runs it: its CPU time counts.
     pub(super) fn new(source: Box<S>) -> Self {
         Self { source, open: BTreeMap::new(), read: BTreeMap::new(), fresh: BTreeMap::new(), last: Default::default() }
     }
 
-    /// Works until nobody can give orders any more.
+    /// Runs until all order senders are gone.
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         loop {
             let order = match self.due().map(|due| due.saturating_sub(clock::now())) {
@@ -95,7 +91,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
         }
     }
 
-    /// When the next round of readings is due; `None` while no case is under way.
+    /// `None` without a case.
     fn due(&self) -> Option<Nanoseconds> {
         let every = self.open.values().map(|open| open.every).min()?;
         let (begun, cost) = self.last;
@@ -107,7 +103,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
             Order::Begin { span, gpus, every, asked } => self.begin(span, gpus, every, asked),
             Order::End { span, answer, asked } => {
                 let read = self.end(span, asked);
-                // Nobody waits any more where it took too long.
+                // The receiver may have given up waiting.
                 let _ = answer.send(read);
             }
             Order::Forget { span } => self.forget(span),
@@ -117,7 +113,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
     fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds) {
         let begun = clock::now();
         let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).gathered() };
-        // Xids of before are those of others.
+        // Discards earlier Xids.
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
         let mut unread = Vec::new();
         for (pci, counting) in &mut open.gpus {
@@ -128,7 +124,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
             if is_new {
                 unread.push(pci.clone());
             } else if let Some(at) = self.fresh.get(pci).map(|fresh| fresh.at) {
-                // The reading of the case that began with it is its own, too.
+                // The reading of the case that began with it also counts for this one.
                 open.begun = open.begun.min(at);
             }
         }
@@ -141,7 +137,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
         let gpus: Vec<String> = self.open.get(&span).into_iter().flat_map(|open| open.gpus.keys().cloned()).collect();
         let mut counters = BTreeMap::new();
         for pci in &gpus {
-            // A begin that came late has read after the case was over: the end is another reading all the same.
+            // A late start has read after the case was over: the end still needs another reading.
             let from = self.open.get(&span).and_then(|open| Some(open.gpus.get(pci)?.from)).unwrap_or_default();
             let (fresh, is_new) = self.fresh(pci, asked.max(from.saturating_add(Nanoseconds(1))));
             if is_new {
@@ -163,7 +159,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
         read
     }
 
-    /// The counters of a GPU as they are once this was asked, and when they were read; whether they were read now.
+    /// Counters read after `asked`, with their time, and whether they were read now.
     fn fresh(&mut self, pci: &str, asked: Nanoseconds) -> (Result<(Nanoseconds, Values), Unread>, bool) {
         if let Some(known) = self.fresh.get(pci).filter(|known| known.at >= asked) {
             return (Ok((known.at, known.counters.clone())), false);
@@ -183,7 +179,6 @@ impl<S: Cards + ?Sized> Sampler<S> {
         self.tidy();
     }
 
-    /// Keeps of every GPU what a case under way may want.
     fn tidy(&mut self) {
         let open = &self.open;
         if open.is_empty() {
@@ -207,7 +202,6 @@ impl<S: Cards + ?Sized> Sampler<S> {
         self.last = (begun, clock::cpu().saturating_sub(before));
     }
 
-    /// One reading of a GPU, or why there is none, for every case that uses it.
     fn look(&mut self, pci: &str) {
         match self.source.read(pci) {
             Ok(reading) => self.read.entry(pci.to_owned()).or_default().push(reading),
@@ -215,7 +209,6 @@ impl<S: Cards + ?Sized> Sampler<S> {
         }
     }
 
-    /// Xids of a GPU, for every case that uses it.
     fn collect_xids(&mut self, pci: &str) {
         let Ok(Some(found)) = self.source.xids(pci) else { return };
         for counting in self.using(pci) {
@@ -230,7 +223,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
 }
 
 impl Counting {
-    /// Takes the counters, and returns what they rose by since those before.
+    /// Returns the rise since the last counters.
     fn count(&mut self, read: Result<(Nanoseconds, Values), Unread>) -> Option<BTreeMap<String, u64>> {
         match read {
             Ok((at, values)) => self.counters.read(at, values).map(|row| row.counted),
@@ -241,7 +234,7 @@ impl Counting {
         }
     }
 
-    /// Keeps why it could not be read. What follows from a loss does not hide it.
+    /// Keeps the reason. Consequences of a loss do not replace it.
     fn fail(&mut self, why: Unread) {
         if !matches!(self.failure, Some(Unread::Lost(_))) {
             self.failure = Some(why);

@@ -1,12 +1,13 @@
-//! One model of all results: the fewest parts that explain them.
+//! Explains all results by the fewest parts.
 //!
-//! A result is the level of good pairs times the slowest thing on its way, times noise. An explanation is a set of parts, each with what
-//! it takes within groups and between them. It costs the misfit that it leaves, a price for each part (the logarithm of how many
-//! of its kind there are, and half of that of its results: Schwarz 1978, Rissanen 1978), and for each low result that no part
-//! explains what a share of low results of that size makes it cost: with one of them it is a path, with many "a share of all ways is low,
-//! whichever hosts". The search adds the part that saves most, drops what is not worth its price any more, and asks which partition
-//! of the hosts the low results follow, so that a trunk between switches that no plan names is a candidate as well. It starts from
-//! each level that may be that of good pairs; the cheapest explanation is kept.
+//! A result is the level of good pairs times the slowest part on its way, times noise. An explanation is a set of parts, each with its
+//! effect within groups and between them. Its cost is the remaining misfit, a price for each part (the logarithm of how many of its kind
+//! there are, and half of that of its results: Schwarz 1978, Rissanen 1978), and a price for each unexplained low result, which depends
+//! on their number: one is a path, many are a share of all ways, whichever hosts.
+//!
+//! The search adds the part that saves most and drops parts that no longer save their price. It also partitions the hosts by the low
+//! results, so that a trunk between switches that no plan names is a candidate. It starts from each possible level of good pairs and
+//! keeps the cheapest explanation.
 
 mod fit;
 mod holds;
@@ -30,75 +31,72 @@ use price::prices;
 
 /// Standard error of the median of n normal values, times √n / σ: √(π / 2).
 pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
-/// Times the spread of good pairs from which on that of a part is one of its own.
+/// A part has a spread of its own if it exceeds that of good pairs by this factor.
 const UNEVEN: f64 = 2.0;
-/// Spreads of a part that are tried, in parts of that by the median.
+/// Tried spreads of a part, relative to the median estimate.
 const SPREADS: [f64; 3] = [0.5, 1.0, 2.0];
-/// Share of the results of a part of unequal shares that must be low: a flow with few others at once gets all it can carry.
+/// Share of the results of a part with unequal shares that must be low: a flow with few concurrent others gets all it can carry.
 const UNEVEN_MOST: f64 = 0.6;
-/// Least standard errors below the level for a part to be a suspect.
+/// A suspect is below the level by at least this many standard errors.
 const CUT: f64 = 4.0;
-/// Degrees of freedom of the noise's distribution (Student's t), below what is expected.
+/// Degrees of freedom (Student's t) of the noise below the expected value.
 const FREEDOM: f64 = 4.0;
-/// How many times more a result costs that is better than expected: no fault makes one so.
+/// Cost factor of a result above the expected value: no fault causes that.
 const UP: f64 = 2.0;
 const MARGIN: f64 = 3.0;
-/// What a part that is faster than all others costs more than one that is slower.
+/// Extra cost of a part that is faster than all others.
 const FAST: f64 = 3.0;
-/// What a part costs more that is bad in one direction or among one kind of pairs only.
+/// Extra cost of a part that is bad in one direction or among one kind of pairs only.
 const NARROW: f64 = 1.0;
-/// Share of a part's results that must be low, and of a shared part's where a single one shows it.
+/// Share of a part's results that must be low; [`ALL`] for a shared part.
 const MOST: f64 = 0.8;
-/// See [`MOST`].
 const ALL: f64 = 0.95;
-/// Standard deviations that a part takes from which a single pair shows it.
+/// Effect in standard deviations from which a single pair shows a part.
 const CLEAR: f64 = 6.0;
-/// Standard deviations below what is expected from which a result is low by itself.
+/// A result is low by itself if it is this many standard deviations below the expected value.
 const LOW: f64 = 5.0;
-/// Low results that parts do not explain, at most, as long as they are single paths.
+/// Most unexplained low results that count as single paths.
 const FEW_PATHS: usize = 8;
-/// Share of all results from which on more of them are a share of all ways.
+/// Share of all results from which more of them are a share of all ways.
 const SHARE: f64 = 0.05;
-/// The same where they are fewer than paths may be, but more than half as many.
+/// The same for more than half as many as paths may be.
 const LARGE: f64 = 0.2;
-/// Hosts among which two may be bad at times, and nothing else.
+/// Hosts from which two may be bad at times, and nothing else.
 const MANY_HOSTS: usize = 12;
-/// Share of all results that a level must have where its cluster is not told from the others.
+/// Share of all results that a level must have if its cluster is not separate from the others.
 const MANY_GOOD: f64 = 0.25;
-/// Share of low results from which on they are the level of most, and the others are better.
+/// Share of low results from which they are the level of most, and the others are better.
 const MOST_SHARE: f64 = 0.75;
-/// Standard deviations below the level in which half of that share must be.
+/// Half of that share must be this many standard deviations below the level.
 const FAR: f64 = 8.0;
-/// How many times wider a spread must be than that of the shortest quarter for the narrower one to be tried.
+/// Ratio of a spread to that of the shortest quarter from which the narrower one is tried.
 const WIDE: f64 = 1.3;
-/// So many ends may be what hosts share.
+/// Number of ends that hosts may share.
 const SEVERAL: usize = 2;
-/// An explanation by so few parts needs no comparison with others.
+/// An explanation by so few parts needs no comparison.
 const SIMPLE: usize = 2;
-/// An explanation that costs no more than this above the best is nearly as good.
+/// An explanation is nearly as good if its cost exceeds the best by at most this.
 const CLOSE: f64 = 1.0;
-/// Fewest pairs within a group that make it one that is low within it alone.
+/// Fewest low pairs within a group for a finding about that group alone.
 const FEWEST_WITHIN: usize = 3;
 /// Fewest values whose spread is a scale of its own.
 const FEW: usize = 12;
 
 pub(super) struct Explanation {
     pub(super) table: Table,
-    /// Numbers of the bad parts with the cells that they explain.
     pub(super) taken: Vec<(usize, Vec<u32>)>,
     pub(super) links: Links,
-    /// The low cells, where these are a share of all ways, whichever their ends.
+    /// The low cells, where these are a share of all ways.
     pub(super) share: BTreeSet<u32>,
-    /// Numbers of bad parts that another explanation, nearly as cheap, does without.
+    /// Numbers of bad parts that another explanation, nearly as cheap, omits.
     pub(super) contested: Vec<usize>,
-    /// Cut in standard errors of a part's median, for pairs of either kind.
+    /// In standard errors of a part's median, for pairs of either kind.
     pub(super) cut: [f64; 2],
-    /// Cut in standard deviations of a single pair.
+    /// In standard deviations of a single pair.
     pub(super) link_cut: [f64; 2],
 }
 
 impl Explanation {
-    /// What each cell differs by from its level and what was found.
     pub(super) fn unexplained(&self) -> Vec<f64> {
         let of = |at: usize| {
             (self.table.residual(at) - self.links.explained[at]) * (self.table.scale(at) / self.links.scales[at])
@@ -112,20 +110,20 @@ impl Explanation {
 #[derive(Clone, Copy)]
 struct Taken {
     part: usize,
-    /// What it takes from pairs of each kind; positive where it is faster than all others.
+    /// Effect for each kind of pairs; positive where it is faster than all others.
     effect: [f64; 2],
-    /// Standard deviation of that among pairs: flows that share a part at once each get another share.
+    /// Standard deviation of the effect among pairs: concurrent flows get unequal shares of a part.
     spread: f64,
 }
 
-/// What the parts say of a cell: the median of what they take from it, and its standard deviation.
+/// Median and standard deviation of the effect of parts on a cell.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Expected {
     effect: f64,
     spread: f64,
 }
 
-/// The place of a part that is not taken.
+/// Place of a part that is not taken.
 const NONE: u32 = u32::MAX;
 
 struct Fit<'a> {
@@ -133,15 +131,14 @@ struct Fit<'a> {
     cover: &'a Cover,
     prices: &'a [f64],
     levels: [Level; 2],
-    /// Whether each cell is within a group (0) or between groups (1); by itself, since it is asked for most.
+    /// Whether each cell is within a group (0) or between groups (1); a separate list, since it is read most.
     kinds: Vec<u8>,
     left: Vec<f64>,
     expected: Vec<Expected>,
     taken: Vec<Taken>,
-    /// Where each part is among `taken`, or [`NONE`].
+    /// Index in `taken`, or [`NONE`].
     place: Vec<u32>,
     cap: f64,
-    /// How many low results no part explains.
     low: usize,
     usual: f64,
     cut: [f64; 2],
@@ -156,7 +153,6 @@ struct Found {
     levels: [Level; 2],
     taken: Vec<Taken>,
     expected: Vec<Expected>,
-    /// How many low results no part explains.
     low: usize,
 }
 
@@ -188,25 +184,25 @@ pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>
     Explanation { table, taken, links, share, contested, cut, link_cut }
 }
 
-/// From how many standard deviations on one of so many looks stands out, for either kind.
+/// Standard deviations from which one of so many looks stands out, for either kind.
 fn cuts_of(levels: &[Level; 2], setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 2] {
     levels.map(|level| outlier::cut(least, looks, (!setting.knows(&level)).then_some(level.n)))
 }
 
-/// The cheapest of all explanations, that of the first level without any part where none counts; and those of its parts that others do
-/// without which are nearly as cheap.
+/// The cheapest explanation (that of the first level without parts if no part counts), and its parts that nearly as cheap explanations
+/// omit.
 fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, Vec<usize>) {
     let bases = bases(table, cover);
     let expected = vec![Expected::default(); table.cells.len()];
     let mut best = Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected, low: 0 };
-    // Of each kind of pairs there is one level.
+    // Each kind of pairs has one level.
     let is_one = bases.len() <= 1 + usize::from(table.two_levels);
     let mut others: Vec<(f64, Vec<usize>)> = Vec::new();
     for levels in bases {
         cover.add(table, cuts::cuts(table, levels));
         let prices: Vec<f64> = prices(cover);
         let (mut may_be_cut, mut ends) = (false, 0);
-        // A partition may save most at first and yet be no part of the cheapest explanation.
+        // A partition may save most at first and still be absent from the cheapest explanation.
         for (with_cuts, with_ends) in [(false, true), (true, true), (true, false)] {
             if with_cuts && with_ends && !may_be_cut || !with_ends && ends < SEVERAL {
                 continue;
@@ -217,7 +213,7 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, 
             fit.with_cuts = true;
             may_be_cut = cover.cuts.clone().any(|cut| fit.is_candidate(cut));
             ends = found.taken.iter().filter(|taken| cover.parts[taken.part].is_end()).count();
-            // Without ends it is what hosts share, or nothing.
+            // Without ends, hosts share it or there is nothing.
             let is_empty = !with_ends && found.taken.is_empty();
             if is_empty || fit.is_by_design(&found.taken) || found.low as f64 > MOST_SHARE * table.cells.len() as f64 {
                 continue;
@@ -233,7 +229,7 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, 
         }
     }
     others.retain(|(cost, _)| *cost < best.cost + CLOSE);
-    // In which direction is for further measurements to say.
+    // Further measurements determine the direction.
     let both = |part: usize| cover.parts[part].clone().only(Way::Both);
     let is_contested = |part: &usize| {
         others.iter().any(|(_, parts)| !parts.iter().any(|other| other == part || both(*other) == both(*part)))
@@ -242,21 +238,20 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, 
     (best, contested)
 }
 
-/// Whether so many low cells are more than single paths.
 fn is_many(low: usize, table: &Table) -> bool {
     let share = low as f64 / table.cells.len() as f64;
     low > FEW_PATHS && share >= SHARE || 2 * low > FEW_PATHS && share >= LARGE || is_half(low, table.cells.len())
 }
 
-/// Whether half of all cells are low: the others may as well be better than usual.
+/// If half of all cells are low, the others may be better than usual.
 pub(super) fn is_half(low: usize, of: usize) -> bool {
     low > 0 && 2 * low >= of
 }
 
-/// Whether low cells are so many, and so little at one or two hosts, that they are a share of all ways.
+/// Whether low cells are so many, and so few at one or two hosts, that they are a share of all ways.
 fn is_share(table: &Table, low: &BTreeSet<u32>) -> bool {
     let mut scores: Vec<f64> = low.iter().map(|&at| table.score(at as usize)).collect();
-    // A long tail is no second level.
+    // A long tail is not a second level.
     if !is_many(low.len(), table) || median_in_place(&mut scores) >= -FAR {
         return false;
     }
@@ -283,7 +278,6 @@ fn is_share(table: &Table, low: &BTreeSet<u32>) -> bool {
     3 * rest.len() > low.len()
 }
 
-/// Sets aside what parts explain, and computes the levels of the rest.
 fn settle_levels(
     table: &mut Table,
     cover: &Cover,
@@ -327,15 +321,15 @@ fn settle_levels(
     table.pooled = pooled;
 }
 
-/// How many ends a part may be: directions of one are no further looks.
+/// Number of ends that a part may be: directions of one are not further looks.
 fn ends(cover: &Cover) -> usize {
     cover.parts.iter().filter(|part| matches!(part, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count()
 }
 
-/// Standard deviations between the lowest and the highest tenth of a normal distribution.
+/// Distance in standard deviations between the lowest and the highest tenth of a normal distribution.
 const NORMAL_WIDTH: f64 = 2.563;
-/// Most times that a search is repeated with what it found of the spread and the share of low results.
+/// Most repetitions of the search with its estimates of the spread and the share of low results.
 const STEPS: usize = 3;
 
-/// What a part would save, with what it takes.
+/// Saving of a part, with its effect.
 type Saving = (f64, Taken);
