@@ -1,5 +1,4 @@
-//! Threads that own something: a link, a rank, a command. They do what they are asked one after the other. A panic breaks what they own,
-//! and nothing else: a request is answered whatever happens to the thread that works on it.
+//! Threads that own a link, a rank or a command, and run requests in order. A panic breaks only what they own: every request is answered.
 
 use std::{
     io,
@@ -13,28 +12,27 @@ use railgauge_wire::{
     remedy,
 };
 
-/// Starts a thread. All work has one type here: for each type the compiler would repeat the standard library's code that starts a
-/// thread.
+/// All work has one type: the compiler would repeat the standard library's code that starts a thread for each.
 pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let work: Box<dyn FnOnce() + Send> = Box::new(work);
     Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// Finds something out in a thread that may hang. Without a thread, or after a panic, the channel is closed.
+/// Runs a query in a thread that may hang. Without a thread, or after a panic, the channel is closed.
 pub(crate) fn ask<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (answer, answered) = channel();
-    // Where the answer took too long, its receiver is gone.
+    // After a timeout the receiver is gone.
     let _ = start(name, move || _ = answer.send(work()));
     answered
 }
 
 type Work<T> = Box<dyn FnOnce(&mut Result<T, Failure>) + Send>;
 
-/// The way to a thread that owns a `T`, or why it has none. The thread ends when this is dropped and everything passed before is done.
+/// Sends to the owner thread of a `T`. The thread ends when this is dropped and all passed work is done.
 pub(crate) struct Worker<T>(Sender<Work<T>>);
 
 impl<T: 'static> Worker<T> {
-    /// Starts a thread that owns what `open` makes there.
+    /// `open` runs on the new thread.
     pub(crate) fn start(
         name: &str,
         open: impl FnOnce() -> Result<T, Failure> + Send + 'static,
@@ -43,19 +41,19 @@ impl<T: 'static> Worker<T> {
         let thread = start(name, move || {
             let mut owned = caught(Stage::Open, open).flatten();
             inbox.iter().for_each(|work| work(&mut owned));
-            // What it owns may panic as it goes.
+            // The drop may panic.
             drop(caught(Stage::Converse, || drop(owned)));
         })?;
         Ok((Self(work), thread))
     }
 
-    /// Passes work on; `false` if the thread has ended.
+    /// `false` if the thread has ended.
     pub(crate) fn pass(&self, work: impl FnOnce(&mut Result<T, Failure>) + Send + 'static) -> bool {
         self.0.send(Box::new(work)).is_ok()
     }
 }
 
-/// What a panic broke, dropped after its failure is reported: that may take long, and panic again.
+/// Broken by a panic, and dropped after the report: that may take long, and panic again.
 pub(crate) struct Broken<T>(Option<T>);
 
 impl<T> Drop for Broken<T> {
@@ -64,7 +62,7 @@ impl<T> Drop for Broken<T> {
     }
 }
 
-/// Works on what is owned. A panic breaks it: from then on its failure is all there is.
+/// A panic breaks the owned value: from then on only its failure is left.
 pub(crate) fn with<T, R>(
     owned: &mut Result<T, Failure>,
     stage: Stage,
@@ -80,7 +78,7 @@ pub(crate) fn with<T, R>(
     }
 }
 
-/// Works on each of these on a thread of its own, and waits for all.
+/// One thread each; waits for all.
 pub(crate) fn on_each<I: Send, R: Send>(
     name: &str,
     items: impl IntoIterator<Item = I>,
@@ -100,9 +98,9 @@ pub(crate) fn on_each<I: Send, R: Send>(
     })
 }
 
-/// Runs `work`. The outer error is a panic, in words; what `work` touched must not be used again then.
+/// The outer error is a panic, as text; then what `work` touched must not be used again.
 pub(crate) fn caught<T>(stage: Stage, work: impl FnOnce() -> T) -> Result<T, Failure> {
-    // The callers drop what `work` borrowed once it has panicked.
+    // After a panic, callers drop what `work` borrowed.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().map(ToString::to_string);
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

@@ -1,25 +1,24 @@
-//! Whether values change over the time in which they were measured: a drift, or a step.
+//! Detects drifts and steps of values over time.
 
 use crate::{refusal::Refusal, robust::SMALLEST, student::t_quantile};
 
 /// Fewest values, in the order of time, that show a change.
 const FEWEST: usize = 6;
-/// Share of the values that a step has on either side at least, and their least number.
+/// Minimum share of the values on either side of a step, and their least number.
 const SIDE: (f64, usize) = (0.1, 2);
-/// Probability that chance makes a change of values that are alike.
+/// False alarm probability for values without a change.
 const FALSE_ALARM: f64 = 0.001;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Course {
-    /// By how much the last values differ from the first.
     pub by: f64,
-    /// The position of the first value behind the step; `None` for a drift.
+    /// Index of the first value after the step; `None` for a drift.
     pub step: Option<usize>,
     n: usize,
 }
 
 impl Course {
-    /// What the change makes of the value at a position, against that at the start.
+    /// Change at an index relative to the start.
     pub fn at(&self, position: usize) -> f64 {
         match self.step {
             Some(step) => self.by * f64::from(u8::from(position >= step)),
@@ -28,8 +27,8 @@ impl Course {
     }
 }
 
-/// The change of values that are in the order of time, if they change by `least` and more than chance makes them: the line through them
-/// or the two levels, whichever fits better (Student's t; Bonferroni over the line and all places of a step).
+/// Change of values in the order of time, if larger than `least` and than chance: a line or two levels, whichever fits better (Student's
+/// t; Bonferroni over the line and all places of a step).
 ///
 /// # Errors
 /// Fewer than six values, or one that is not finite.
@@ -65,7 +64,6 @@ pub fn course(values: &[f64], least: f64) -> Result<Option<Course>, Refusal> {
 mod tests {
     use super::*;
 
-    /// Something between −1 and 1 that has no course.
     fn noise(at: usize) -> f64 {
         ((at * 7919) % 101) as f64 / 50.0 - 1.0
     }
@@ -80,7 +78,7 @@ mod tests {
         let step = course(&with(&|at| if at < 14 { 0.0 } else { -0.2 }), 0.05).unwrap().unwrap();
         assert!(step.step == Some(14) && (step.by + 0.2).abs() < 0.02, "{step:?}");
         assert_eq!((step.at(13), step.at(14)), (0.0, step.by));
-        // A single value is no step, and a small one is none that counts.
+        // A single value is not a step, and a small one does not count.
         assert_eq!(course(&with(&|at| if at == 20 { -0.3 } else { 0.0 }), 0.05), Ok(None));
         assert_eq!(course(&with(&|at| if at < 14 { 0.0 } else { -0.04 }), 0.05), Ok(None));
         assert!(course(&[0.0; 5], 0.05).is_err());

@@ -1,6 +1,6 @@
-//! Many short lists behind one another.
+//! Many short lists in sequence.
 
-/// Lists in one: one of millions of lists takes no memory of its own.
+/// One of millions of lists needs no allocation of its own.
 #[derive(Debug, Clone)]
 pub struct Lists<T> {
     ends: Vec<usize>,
@@ -8,15 +8,15 @@ pub struct Lists<T> {
 }
 
 impl<T: Copy + Default> Lists<T> {
-    /// So many lists of these items, each with the number of its list; in a list in the order given.
+    /// Each item has the number of its list; a list keeps the given order.
     ///
     /// # Panics
-    /// An item has the number of a list that there is not.
+    /// An item has an unknown list number.
     pub fn new(lists: usize, items: impl Iterator<Item = (usize, T)> + Clone) -> Self {
         let mut ends = vec![0; lists];
         items.clone().for_each(|(list, _)| ends[list] += 1);
         let mut sum = 0;
-        // Where each begins, until its items have moved that to its end.
+        // Start of each list; adding its items moves it to the end.
         ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
         let mut all = vec![T::default(); sum];
         for (list, item) in items {
@@ -26,9 +26,7 @@ impl<T: Copy + Default> Lists<T> {
         Self { ends, all }
     }
 
-    /// One of the lists.
-    ///
-    /// # Panics
+    /// If there is no such list.
     /// There is none of this number.
     pub fn of(&self, list: usize) -> &[T] {
         let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);

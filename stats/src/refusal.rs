@@ -1,4 +1,3 @@
-//! Why a statistic was not computed.
 
 use std::fmt;
 
@@ -9,15 +8,13 @@ pub enum Refusal {
         got: usize,
     },
     NotFinite {
-        /// Its position, counted from 0.
         at: usize,
     },
-    /// A value is zero or negative where a logarithm is taken.
+    /// Zero or negative where a logarithm is taken.
     NotPositive {
-        /// Its position, counted from 0.
         at: usize,
     },
-    /// A parameter lies outside its range, or two inputs do not belong together.
+    /// Outside its range, or inputs that do not match.
     Parameter(&'static str),
 }
 

@@ -1,4 +1,3 @@
-//! Means and normal theory: Student's t.
 
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
@@ -7,11 +6,9 @@ use crate::{
     shift::Interval,
 };
 
-/// A mean of differences with what is needed to judge it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub estimate: f64,
-    /// Standard error of the estimate.
     pub error: f64,
     pub freedom: f64,
 }
@@ -33,7 +30,7 @@ fn distribution(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("positive degrees of freedom")
 }
 
-/// The t that is exceeded with probability `tail`, 0 < tail < ½, with `freedom` > 0 degrees of freedom.
+/// The t exceeded with probability `tail`, 0 < tail < ½, with `freedom` > 0 degrees of freedom.
 pub(crate) fn t_quantile(tail: f64, freedom: f64) -> f64 {
     let distribution = distribution(freedom);
     let rough = -distribution.inverse_cdf(tail);
@@ -46,7 +43,7 @@ pub(crate) fn t_tail(t: f64, freedom: f64) -> f64 {
     distribution(freedom).sf(t)
 }
 
-/// The mean of differences that were measured in pairs: Student 1908. Differences without any spread have an error of zero.
+/// Student 1908. Differences without any spread have an error of zero.
 ///
 /// # Errors
 /// Fewer than two differences, or one that is not finite.

@@ -1,4 +1,4 @@
-//! What lldpcli prints: the output of `lldpcli -f json show neighbors`, or of `-f json0`, which has lists and objects everywhere.
+//! Parses `lldpcli -f json show neighbors`, or `-f json0`, which has lists and objects everywhere.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub const MOST: usize = 8192;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heard {
     pub neighbours: Vec<Neighbour>,
-    /// Interfaces with a neighbour that does not say who it is.
+    /// Interfaces whose neighbour has no identity.
     pub unnamed: Vec<String>,
 }
 
-/// Why a document is not used.
+/// Why a document is unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotHeard {
     #[error("no field `lldp`: this is not the output of lldpcli")]
@@ -74,7 +74,7 @@ fn chassis(neighbour: &Value) -> Option<(Option<&str>, &Value)> {
     chassis.as_object()?.iter().next().map(|(name, chassis)| (Some(name.as_str()), chassis))
 }
 
-/// Whether it bridges or routes; who tells no capability is taken for a switch, since many tell none.
+/// Whether it bridges or routes; without capabilities it counts as a switch, since many report none.
 fn is_switch(chassis: &Value) -> bool {
     let mut told = chassis.get("capability").into_iter().flat_map(each).peekable();
     let forwards = |capability: &Value| {
@@ -84,8 +84,8 @@ fn is_switch(chassis: &Value) -> bool {
     told.peek().is_none() || told.any(forwards)
 }
 
-/// The port as it is written beside the switch's socket. An id that is an address or a number of the switch's own says less than the
-/// description, if that is one word with a number.
+/// The port as labelled at the switch's socket. A description of one word with a number is better than an id that is an address or a
+/// number of the switch's own.
 fn port_name(port: &Value) -> Option<&str> {
     let id = port.get("id").and_then(first);
     let value = id.and_then(words);
@@ -97,7 +97,6 @@ fn port_name(port: &Value) -> Option<&str> {
     if is_named { value.or(descr) } else { descr.or(value) }
 }
 
-/// The elements of a list, or the value itself.
 fn each(value: &Value) -> impl Iterator<Item = &Value> {
     match value {
         Value::Array(items) => items.iter(),
@@ -115,7 +114,7 @@ fn words(value: &Value) -> Option<&str> {
     one.as_str().or_else(|| one.get("value")?.as_str()).map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// The interfaces of an element: `{"eth0": {…}, …}`, or `{"name": "eth0", …}`.
+/// `{"eth0": {…}, …}`, or `{"name": "eth0", …}`.
 fn named(item: &Value) -> Vec<(&str, &Value)> {
     match item.get("name") {
         Some(Value::String(name)) => vec![(name.as_str(), item)],

@@ -1,17 +1,17 @@
-//! Files of sysfs and procfs as they are read: what facts are made of, and what else the kernel says of RDMA
-//! devices, network interfaces and the PCI functions above them.
+//! Raw files of sysfs and procfs: those behind the facts, and others about RDMA devices, network interfaces and the PCI functions above
+//! them.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a file in one text: as hexadecimal digits they are no longer than any text of a reply may be.
+/// Bytes of a file in one text: as hexadecimal digits they fit every limit of a reply.
 pub const CHUNK: usize = 2048;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RawPage {
     pub entries: Vec<RawEntry>,
-    /// Number of the entry that the next page begins with; `None` if this is the last one.
+    /// Number of the next page's first entry; `None` for the last page.
     pub next: Option<u64>,
-    /// What was left out, and why; in the first page only.
+    /// In the first page only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<RawLeftOut>,
 }
@@ -27,9 +27,8 @@ pub struct RawEntry {
 #[serde(rename_all = "kebab-case")]
 pub enum RawContent {
     File {
-        /// Its bytes as hexadecimal digits, at most [`CHUNK`] bytes in each text.
+        /// As hexadecimal digits, at most [`CHUNK`] bytes in each text.
         hex: Vec<String>,
-        /// Whether these are all of its bytes.
         whole: bool,
     },
     Link {
@@ -37,13 +36,11 @@ pub enum RawContent {
         to: String,
     },
     Directory,
-    /// A file that could not be read.
     Unreadable {
         why: String,
     },
 }
 
-/// What was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawLeftOut {
     /// Path without the root.
@@ -57,7 +54,7 @@ impl RawContent {
         Self::File { hex: bytes.chunks(CHUNK).map(digits).collect(), whole }
     }
 
-    /// The bytes of a file; `None` if it is none, or if its digits are no bytes.
+    /// `None` for other entries, or invalid digits.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let Self::File { hex, .. } = self else { return None };
         let mut bytes = Vec::new();

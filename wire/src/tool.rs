@@ -1,4 +1,4 @@
-//! Programs of a host that tell of the switches and cables next to it, run by its agent: which, and within which bounds.
+//! Programs of a host that report neighbouring switches and cables, and their limits.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::{raw::RawContent, unit::Bytes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tool {
-    /// What the host's lldpd hears: the switch at the other end of each Ethernet cable, as JSON.
+    /// The switch at the other end of each Ethernet cable by the host's lldpd, as JSON.
     Neighbours,
     Fabric,
     Tables,
 }
 
 impl Tool {
-    /// The commands that answer it; the first one whose program is installed is run.
+    /// The first one whose program is installed runs.
     pub const fn commands(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::Neighbours => &[&["lldpcli", "-f", "json", "show", "neighbors"]],
@@ -26,8 +26,7 @@ impl Tool {
         }
     }
 
-    /// How long it may run. lldpd answers from memory. The others ask every switch of the subnet; a packet that is lost costs them
-    /// a second or more.
+    /// lldpd answers from memory. The others query every switch of the subnet; a lost packet costs a second or more.
     pub const fn limit(self) -> Duration {
         match self {
             Self::Neighbours => Duration::from_secs(2),
@@ -36,7 +35,7 @@ impl Tool {
         }
     }
 
-    /// The most that it may write. A neighbour takes about a kilobyte, a cable of ibnetdiscover 200 bytes, an entry of a table 60.
+    /// A neighbour takes about a kilobyte, a cable of ibnetdiscover 200 bytes, an entry of a table 60.
     pub const fn most(self) -> Bytes {
         match self {
             Self::Neighbours => Bytes::from_mib(4),
@@ -45,13 +44,13 @@ impl Tool {
     }
 }
 
-/// Bytes of output in a page. As hexadecimal digits they are well below what a reply may have.
+/// Bytes of output in a page. As hexadecimal digits they are well below a reply's limit.
 pub const PAGE: usize = 128 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPage {
-    /// The bytes, at most [`PAGE`].
+    /// At most [`PAGE`] bytes.
     pub content: RawContent,
-    /// Offset in bytes of the next page; `None` if this is the last one.
+    /// Offset in bytes; `None` for the last page.
     pub next: Option<u64>,
 }

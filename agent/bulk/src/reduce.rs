@@ -1,5 +1,5 @@
-//! Reductions over bytes in host memory. The loops have no branch and no aliasing, so that the compiler vectorises
-//! them. Half precision is reduced in single precision: exact for one step, rounded once when it is stored.
+//! Reductions over bytes in host memory. Loops without branches and aliasing let the compiler vectorise. Half precision is reduced in
+//! single precision: exact for one step, rounded once when stored.
 
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 use railgauge_wire::terms::{Datatype, Reduction};
@@ -7,16 +7,15 @@ use railgauge_wire::terms::{Datatype, Reduction};
 /// binary16 elements converted at a time.
 const BLOCK: usize = 128;
 
-/// One reduction of one type. Lengths are equal and multiples of the type's width.
+/// Lengths are equal and multiples of the type's width.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// Reduces the second into the first.
     pub into: fn(&mut [u8], &[u8]),
-    /// Writes what the second and the third make into the first.
     pub of: fn(&mut [u8], &[u8], &[u8]),
 }
 
-/// The kernel of a type and a reduction; `None` for those that only NCCL does.
+/// `None` for reductions that only NCCL has.
 pub fn kernel(datatype: Datatype, reduction: Reduction) -> Option<Kernel> {
     match datatype {
         Datatype::F32 => of_type::<f32, 4>(reduction),
@@ -33,7 +32,6 @@ pub fn kernel(datatype: Datatype, reduction: Reduction) -> Option<Kernel> {
     }
 }
 
-/// An element of `W` bytes.
 trait Element<const W: usize>: Copy {
     fn read(bytes: [u8; W]) -> Self;
     fn bytes(self) -> [u8; W];
@@ -62,7 +60,7 @@ macro_rules! element {
             fn product(self, other: Self) -> Self {
                 $product(self, other)
             }
-            // Not `min` and `max`: those of floats have to care for NaN, which takes branches.
+            // `min` and `max` of floats handle NaN, which takes branches.
             #[inline(always)]
             fn least(self, other: Self) -> Self {
                 if other < self { other } else { self }
@@ -165,8 +163,7 @@ fn of_f16_pair<C: Combine>(out: &mut [u8], own: &[u8], incoming: &[u8]) {
     }
 }
 
-/// At most [`BLOCK`] elements of both, combined. Whole slices at a time: the processor's conversion instructions are
-/// looked for once per slice, not once per element.
+/// At most [`BLOCK`] elements. Whole slices: the processor's conversion instructions are detected once per slice, not per element.
 #[inline(always)]
 fn block<C: Combine>(one: &[u8], other: &[u8]) -> [f16; BLOCK] {
     let mut wide = [[0_f32; BLOCK]; 2];

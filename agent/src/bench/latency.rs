@@ -10,11 +10,11 @@ use super::clock;
 
 const BUCKETS: usize = 200;
 
-/// Longest time that is told apart from longer ones in the percentiles: one minute.
+/// Longer times are not distinguished in percentiles: one minute.
 const LONGEST: Nanoseconds = Nanoseconds::from_secs(60);
 
-/// Takes samples. Percentiles are exact to three significant digits (HDR histogram); extremes, mean and
-/// standard deviation are exact: their sums are kept in integers.
+/// Percentiles are exact to three significant digits (HDR histogram); extremes, mean and standard deviation are exact: their sums are
+/// integers.
 #[derive(Debug)]
 pub struct Recorder {
     histogram: Histogram<u64>,
@@ -32,11 +32,11 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// An empty recorder; all the memory it will ever need is there.
+    /// Allocates all memory in advance.
     pub fn new() -> Self {
         #[expect(clippy::expect_used, reason = "constant bounds that the crate accepts: 2 * low <= high, digits <= 5")]
         let mut histogram = Histogram::new_with_bounds(1, LONGEST.0, 3).expect("constant bounds");
-        // Writes to all of its memory: the kernel finds pages now and not between two samples.
+        // Touches all memory: the kernel finds pages now and not between two samples.
         histogram.reset();
         Self { histogram, samples: 0, min: Nanoseconds::MAX, max: Nanoseconds::ZERO, sum: 0, squares: 0 }
     }
@@ -55,7 +55,7 @@ impl Recorder {
         self.samples
     }
 
-    /// The distribution, every time divided by `trips`: 2 turns round trips into half round trips.
+    /// Divides times by `trips`: 2 for half round trips.
     pub fn finish(self, trips: u64) -> Latency {
         let timer = clock::overhead();
         if self.samples == 0 {
@@ -80,7 +80,7 @@ impl Recorder {
         }
     }
 
-    /// Non-empty buckets as (upper edge, samples), joined along a logarithmic grid if they are too many.
+    /// Non-empty buckets as (upper edge, samples), joined along a logarithmic grid if too many.
     fn drawn(&self, trips: u64) -> Vec<(Nanoseconds, u64)> {
         let grid = |value: Nanoseconds| {
             let (low, high) = (self.min.as_f64().max(1.0).ln(), self.max.as_f64().max(2.0).ln());

@@ -1,5 +1,5 @@
-//! One rank's part of a measurement over host memory: verify, warm up, time, verify what the last timed operation left
-//! behind. All ranks agree over the group itself, so that all do the same number of operations.
+//! One rank's part of a measurement over host memory: verify, warm up, time, verify the result of the last timed operation. The ranks
+//! agree on the number of operations over the group itself.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -32,40 +32,35 @@ pub(crate) struct Bench {
     agreement: Script,
 }
 
-/// A group as one of its ranks measures an operation on it: over host memory, or between GPUs.
 pub(crate) trait Group {
-    /// What it is busy with, for the words of a deadline.
+    /// Current activity, for messages of a deadline.
     fn say(&self, _words: &str) {}
 
     fn fill(&mut self) -> Result<(), Failure>;
 
     fn poison(&mut self, slot: u64) -> Result<(), Failure>;
 
-    /// One operation in slot 0.
     fn once(&mut self) -> Result<(), Failure>;
 
-    /// Compares the result in a slot with what it should be.
     fn compare(&mut self, slot: u64) -> Result<Checked, Failure>;
 
-    /// The largest of what the ranks say; also a barrier.
+    /// The maximum over all ranks; also a barrier.
     fn largest(&mut self, mine: Nanoseconds) -> Result<Nanoseconds, Failure>;
 
-    /// Operations, one after the other.
     fn repeat(&mut self, operations: u64) -> Result<(), Failure>;
 
-    /// Prepares timed batches of so many operations. `verified`: the slot whose last result will be compared.
+    /// Prepares timed batches. `verified`: the slot whose last result will be compared.
     fn begin(&mut self, batch: u64, verified: Option<u64>) -> Result<(), Failure>;
 
-    /// Brings the ranks together before batch `number` of a stretch, where something has to: agreeing does it before the first one.
+    /// Synchronizes the ranks before batch `number` of a stretch, where required: agreeing does it before the first one.
     fn line_up(&mut self, number: u64) -> Result<(), Failure>;
 
-    /// The time of a training step's buckets by themselves; `None` for other operations. Ends with a barrier.
+    /// Time of a training step's buckets without a backward pass; `None` for other operations. Ends with a barrier.
     fn alone(&mut self) -> Result<Option<Nanoseconds>, Failure>;
 
     fn batch(&mut self, operations: u64) -> Result<(), Failure>;
 }
 
-/// Measures an operation: verifies it, warms up, times it, and verifies what the last timed one left behind.
 pub(crate) fn measure(
     group: &mut impl Group,
     collective: &CollectiveSpec,
@@ -108,7 +103,6 @@ pub(crate) fn measure(
     Ok(measured)
 }
 
-/// One operation, on a result that was overwritten before.
 fn verified(group: &mut impl Group, in_place: bool) -> Result<Checked, Failure> {
     if !in_place {
         group.poison(0)?;
@@ -117,8 +111,7 @@ fn verified(group: &mut impl Group, in_place: bool) -> Result<Checked, Failure> 
     group.compare(0)
 }
 
-/// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
-/// going to be verified.
+/// If the slot of the last operation is to be verified, it is overwritten before the last batch.
 fn time(
     group: &mut impl Group,
     cut: &Cut,
@@ -207,7 +200,7 @@ impl Operation<'_> {
         engine::play(&part.script, &mut sides, ready.kernel, width, bench.wire.as_mut(), control)
     }
 
-    /// A training step: every bucket once the backward pass has filled it, and then the rest of that pass.
+    /// Every bucket once the backward pass has filled it, and then the rest of that pass.
     fn step(&mut self, compute: Nanoseconds) -> Result<(), Failure> {
         let begin = clock::now();
         for part in &self.ready.parts {
@@ -278,7 +271,6 @@ impl Group for Operation<'_> {
     }
 
     fn line_up(&mut self, number: u64) -> Result<(), Failure> {
-        // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
         if number > 0 && self.ready.collective.metric != TestMetric::Bandwidth {
             self.largest(Nanoseconds::ZERO)?;
         }

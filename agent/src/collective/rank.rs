@@ -1,7 +1,5 @@
-//! A rank over host memory: opened, joined with its group, measured. It lives on a thread of the agent.
-//!
-//! After a failure its connections stay as they are until it is closed: the others then wait for it, instead of taking
-//! the first to notice for the one to blame.
+//! A rank over host memory: opened, joined with its group, measured, on a thread of the agent. After a failure its connections stay open
+//! until it is closed: the others then wait for it, instead of blaming the first to notice.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -33,7 +31,6 @@ enum State {
 }
 
 impl Rank {
-    /// A rank that nothing has been opened for yet.
     pub fn new(spec: MemberSpec) -> Self {
         Self { spec, state: State::Nothing }
     }
@@ -63,7 +60,7 @@ impl Rank {
                 return Err(refused(Kind::Internal, "what stays within a host has no ranks"));
             }
         };
-        // After the port, which moves the thread: pages are taken near the port.
+        // After the port, which moves the thread: pages must be near the port.
         let memory = Memory::new(self.spec.max_size.0, self.spec.siblings, huge)?;
         let opened = port.opened().clone();
         self.state = State::Open { port, memory };
@@ -107,7 +104,7 @@ impl Rank {
             return Err(failure.clone().about("its group broke earlier"));
         }
         let measured = bench.run(collective, control).inspect_err(|failure| {
-            // A question that cannot be answered is refused before a byte moves.
+            // An impossible request is refused before a byte moves.
             *broken = (failure.kind != Kind::Configuration).then(|| failure.clone());
         })?;
         Ok(CollectiveMeasurement {
@@ -126,11 +123,10 @@ impl Rank {
     }
 }
 
-/// What the agent wants of a rank. Answered one after the other.
+/// Requests to a rank, answered in order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RankRequest {
     pub ask: RankAsk,
-    /// Milliseconds after which the rank gives up by itself.
     pub limit_ms: u64,
 }
 
@@ -142,7 +138,6 @@ pub enum RankAsk {
 }
 
 impl RankAsk {
-    /// The stage to which a failure of it belongs.
     pub(crate) const fn stage(&self) -> Stage {
         match self {
             Self::Open(_) => Stage::Open,
@@ -152,8 +147,8 @@ impl RankAsk {
     }
 }
 
-/// What the process of a rank answers. An [`Answer`] is made of it here: reading one would put the code for all answers there are into
-/// the agent, which is a ninth of its size.
+/// Answers of a rank's process, converted to an [`Answer`] here: reading one would include the code for all answers in the agent, a ninth
+/// of its size.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RankAnswer {
     Opened(Box<MemberOpened>),

@@ -1,9 +1,6 @@
-//! A collective's data in host memory: written, spoilt and compared from tables.
-//!
-//! What a rank gives, and what a reduction of ranks makes of it, is a function of the element's number modulo
-//! [`PERIOD`]: so it is worked out once for that many elements, and buffers are filled and compared at the speed of
-//! memory. The period is a prime: blocks, chunks and slots are not multiples of it, so a part that arrives in another
-//! part's place differs.
+//! A collective's data in host memory: written, poisoned and compared from tables. Data is a function of the element's number modulo
+//! [`PERIOD`], so it is computed once for that many elements, and buffers are filled and compared at memory speed. The period is a prime:
+//! blocks, chunks and slots are not multiples of it, so a misplaced part differs.
 
 use railgauge_wire::{
     step::Checked,
@@ -21,13 +18,13 @@ const PERIOD: u64 = 65_521;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Source {
     pub datatype: Datatype,
-    /// What they are reduced by; `None` where they are only moved.
+    /// `None` for moved data.
     pub reduction: Option<Reduction>,
     pub ranks: u32,
     pub key: u64,
 }
 
-/// A stretch of one rank's data, or of what is reduced from several: one period of it at most.
+/// One period at most of one rank's data, or of a reduction.
 pub(crate) struct Table {
     bytes: Vec<u8>,
 }
@@ -62,7 +59,7 @@ impl Table {
         }
     }
 
-    /// Compares the part. The offset of the first wrong byte counts from its start.
+    /// The offset of the first wrong byte counts from its start.
     pub(crate) fn check(&self, found: &[u8]) -> Checked {
         let mut checked = Checked { verified: Bytes::of(found.len()), ..Checked::default() };
         let mut at = 0;
@@ -80,7 +77,7 @@ impl Table {
     }
 }
 
-/// Makes bytes differ from everything a table holds.
+/// Makes bytes differ from all of a table.
 pub(crate) fn poison(bytes: &mut [u8]) {
     bytes.fill(0xff);
 }
@@ -125,7 +122,6 @@ mod tests {
         }
     }
 
-    /// Every type and reduction against arithmetic on whole numbers.
     #[test]
     fn every_kernel_makes_what_arithmetic_makes() {
         let numbers = |salt: u32| (0..300_u32).map(move |i| (i * 7 + salt) % 11).collect::<Vec<_>>();

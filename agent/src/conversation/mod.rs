@@ -8,12 +8,7 @@
 //! guard thread    sleeps until stdin or stdout is gone, then ends the process whatever the others do
 //! ```
 //!
-//! | file | holds |
-//! | --- | --- |
-//! | `pipes` | stdin and stdout, taken away from everything else in the process |
-//! | `requests` | the hello, and where each request goes |
-//! | `register` | the threads of links and ranks, and requests to them |
-//! | `link` | what is asked of one end of a link |
+//!
 
 use std::process::ExitCode;
 
@@ -24,7 +19,7 @@ mod pipes;
 mod register;
 mod requests;
 
-/// Runs the conversation. Does not return unless it cannot begin: the process ends inside.
+/// Returns only if it cannot start: otherwise the process ends inside.
 pub fn run() -> ExitCode {
     region::prepare();
     match pipes::claim() {

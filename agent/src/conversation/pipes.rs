@@ -1,11 +1,7 @@
-//! stdin and stdout, taken away from everything else in the process: libraries that print (NCCL does, by default, on
-//! stdout) end up on stderr and cannot break a frame.
+//! Private stdin and stdout: libraries that print (NCCL does, by default, on stdout) write to stderr and cannot break a frame.
 //!
-//! The only ways out of the process.
-//!
-//! A lost controller means that nobody will read a result: the agent is gone within a second, whatever its threads
-//! do, and so is everything it started. That must not depend on a measuring loop, a lock or a library's exit handler;
-//! hence a thread that does nothing but watch, and `_exit`.
+//! If the controller is lost, the results have no reader: the agent ends within a second, with everything it started. That must not
+//! depend on a measuring loop, a lock or a library's exit handler; hence a guard thread, and `_exit`.
 
 use std::{
     fs::File,
@@ -27,7 +23,7 @@ use crate::{
     worker,
 };
 
-/// The way to the controller. Cheap to clone; every thread may write.
+/// Output to the controller. Cheap to clone; every thread may write.
 #[derive(Clone)]
 pub(super) struct Outlet(Arc<Mutex<File>>, Arc<File>);
 
@@ -42,7 +38,6 @@ impl Outlet {
         self.write(frame::MAGIC);
     }
 
-    /// Sends the one reply to request `id`.
     pub(super) fn reply(&self, id: u64, outcome: Result<Answer, Failure>) {
         let bytes = frame::encode(&FromAgent::Reply { id, outcome }).or_else(|error| {
             let failure = Failure::new(Stage::Converse, Kind::Internal, format!("the reply cannot be sent: {error}"));
@@ -69,10 +64,10 @@ impl AsFd for Outlet {
     }
 }
 
-/// How long the reader may take to empty a closed stdin before the guard ends the process.
+/// Limit for the reader to drain a closed stdin before the guard ends the process.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Starts the thread that ends the process once either pipe has lost its other end.
+/// Ends the process once either pipe has lost its other end.
 pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
     let (inlet, outlet) = (inlet.try_clone()?, outlet.clone());
     let watch = move || {
@@ -92,14 +87,14 @@ pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
     worker::start("guard", watch).map(drop)
 }
 
-/// Ends the process and everything it started: the controller is gone.
+/// Also ends everything it started.
 pub(super) fn lost(why: &str) -> ! {
     crate::system::log!("{why}; ending");
     process::kill_children();
     leave(3)
 }
 
-/// Ends the process at once, without exit handlers: a library's handler may wait for a device that hangs.
+/// Without exit handlers: a library's handler may wait for a hanging device.
 pub(super) fn leave(status: i32) -> ! {
     process::exit_now(status)
 }

@@ -1,13 +1,5 @@
-//! How one end of a connection comes to be, for pairs and for ranks of a collective alike: which device and address, which
-//! settings, and how it joins with a peer's end.
-//!
-//! What is sent over the connection is no business of this module: pairs do that in [`crate::fabric`], ranks in
-//! [`crate::collective`].
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | [`verbs`] | device, port and GID; every setting resolved; queue pairs connected to a peer's |
-//! | [`tcp`] | address and interface; listening, and connecting with a token; socket settings |
+//! Endpoints of connections, for pairs and for ranks of a collective alike: device, address, settings, and joining with a peer.
+//! [`crate::fabric`] and [`crate::collective`] send over the connections.
 
 pub(crate) mod tcp;
 pub(crate) mod verbs;

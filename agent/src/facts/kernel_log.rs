@@ -1,5 +1,5 @@
-//! Xids: what the NVIDIA driver writes into the kernel's log when a GPU errs, and nowhere else (NVIDIA's manual "XID
-//! Errors"). The log is read as records of `/dev/kmsg` (kernel documentation: ABI/testing/dev-kmsg).
+//! Xids: the NVIDIA driver's messages about GPU errors, only in the kernel's log (NVIDIA's manual "XID Errors"). The log has records of
+//! `/dev/kmsg` (kernel documentation: ABI/testing/dev-kmsg).
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -11,23 +11,23 @@ use crate::system::tree::Tree;
 const LOG: &str = "dev/kmsg";
 /// Longest record of the log: shorter buffers are refused.
 const RECORD: usize = 8 << 10;
-/// Most that is read: several times the largest ring the kernel is built with.
+/// Several times the largest ring of a kernel.
 const MOST: usize = 64 << 20;
-/// Xids that are kept: the last ones.
+/// The last ones.
 const KEPT: usize = 64;
 
 const DEVICES: &str = "sys/bus/pci/devices";
 const NVIDIA: &str = "0x10de";
 
-/// Whether anything here can have written Xids. A log has thousands of records, and each is a system call: hosts without an
-/// NVIDIA device and without its driver are spared them.
+/// Whether Xids are possible. A log has thousands of records, each a system call: hosts without an NVIDIA device and its driver skip
+/// them.
 fn may_have_any(tree: &Tree) -> bool {
     let is_nvidia =
         |device: &String| tree.text(format!("{DEVICES}/{device}/vendor")).is_some_and(|vendor| vendor.trim() == NVIDIA);
     !tree.has(DEVICES) || tree.has("sys/module/nvidia") || tree.names(DEVICES).iter().any(is_nvidia)
 }
 
-/// The last Xids since boot, oldest first; `None` where the log is not there or must not be read, and noted then.
+/// Since boot, oldest first; `None`, with a note, where the log is missing or forbidden.
 pub(crate) fn xids(tree: &Tree) -> Option<Vec<Xid>> {
     if !may_have_any(tree) {
         return Some(Vec::new());
@@ -45,7 +45,7 @@ pub(crate) fn xids(tree: &Tree) -> Option<Vec<Xid>> {
             Ok(0) => break,
             Ok(length) => text.extend_from_slice(&buffer[..length]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            // A record was overwritten before it could be read: the next call has the oldest one that is left.
+            // The record was overwritten: the next call has the oldest remaining one.
             Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
             Err(error) => {
                 tree.failed(Path::new(LOG), &error);
@@ -90,7 +90,6 @@ mod tests {
         assert_eq!(found(), 0);
         write("sys/bus/pci/devices/0000:1b:00.0/vendor", "0x10de\n");
         assert_eq!(found(), 1);
-        // A GPU that fell off the bus for good leaves its driver.
         std::fs::remove_dir_all(root.path().join("sys/bus/pci/devices/0000:1b:00.0")).unwrap();
         write("sys/module/nvidia/version", "580.1\n");
         assert_eq!(found(), 1);

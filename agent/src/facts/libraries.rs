@@ -1,6 +1,4 @@
-//! Which of the libraries that are opened at run time the loader finds.
-//!
-//! Kernel modules that matter to RDMA and GPUs (kernel documentation: ABI/stable/sysfs-module).
+//! Libraries that the loader finds, and kernel modules for RDMA and GPUs (kernel documentation: ABI/stable/sysfs-module).
 
 use std::{
     collections::BTreeMap,
@@ -21,15 +19,15 @@ use crate::{
 const CUDA: &str = "libcuda.so.1";
 const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", CUDA, "libnccl.so.2", "libnvidia-ml.so.1"];
 
-/// Each library's file, whose name carries its version, or the loader's words; and the providers that libibverbs has
-/// loaded for the devices of this host (`libmlx5-rdmav34.so`, `librxe-rdmav34.so`, …).
+/// Each library's file, whose name has its version, or the loader's message; and the providers that libibverbs has loaded for this host's
+/// devices (`libmlx5-rdmav34.so`, `librxe-rdmav34.so`, …).
 pub(crate) fn probe() -> BTreeMap<String, String> {
     let mut found = BTreeMap::from(NAMES.map(|name| (name.to_owned(), told(library::find(name)))));
-    // It is large, and of no use without the driver.
+    // It is large, and useless without the driver.
     if found.get(CUDA).is_some_and(|path| path.starts_with('/')) {
         found.extend(newest(&CUBLASLT, library::find).map(|(name, said)| (name.to_owned(), told(said))));
     }
-    // A host without GPUs of AMD need not say that it has nothing of ROCm.
+    // Without AMD GPUs the missing ROCm is not reported.
     let hip: Vec<_> = newest(&HIP, library::find).map(|(name, said)| (name.to_owned(), told(said))).collect();
     if hip.iter().any(|(_, path)| path.starts_with('/')) || !present::amd(&Tree::host()).is_empty() {
         found.extend(hip);
@@ -37,14 +35,14 @@ pub(crate) fn probe() -> BTreeMap<String, String> {
             found.extend(newest(names, library::find).map(|(name, said)| (name.to_owned(), told(said))));
         }
     }
-    // Where the file is not readable, libibverbs could not have loaded anything either.
+    // If the file is unreadable, libibverbs could not have loaded anything either.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     found.extend(providers(&maps));
     found
 }
 
-/// A library's file, or the loader's words. What begins with `/` is a file: the loader's words begin with the name that it was asked for,
-/// which may have a folder.
+/// A library's file, or the loader's message. Text that starts with `/` is a file: messages start with the requested name, which may have
+/// a folder.
 fn told(said: Result<PathBuf, NotFound>) -> String {
     match said {
         Ok(path) => path.display().to_string(),
@@ -55,7 +53,7 @@ fn told(said: Result<PathBuf, NotFound>) -> String {
     }
 }
 
-/// What is said of the names of one library, up to the first that is found.
+/// Results for the names of one library, up to the first that is found.
 fn newest<'n, E>(
     names: &'n [&str],
     said: impl Fn(&str) -> Result<PathBuf, E>,
@@ -68,12 +66,11 @@ fn newest<'n, E>(
     })
 }
 
-/// Providers of libibverbs among the files mapped into a process, by name.
 fn providers(maps: &str) -> impl Iterator<Item = (String, String)> {
     let paths = maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
     paths.filter_map(|path| {
         let file = Path::new(path).file_name()?.to_str()?;
-        // libmlx5 and libefa are libraries of their own, which their provider's file is a link to.
+        // libmlx5 and libefa are separate libraries, which their provider's file links to.
         let own = ["libmlx4.so.", "libmlx5.so.", "libefa.so.", "libmana.so."].iter().any(|name| file.starts_with(name));
         (file.contains("-rdmav") || own).then(|| (format!("provider {}", name_of(file)), path.to_owned()))
     })
@@ -85,7 +82,7 @@ fn name_of(file: &str) -> &str {
     name.split(['-', '.']).next().unwrap_or(name)
 }
 
-/// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
+/// Versions of modules that are loaded or built in with parameters; empty for none.
 pub(super) fn loaded(tree: &Tree) -> BTreeMap<String, String> {
     let there = MODULES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
     there.map(|name| (name.to_owned(), version(tree, name))).gathered()

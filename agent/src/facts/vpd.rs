@@ -1,26 +1,21 @@
 //! Vital product data: what the maker of a card wrote on it (PCI Local Bus Specification 3.0, appendix I).
 //!
-//! A list of resources: an identifier string (the name of the product), read-only fields (VPD-R), writable ones (VPD-W) and an
-//! end tag. A field is a keyword of two letters, a length and so many bytes.
+//! A list of resources: an identifier string (the name of the product), read-only fields (VPD-R), writable ones (VPD-W) and an end tag. A
+//! field is a keyword of two letters, a length and so many bytes.
 
-/// Tags of large resources: the first byte, followed by a length of two bytes, the low one first.
 const IDENTIFIER: u8 = 0x82;
 const READ_ONLY: u8 = 0x90;
 const LARGE: u8 = 0x80;
 /// Name of the small resource that ends the list; the low three bits of a small tag are its length.
 const END: u8 = 0x0f;
 
-/// Most bytes there are: addresses have fifteen bits.
 pub(crate) const LONGEST: u64 = 1 << 15;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Vpd {
     pub name: Option<String>,
-    /// `PN`: part number.
     pub part_number: Option<String>,
-    /// `SN`: serial number.
     pub serial: Option<String>,
-    /// `MN`: id of the maker.
     pub maker: Option<String>,
 }
 
@@ -34,7 +29,6 @@ pub(crate) enum Broken {
     Sum,
 }
 
-/// Reads vital product data. What follows the read-only fields is not needed: the sum that guards it ends there.
 pub(crate) fn read(bytes: &[u8]) -> Result<Vpd, Broken> {
     let mut vpd = Vpd::default();
     let mut at = 0;
@@ -67,7 +61,6 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vpd, Broken> {
     }
 }
 
-/// The fields of the read-only resource that begins at `begin`.
 fn fields(bytes: &[u8], begin: usize, body: &[u8], vpd: &mut Vpd) -> Result<(), Broken> {
     let mut at = 0;
     while at < body.len() {
@@ -103,7 +96,6 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Vital product data with these fields and a right sum.
     pub(crate) fn written(name: &str, list: &[(&str, &str)]) -> Vec<u8> {
         let mut bytes = vec![IDENTIFIER];
         bytes.extend(u16::try_from(name.len()).unwrap().to_le_bytes());
@@ -135,7 +127,6 @@ pub(crate) mod tests {
             maker: None,
         };
         assert_eq!(read(&bytes), Ok(wanted.clone()));
-        // What follows the end does not matter.
         assert_eq!(read(&[bytes, vec![0xff; 100]].concat()), Ok(wanted));
     }
 
@@ -149,7 +140,6 @@ pub(crate) mod tests {
         let mut other = bytes.clone();
         other[at] = b'T';
         assert_eq!(read(&other), Err(Broken::Sum));
-        // A field longer than its resource.
         let mut long = bytes;
         long[at - 1] = 0xff;
         assert_eq!(read(&long), Err(Broken::Cut));

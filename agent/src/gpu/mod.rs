@@ -1,20 +1,4 @@
-//! GPUs: CUDA's driver API or AMD's HIP opened at run time, memory, streams, kernels; and what NVML or AMD SMI says of them.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | [`driver`] | the table of the driver's functions |
-//! | [`vendor`] | what differs between NVIDIA and AMD |
-//! | [`present`] | GPUs on the PCI bus |
-//! | [`device`] | one GPU and its context |
-//! | [`buffer`] | memory on it, and its dma-buf |
-//! | [`stream`] | streams, graphs, copies, page-locked host memory |
-//! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`, `kernels.hip`) |
-//! | [`copies`] | how fast bytes move between host and GPU |
-//! | [`blas`], [`product`] | functions of cuBLASLt or hipBLASLt, and one matrix product by them |
-//! | [`matrices`] | matrices whose product is known, to verify every element |
-//! | [`cards`] | the state of GPUs while tests run |
-//! | [`nvml`], [`facts`], [`state`] | NVML's functions, and what it says |
-//! | [`amd`] | what AMD SMI says |
+//! GPUs: CUDA's driver API or AMD's HIP opened at run time, memory, streams, kernels; and their state by NVML or AMD SMI.
 
 mod amd;
 mod blas;
@@ -42,5 +26,4 @@ pub(crate) use driver::HIP;
 pub use stream::Stream;
 pub(crate) use stream::{Event, Graph, Pinned};
 
-/// What RCCL may be called, and where ROCm installs it.
 pub(crate) const RCCL: [&str; 2] = ["librccl.so.1", "/opt/rocm/lib/librccl.so.1"];

@@ -1,4 +1,4 @@
-//! What NVML says of a GPU now, for whoever asks again and again: NVML and what is known of each GPU stay open.
+//! GPUs by NVML, for repeated readings: NVML and its GPUs stay open.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,14 +26,14 @@ use crate::bench::clock;
 #[derive(Default)]
 pub(crate) struct NvidiaCards {
     open: BTreeMap<String, Card>,
-    /// Where Xids of GPUs arrive that NVML has lost, until somebody asks: the last ones say why.
+    /// Events of lost GPUs, until they are read: the last ones say why.
     lost: BTreeMap<String, Option<Events>>,
 }
 
 struct Card {
     device: Device,
     lasting: Lasting,
-    /// Where Xids arrive; `None` where the driver sends none to this process.
+    /// `None` where the driver sends none to this process.
     events: Option<Events>,
 }
 
@@ -41,7 +41,7 @@ impl Cards for NvidiaCards {
     fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
         let at = clock::now();
         let device = &self.card(pci)?.device;
-        // What a GPU that is there does not tell is not known; one that has gone is told.
+        // Missing values of a present GPU are unknown; a lost GPU is reported.
         let nvml = device.of();
         let sm = device.choice(nvml.clock, CLOCK_SM);
         if let Err(LOST | NOT_FOUND) = sm {
@@ -68,7 +68,7 @@ impl Cards for NvidiaCards {
         let asked: Vec<u32> = COUNTERS.iter().flat_map(|(_, kinds)| kinds.iter().copied().flatten().copied()).collect();
         let mut told = device.fields(&asked).into_iter();
         let value = |(name, kinds): &(&str, &[&[u32]])| {
-            // Every field is taken from the answer, whichever counts.
+            // Every field is read, whichever counts.
             let sums: Vec<Option<u64>> = kinds
                 .iter()
                 .map(|fields| fields.iter().map(|_| told.next().flatten()).collect::<Vec<_>>().into_iter().sum())
@@ -76,7 +76,7 @@ impl Cards for NvidiaCards {
             Some(((*name).to_owned(), sums.into_iter().flatten().next()?))
         };
         let mut counted: BTreeMap<String, u64> = COUNTERS.iter().filter_map(value).gathered();
-        // Where no field sums them up, links are asked one by one.
+        // Without a summed field, each link is queried.
         for (name, kind) in LINK_ERRORS {
             if !counted.contains_key(name) {
                 let links = (0..NVLINKS).filter_map(|link| device.counter(device.of().link_errors, link, kind));
@@ -111,11 +111,11 @@ impl NvidiaCards {
 }
 
 fn arrived(events: &Events) -> Vec<u32> {
-    // A driver that sends events without end is left to the next question.
+    // An endless stream of events waits for the next call.
     std::iter::from_fn(|| events.next()).take(MOST_XIDS).collect()
 }
 
-/// What is counted, and the fields whose sum it is. Where there are several kinds of fields, GPUs of different ages have one or the other.
+/// Counters as sums of fields. Several kinds of fields are for GPUs of different ages.
 const COUNTERS: &[(&str, &[&[u32]])] = &[
     (counter::PCIE_REPLAYS, &[&[id::NVML_FI_DEV_PCIE_REPLAY_COUNTER]]),
     (
@@ -138,7 +138,7 @@ const COUNTERS: &[(&str, &[&[u32]])] = &[
 const LINK_ERRORS: [(&str, u32); 3] =
     [(counter::NVLINK_REPLAYS, REPLAY), (counter::NVLINK_RECOVERIES, RECOVERY), (counter::NVLINK_CRC, CRC_FLIT)];
 
-/// NVML, opened once for the life of the process: opening it takes as long as all readings of a run.
+/// Opened once for the life of the process: opening takes as long as all readings of a run.
 fn nvml() -> Result<&'static Arc<Nvml>, Unread> {
     static NVML: OnceLock<Result<Arc<Nvml>, Unread>> = OnceLock::new();
     let start = || Nvml::start().map_err(|error| Unread::NoLibrary(format!("NVML is not there: {error}")));
@@ -172,7 +172,7 @@ pub(super) fn watts(milliwatts: u32) -> f64 {
     f64::from(milliwatts) / 1e3
 }
 
-/// What holds clocks down. An idle GPU and clocks that somebody set are none.
+/// Excludes idle GPUs and clocks set by a user.
 pub(super) fn holds(reasons: u64) -> BTreeSet<Hold> {
     let bits = [
         (nvmlClocksThrottleReasonSwPowerCap, Hold::PowerCap),

@@ -1,7 +1,6 @@
-//! Whose GPUs a library drives: what differs between CUDA's driver API and HIP beyond the names of functions.
-//!
-//! HIP's numbers are those of its `hip_runtime_api.h` and `driver_types.h` (ROCm 5.5, 5.7, 6.3 and 7.12): error codes, flags of streams, events
-//! and captures, and attributes of pointers are CUDA's; attributes of devices are not.
+//! Differences between CUDA's driver API and HIP beyond function names. HIP's numbers are those of its `hip_runtime_api.h` and
+//! `driver_types.h` (ROCm 5.5, 5.7, 6.3 and 7.12): error codes, flags of streams, events and captures, and attributes of pointers equal
+//! CUDA's; attributes of devices do not.
 
 use std::ffi::c_int;
 
@@ -45,19 +44,19 @@ impl Vendor {
         self.either(Carrier::Cublaslt, Carrier::Hipblaslt)
     }
 
-    /// The attributes of the generation of a GPU, major and minor: the compute capability
-    /// (`CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`); of AMD's GPUs the first digits of their gfx number, such as 9 and 4
-    /// of gfx942 (`hipDeviceAttributeComputeCapabilityMajor` and `Minor`).
+    /// Attributes of a GPU's generation, major and minor: the compute capability (`CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and
+    /// `_MINOR`); for AMD's GPUs the first digits of their gfx number, such as 9 and 4 of gfx942
+    /// (`hipDeviceAttributeComputeCapabilityMajor` and `Minor`).
     pub(super) const fn generation(self) -> [c_int; 2] {
         self.either([75, 76], [23, 61])
     }
 
-    /// What to do where memory of a GPU is short.
+    /// Remedy for a lack of GPU memory.
     pub(crate) const fn free_memory(self) -> Entry {
         self.either(remedy::FREE_GPU_MEMORY, remedy::FREE_AMD_GPU_MEMORY)
     }
 
-    /// Where to look when a GPU does not work.
+    /// Remedy for a GPU that does not work.
     pub(crate) const fn look(self) -> Entry {
         self.either(remedy::LOOK_AT_GPU, remedy::LOOK_AT_AMD_GPU)
     }

@@ -1,9 +1,6 @@
-//! The process of one rank: `railgauge-agent --rank`. Its agent talks to it over stdin and stdout.
-//!
-//! One thread does the work; the main thread watches over it, so that a deadline or a lost agent ends a rank that hangs
-//! inside the library or the driver.
-//!
-//! A rank's process, as its agent sees it: started with its own environment, asked one thing at a time, ended for good.
+//! The process of one rank: `railgauge-agent --rank`. Its agent starts it with a separate environment and sends requests over stdin and
+//! stdout. One thread does the work; the main thread monitors it, so that a deadline or a lost agent ends a rank that hangs inside the
+//! library or the driver.
 
 use std::{
     collections::BTreeMap,
@@ -43,10 +40,10 @@ use crate::{
     worker::{self, Worker},
 };
 
-/// The variable that names the file NCCL writes its log to; set by the agent.
+/// NCCL's variable for its log file; set by the agent.
 pub(crate) const LOG_FILE: &str = "NCCL_DEBUG_FILE";
 const TICK: Duration = Duration::from_millis(50);
-/// How long aborting a communicator may take before the process ends without it.
+/// Limit for aborting a communicator before the process ends without it.
 const ABORT: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Default)]
@@ -102,7 +99,7 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Aborts the communicator, if that works in time, and ends the process.
+/// Aborts the communicator, if possible in time, and ends the process.
 fn give_up(watched: &Watched) -> ! {
     let watched = watched.clone();
     let abort = worker::start("abort", move || {
@@ -127,7 +124,7 @@ fn overdue(watched: &Watched, stage: Stage, limit: Duration) -> Failure {
     named(watched, failure)
 }
 
-/// The failure with the rank's name, and the library's own complaint where it made one.
+/// Adds the rank's name, and the library's own complaint if any.
 fn named(watched: &Watched, failure: Failure) -> Failure {
     let name = watched.name.get().map_or("rank", String::as_str);
     let text = read_log();
@@ -195,7 +192,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     say(watched, "opening the GPU");
     let device = Device::open(gpu)?;
     let stream = Stream::new(&device)?;
-    // Both buffers at once, so that a lack of memory is known before anything moves.
+    // Both buffers at once, so that a lack of memory shows before anything moves.
     let (free, total) = device.memory()?;
     if spec.max_size.saturating_mul(2) > Bytes(free) {
         let cause = format!(
@@ -213,7 +210,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
         ("nccl_version".to_owned(), nccl.version()),
         ("gpu_pci".to_owned(), device.pci().to_owned()),
     ]);
-    // What CUDA does not tell the facts of the host say.
+    // The host's facts have what CUDA does not report.
     settings.extend(device.links().map(|layer| ("gpu_links".to_owned(), layer.word().to_owned())));
     let opened = MemberOpened {
         ticket: Ticket::Nccl { id: id.as_ref().map(|id| hex::encode(id.0)) },
@@ -235,8 +232,8 @@ fn read_id(text: &str) -> Result<UniqueId, Failure> {
     Ok(id)
 }
 
-/// How much longer than its own limit a rank may be silent. One that lives answers within a moment, before it aborts;
-/// so the controller hears of the one that does not while it still gathers what the others say.
+/// Silence of a rank beyond its own limit. A live one answers within a moment, before it aborts; so the controller hears of the one that
+/// does not while it still collects the others' answers.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A new file for the log of NCCL. It is evidence, so a file or link that is already there is not used: an agent that was killed may have
@@ -291,7 +288,7 @@ impl Rank {
         }
     }
 
-    /// Asks for one thing and waits for the answer, at most until the deadline and a little more.
+    /// Waits for the answer at most until shortly after the deadline.
     pub(crate) fn ask(&mut self, ask: RankAsk, control: &Control) -> Result<Answer, Failure> {
         let stage = ask.stage();
         let limit = control.deadline().saturating_duration_since(Instant::now());

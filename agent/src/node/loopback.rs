@@ -1,8 +1,6 @@
-//! Writes through an RDMA port of this host and back into its memory: two reliable queue pairs of the port, connected to each other.
-//!
-//! Both ends are links as pairs have them, in one process: what is timed is what a pair times, without a peer and without a cable. A NIC
-//! reads every byte from the memory beside it and writes it there again. Whether the bytes turn round inside the NIC or at the other end
-//! of its cable the NIC decides, and does not tell.
+//! Writes through an RDMA port of this host back into its memory, by two connected reliable queue pairs. Both ends are links as for
+//! pairs, in one process, without a peer and a cable. A NIC reads every byte from the memory next to it and writes it there again. It
+//! decides whether the bytes turn round inside it or at the other end of its cable, and does not report which.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -23,10 +21,10 @@ use crate::{
     system::tree::Tree,
 };
 
-/// Buffers of a size that are taken: each end has one to send from and one to receive into.
+/// Each end has one to send from and one to receive into.
 pub(super) const BUFFERS: u64 = 4;
 
-/// What the settings say of a GPU, which is the same at both ends.
+/// Settings of a GPU, equal at both ends.
 const OF_GPU: [&str; 3] = ["gpu", "gpu_name", "gpu_pci"];
 
 pub(super) struct Loopback {
@@ -35,7 +33,6 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    /// Opens the port twice and joins both ends.
     pub(super) fn open(
         tree: &Tree,
         nic: &NicPort,
@@ -101,7 +98,7 @@ fn of_end(nic: &NicPort, spec: &NodeSpec, role: Role) -> LinkSpec {
     }
 }
 
-/// A failure without the proposal to go through host memory: then the NIC would not reach the GPU's.
+/// Without the proposal of host memory: then the NIC would not reach the GPU's.
 fn without_staging(failure: Failure) -> Failure {
     match &failure.remedy {
         Some(told) if told.id == remedy::REACH_GPU_MEMORY.id => failure.remedy(remedy::LOOP_GPU_MEMORY),
@@ -134,7 +131,7 @@ impl Mover for Loopback {
             pace: None,
         };
         match self.from.step(&Step::Time(timing), control)? {
-            // There is one queue pair, and nothing to choose a path: its part is all.
+            // One queue pair has no choice of paths.
             Stepped::Measured(measured) => Ok(Measurement { lanes: Vec::new().into(), moved: None, ..*measured }),
             other => Err(unexpected(Stage::Measure, &other)),
         }

@@ -1,8 +1,8 @@
-//! Which places may be read for a kit. Everything else stays on the host.
+//! Places that may be read for a kit. Everything else stays on the host.
 
 use std::path::Path;
 
-/// Files and folders below the root, and what is in them. A path is allowed if it is one of these or lies below one.
+/// Files and folders below the root. A path is allowed if it is one of these or is below one.
 pub(super) const PLACES: &[(&str, &str)] = &[
     ("sys/class/infiniband", "RDMA devices"),
     ("sys/class/infiniband_verbs", "their device files"),
@@ -38,12 +38,12 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("run/systemd/container", "kind of container"),
 ];
 
-/// Places of which only is told that they are there.
+/// Places whose existence alone is reported.
 pub(super) const MARKS: &[&str] =
     &["var/run/secrets/kubernetes.io", "run/.containerenv", ".dockerenv", "singularity.d", ".singularity.d"];
 
-/// Files of a PCI function that are read. Others must not be: reading `resource0` reads registers of the device, `vpd` and
-/// `rom` may hang it, and `vpd` has serial numbers (kernel documentation: ABI/testing/sysfs-bus-pci).
+/// Files of a PCI function that are read. Others must not be: reading `resource0` reads registers of the device, `vpd` and `rom` may hang
+/// it, and `vpd` has serial numbers (kernel documentation: ABI/testing/sysfs-bus-pci).
 pub(super) const PCI_FILES: &[&str] = &[
     "aer_dev_correctable",
     "aer_dev_fatal",
@@ -73,13 +73,13 @@ pub(super) const PCI_FILES: &[&str] = &[
     "physfn",
 ];
 
-/// Folders and files below devices and interfaces that are left out: many, or of no use, or the doors of other trees.
+/// Omitted entries below devices and interfaces: many, useless, or links to other trees.
 pub(super) const SKIPPED: &[&str] =
     &["device", "subsystem", "power", "queues", "uevent", "brport", "bridge", "wireless"];
 
-/// Whether a path without the root may be read.
+/// `path` is without the root.
 pub(super) fn allowed(path: &Path) -> bool {
-    // A `..` would lead elsewhere than the beginning says.
+    // A `..` could leave the allowed place.
     let plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     plain && PLACES.iter().any(|(place, _)| path.starts_with(place))
 }

@@ -9,7 +9,7 @@ pub(crate) fn allowed() -> io::Result<Vec<u32>> {
     allowed_to(0)
 }
 
-/// Of a thread by its number; 0 is the calling one.
+/// 0 is the calling thread.
 fn allowed_to(thread: libc::pid_t) -> io::Result<Vec<u32>> {
     let mut mask = [0u64; WORDS];
     // SAFETY: the pointer and the size describe `mask`, which outlives the call.
@@ -23,7 +23,6 @@ fn allowed_to(thread: libc::pid_t) -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// Allows only these processors.
 pub(crate) fn allow(processors: &[u32]) -> io::Result<()> {
     let mut mask = [0u64; WORDS];
     for processor in processors {
@@ -36,9 +35,8 @@ pub(crate) fn allow(processors: &[u32]) -> io::Result<()> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Takes the calling thread off a processor that is held by the thread that started it, and that it inherited. It may run wherever
-/// the process's main thread may, which nothing holds. Stays where it is if the process has no other processor, or `held` is more
-/// than one: the kernel finds a free one among several.
+/// Moves the calling thread off the processor that its parent holds and that it inherited, to the processors of the process's main
+/// thread. Does nothing if the process has no other processor, or if `held` is more than one: the kernel finds a free one among several.
 pub(crate) fn leave(held: &[u32]) -> io::Result<()> {
     let [held] = held else { return Ok(()) };
     let main = i32::try_from(std::process::id()).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Programs of the host, run within bounds: they are not ours, may hang, and may write without end.
+//! Programs of the host, run within bounds: they may hang, and may write without end.
 
 use std::{
     ffi::OsStr,
@@ -20,9 +20,8 @@ use super::{
 
 /// Where administrators' programs are; the PATH of a login over ssh often lacks these.
 const FOR_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
-/// Most bytes of its errors that are kept.
 const SAID: usize = 1024;
-/// How long a program that was killed, or has closed its output, is waited for before it is left alone.
+/// Limit for waiting on a killed program, or one that closed its output.
 const REAPED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -42,34 +41,33 @@ pub(crate) enum ProgramFailed {
     Refused {
         path: PathBuf,
         status: ExitStatus,
-        /// The last line of its errors.
         said: String,
     },
 }
 
-/// The file of a program: in an absolute directory of PATH, or where administrators' programs are.
+/// In an absolute directory of PATH, or where administrators' programs are.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     find_in(std::env::var_os("PATH").unwrap_or_default().as_os_str(), name)
 }
 
 fn find_in(path: &OsStr, name: &str) -> Option<PathBuf> {
-    // What a relative directory means depends on where the agent was started.
+    // A relative directory depends on where the agent was started.
     let own = std::env::split_paths(path).filter(|directory| directory.is_absolute());
     let all = own.chain(FOR_ADMINISTRATORS.map(PathBuf::from));
     all.map(|directory| directory.join(name)).find(|file| is_program(file))
 }
 
-/// Whether a file may be started by anybody: a shell passes over others, too. Whether this user may is told when it is started.
+/// Whether some user may start a file: a shell skips others, too. Starting it shows whether this user may.
 fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// What a program writes to its standard output, in the language C.
+/// Standard output of a program in the language C.
 pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize) -> Result<Vec<u8>, ProgramFailed> {
     let until = Instant::now() + limit;
     let mut command = Command::new(path);
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A script that is killed leaves its own programs behind: all of them are in one group.
+    // A killed script leaves its own programs behind: all are in one group.
     command.process_group(0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => ProgramFailed::Forbidden(path.to_owned()),
@@ -82,7 +80,7 @@ pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize)
         Err(_) => None,
     };
     let Some(status) = ended else {
-        // It stays a zombie where even that does not end it: nothing here waits for a device that hangs.
+        // A process that hangs in a device stays a zombie: nothing here waits for it.
         group.kill();
         reap(&mut child, Instant::now() + REAPED);
         return Err(match read {
@@ -106,7 +104,7 @@ enum Stop {
     Failed(io::Error),
 }
 
-/// Both outputs until both end; of the errors the last [`SAID`] bytes.
+/// Both outputs until both end; the last [`SAID`] bytes of errors.
 fn read(child: &mut Child, until: Instant, most: usize) -> Result<(Vec<u8>, Vec<u8>), Stop> {
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
     let (mut output, mut errors) = (Vec::new(), Vec::new());
@@ -138,7 +136,6 @@ fn read(child: &mut Child, until: Instant, most: usize) -> Result<(Vec<u8>, Vec<
     Ok((output, errors))
 }
 
-/// Which of the pipes that are still open can be read without waiting.
 fn ready(output: Option<BorrowedFd<'_>>, errors: Option<BorrowedFd<'_>>, left: Duration) -> io::Result<[bool; 2]> {
     let limit = Some(left);
     Ok(match (output, errors) {
@@ -149,7 +146,7 @@ fn ready(output: Option<BorrowedFd<'_>>, errors: Option<BorrowedFd<'_>>, left: D
     })
 }
 
-/// How it ended; `None` if it has not by then.
+/// `None` if it has not ended by then.
 fn reap(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
@@ -164,7 +161,6 @@ fn reap(child: &mut Child, until: Instant) -> Option<ExitStatus> {
 mod tests {
     use super::*;
 
-    /// Longer than anything takes on a busy machine, and shorter than what is killed would take.
     const LATE: Duration = Duration::from_secs(120);
 
     fn shell(script: &str, limit: Duration, most: usize) -> Result<Vec<u8>, ProgramFailed> {
@@ -182,7 +178,6 @@ mod tests {
         let begun = Instant::now();
         let hung = shell("exec sleep 600", Duration::from_millis(100), 10);
         assert!(matches!(hung, Err(ProgramFailed::Late { .. })), "{hung:?}");
-        // The child of a child holds the pipe.
         let left = shell("sleep 600 & wait", Duration::from_millis(100), 10);
         assert!(matches!(left, Err(ProgramFailed::Late { .. })), "{left:?}");
         let silent = shell("exec >&- 2>&-; exec sleep 600", Duration::from_millis(100), 10);
@@ -232,7 +227,7 @@ mod tests {
         let tool = program(here.path(), 0o755);
         let absolute = here.path().as_os_str();
         assert_eq!(find_in(absolute, "tool"), Some(tool.clone()));
-        // A file that nobody may start hides no program.
+        // A file without execute permission hides no program.
         let first = here.path().join("first");
         let text = program(&first, 0o644);
         let both = std::env::join_paths([first.as_path(), here.path()]).unwrap();

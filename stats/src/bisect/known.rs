@@ -1,9 +1,9 @@
-//! What groups that passed say of their hosts.
+//! Hosts known to be good by groups that passed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups that passed, and the sides that follow from them. A host is good once it was in a group that passed. Hosts that
-/// groups chain together are on one side: whatever is slow between two sides, no group that passed has hosts of both.
+/// Groups that passed, and their sides. A host in a passed group is good. Hosts that groups chain together are on one side: no passed
+/// group has hosts of both sides of a slow boundary.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     /// In the order in which they passed.
@@ -29,7 +29,7 @@ impl Known {
         a == b || self.side.get(&a).zip(self.side.get(&b)).is_some_and(|(a, b)| a == b)
     }
 
-    /// The sides by their first hosts, each in the order of its hosts.
+    /// By their first hosts, each in the order of its hosts.
     pub(super) fn sides(&self) -> Vec<Vec<u32>> {
         let mut sides: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for (&host, &side) in &self.side {
@@ -50,7 +50,7 @@ impl Known {
         self.groups.iter().find(|group| group.contains(&host)).map_or(&[], Vec::as_slice)
     }
 
-    /// Up to `wanted` groups of a size that are good because each is a part of one that passed, from all over the cluster.
+    /// Up to `wanted` groups of a size within passed ones, from all over the cluster.
     pub(super) fn parts(&self, size: usize, wanted: usize) -> Vec<Vec<u32>> {
         let mut parts: Vec<Vec<u32>> = Vec::new();
         let most = self.groups.iter().map(Vec::len).max().unwrap_or_default();
@@ -61,7 +61,7 @@ impl Known {
                     parts.push(part.to_vec());
                 }
             }
-            // Neighbours overlap with these: only where there are no others.
+            // Neighbours overlap with these, so they are a fallback.
             if parts.len() >= wanted {
                 break;
             }

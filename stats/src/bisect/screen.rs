@@ -1,11 +1,11 @@
-//! The groups that are measured first.
+//! The first groups to measure.
 
 use std::collections::BTreeSet;
 
-/// Fewest groups of the screen: among fewer, what is usual cannot be told.
+/// Fewer groups do not show what is usual.
 pub(super) const FEWEST_GROUPS: usize = 3;
 
-/// The hosts in the order of the search: those of a leaf next to one another.
+/// Hosts of a leaf next to one another.
 pub(super) fn in_order(hosts: &[u32], leaves: &[Vec<u32>]) -> Vec<u32> {
     let mut order: Vec<u32> = leaves.iter().flatten().filter(|host| hosts.contains(host)).copied().collect();
     let mut seen = BTreeSet::new();
@@ -14,20 +14,20 @@ pub(super) fn in_order(hosts: &[u32], leaves: &[Vec<u32>]) -> Vec<u32> {
     order
 }
 
-/// How many hosts of each leaf follow one another in this order; those of no leaf are one.
+/// Run lengths of leaves in this order; hosts without a leaf are one.
 pub(super) fn leaves(order: &[u32], leaves: &[Vec<u32>]) -> Vec<usize> {
     let leaf = |host: &u32| leaves.iter().position(|leaf| leaf.contains(host));
     order.chunk_by(|a, b| leaf(a) == leaf(b)).map(<[u32]>::len).collect()
 }
 
-/// How many hosts a group of the screen has: about √N.
+/// About √N.
 pub(super) fn size(hosts: usize) -> usize {
     ((hosts as f64).sqrt().ceil() as usize).clamp(2, (hosts / FEWEST_GROUPS).max(2))
 }
 
-/// Groups of this size that hold every place in an order of hosts. None crosses the border of a leaf with as many hosts as a
-/// group; smaller leaves stand in groups with their neighbours. The last group of a leaf overlaps with the one before,
-/// so that all have one size and one reference, and no host is measured with others far away.
+/// Groups of this size that cover an order of hosts. None crosses the border of a leaf with as many hosts as a group; smaller leaves are
+/// grouped with their neighbours. The last group of a leaf overlaps with the one before, so that all have one size and one reference, and
+/// no host is measured with distant ones.
 pub(super) fn groups(leaves: &[usize], size: usize) -> Vec<Vec<u32>> {
     let mut groups = Vec::new();
     let (mut start, mut end) = (0, 0);
@@ -50,7 +50,7 @@ pub(super) fn groups(leaves: &[usize], size: usize) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Groups of the places from `start` to `end`, at least `size` of them.
+/// `end - start` is at least `size`.
 fn cut(start: usize, end: usize, size: usize, groups: &mut Vec<Vec<u32>>) {
     let whole = (start..end).step_by(size).map(|first| first.min(end - size));
     groups.extend(whole.map(|first| (first as u32..(first + size) as u32).collect()));
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(groups(&[7], 3), [vec![0, 1, 2], vec![3, 4, 5], vec![4, 5, 6]]);
         assert_eq!(groups(&[4, 4], 4), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
         assert_eq!(groups(&[5, 4], 3), [vec![0, 1, 2], vec![2, 3, 4], vec![5, 6, 7], vec![6, 7, 8]]);
-        // Leaves of two stand together; a small one beside a large one goes with it.
+        // Leaves of two are grouped; a small one next to a large one joins it.
         assert_eq!(groups(&[2, 2, 2], 3), [vec![0, 1, 2], vec![3, 4, 5]]);
         assert_eq!(groups(&[1, 5], 3), [vec![0, 1, 2], vec![3, 4, 5]]);
         assert_eq!(groups(&[5, 1], 3), [vec![0, 1, 2], vec![2, 3, 4], vec![3, 4, 5]]);

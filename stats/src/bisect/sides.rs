@@ -1,4 +1,4 @@
-//! Sides: hosts that are good together, and what is slow between them.
+//! Sides: hosts that are good together.
 
 use super::course::{Course, Sure, Wanted};
 
@@ -14,7 +14,7 @@ impl Course<'_> {
             }
             for (at, &host) in firsts.iter().enumerate() {
                 for &earlier in &firsts[..at] {
-                    // Those that are together by now, or known to be apart by others of their sides.
+                    // Already together, or apart by other hosts of their sides.
                     if self.is_settled(earlier, host) {
                         continue;
                     }
@@ -30,8 +30,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// First hosts of sides of which no two were held against one another, as many as a group of the screen has; `None` if
-    /// there are none.
+    /// First hosts of sides that were not compared yet, as many as a group of the screen has; `None` for none.
     fn unlinked(&self) -> Option<Vec<u32>> {
         let sides = self.known.sides();
         let mut left: &[Vec<u32>] = &sides;
@@ -50,12 +49,11 @@ impl Course<'_> {
         None
     }
 
-    /// Whether the sides of two good hosts are one, or were held against one another.
+    /// Whether the sides of two good hosts are one, or were compared.
     fn is_settled(&self, a: u32, b: u32) -> bool {
         self.known.together(a, b) || self.between(a, b).next().is_some()
     }
 
-    /// Pairs that were measured between the sides of two good hosts.
     fn between(&self, a: u32, b: u32) -> impl Iterator<Item = (u32, u32, Option<bool>)> {
         self.pairs.iter().filter_map(move |(&(c, d), &fails)| {
             let along = |c, d| self.known.together(a, c) && self.known.together(b, d);
@@ -63,19 +61,19 @@ impl Course<'_> {
         })
     }
 
-    /// Whether the sides of two good hosts are known to be low together.
+    /// Whether the sides of two good hosts are low together.
     pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
         !self.known.together(a, b) && self.between(a, b).any(|(.., fails)| fails == Some(true))
     }
 
-    /// These hosts, with fellows of the first up to the size of the screen, of which a reference is known.
+    /// These hosts, with peers of the first up to the size of the screen, whose reference is known.
     fn across(&self, firsts: &[u32]) -> Vec<u32> {
         let fellows = self.known.home(firsts[0]).iter().filter(|host| !firsts.contains(host));
         firsts.iter().chain(fellows).take(self.size().max(firsts.len())).copied().collect()
     }
 
-    /// Takes apart the groups across that failed although all their hosts are on one side and no boundary found so far
-    /// parts them: something is slow between two of their sides that hosts of a third hide.
+    /// Takes apart the failed groups across whose hosts are on one side with no found boundary between them: something is slow between
+    /// two of their sides that hosts of a third hide.
     pub(super) fn look_within(&mut self) -> Result<(), Wanted> {
         while let Some(group) = self.across.pop() {
             let one_side = group.iter().all(|host| self.known.together(group[0], *host));
@@ -94,14 +92,14 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Two sides of hosts that stand for their groups, with all the groups that are low beside the other side.
+    /// Two sides of representative hosts, with all the groups that are low with the other side.
     fn widened(&mut self, a: Vec<u32>, b: Vec<u32>) -> Result<(Vec<u32>, Vec<u32>), Wanted> {
         Ok((self.wide(&a, b[0])?, self.wide(&b, a[0])?))
     }
 
     fn wide(&mut self, side: &[u32], other: u32) -> Result<Vec<u32>, Wanted> {
         let own = side[0];
-        // Where a fellow of the host is good, the host itself is slow there, and not its group.
+        // If a peer of the host is good, the host itself is slow there, not its group.
         let fellow = self.known.home(own).iter().copied().find(|fellow| *fellow != own && *fellow != other);
         let Some(fellow) = fellow else { return Ok(side.to_vec()) };
         if self.pair_fails(fellow, other, self.loss(&[own, other]))? != Some(true) {
@@ -133,8 +131,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// The hosts of a side whose groups fail beside a host of the other side, as `own` is known to. A side may hold hosts that are
-    /// good with both.
+    /// Hosts of a side whose groups fail with a host of the other side, as `own` does. A side may have hosts that are good with both.
     fn low_beside(&mut self, side: &[u32], own: u32, other: u32) -> Result<Vec<u32>, Wanted> {
         let mut low: Vec<u32> = Vec::new();
         let mut homes: Vec<(Vec<u32>, bool)> = vec![(self.known.home(own).to_vec(), true)];

@@ -1,4 +1,4 @@
-//! Groups of one size that do not reach the same.
+//! Detects groups of one size with different results.
 
 use crate::student::t_quantile;
 
@@ -6,16 +6,15 @@ use crate::student::t_quantile;
 pub struct Repeats {
     /// Standard deviation of a group's result, the mean of its repeats, on the scale of logarithms.
     pub deviation: f64,
-    /// Degrees of freedom that it rests on, one at least.
     pub freedom: usize,
 }
 
 impl Repeats {
-    /// Degrees of freedom from which on repeats say how far results scatter.
+    /// Degrees of freedom from which repeats determine the scatter.
     const ENOUGH: usize = 4;
 
-    /// The noise for a search, so large that what few repeats say is not taken for more than it is: three times it is passed as rarely
-    /// as three standard deviations that are known. 0, for not known, where they say hardly anything.
+    /// Noise for a search, raised for few repeats so that three times it is exceeded as rarely as three known standard deviations. 0 for
+    /// unknown, where repeats say hardly anything.
     pub fn noise(self) -> f64 {
         if self.freedom < Self::ENOUGH {
             return 0.0;
@@ -24,20 +23,18 @@ impl Repeats {
     }
 }
 
-/// Probability that chance parts results that are alike: the first where nothing but the results themselves shows what they scatter by,
-/// else the second over the degrees of freedom of the repeats, and no more than the third. With few repeats less would hide what must be seen.
+/// Probability that chance separates equal results: the first if only the results themselves show their scatter, else the second over the
+/// degrees of freedom of the repeats, at most the third. With few repeats less would hide relevant differences.
 const CHANCE: [f64; 3] = [0.005, 0.1, 0.025];
-/// Least standard deviations between the means of two clusters, for tails that are not normal, without repeats and with them. Of two
-/// results with repeats the mean of each is known.
+/// Least standard deviations between the means of two clusters, for tails that are not normal, without repeats and with them. For two
+/// results with repeats each mean is known.
 const FAR_APART: [f64; 2] = [8.0, 4.0];
-/// Gap from which on results are two clusters whatever they scatter by: two thirds of what half the rate differs by, which must be
-/// seen.
+/// Gap that makes two clusters whatever the scatter: two thirds of the difference of half the rate, which must be detected.
 const WIDE: f64 = 2.0 / 3.0 * std::f64::consts::LN_2;
 
-/// Where the results of groups of one size (logarithms) fall into two clusters: the lowest result of the upper one. They do if
-/// the widest gap is wider than chance makes it (Student's t with the scatter inside both clusters, at least that of repeats;
-/// Bonferroni over the results) and than `least`; or so wide that it must be told. How many lie on which side says nothing
-/// of which is sick.
+/// The lowest result of the upper cluster if the results of groups of one size (logarithms) fall into two clusters: the widest gap is
+/// wider than chance makes it (Student's t with the scatter inside both clusters, at least that of repeats; Bonferroni over the results)
+/// and than `least`; or so wide that it must be reported. The sizes of the clusters do not show which one is bad.
 pub fn unlike(results: &[f64], repeats: Option<Repeats>, least: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = results.iter().copied().filter(|result| result.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);

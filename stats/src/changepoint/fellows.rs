@@ -1,4 +1,4 @@
-//! A series against its like: who was bad from the first night on.
+//! Compares a series with its peers, to find those that were bad from the first night on.
 
 use super::Mark;
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
 };
 
 pub const OTHERS: usize = 4;
-/// Levels from which on a level counts among its own others.
+/// Number of levels from which a level counts among the others.
 const MANY: usize = 200;
-/// Standard deviations of the others' levels below their median.
+/// Required distance below the others' median in standard deviations.
 const CUT: f64 = 6.0;
 /// The same as a difference of logarithms, 10 %: links of one kind may differ by a few percent for ever.
 const LEAST: f64 = 0.105;
@@ -22,9 +22,9 @@ pub struct Out {
     pub excess: f64,
 }
 
-/// What one night says of links of a kind, each by the median of all: low beyond 6 standard deviations of the night's values
-/// (1.4826 · MAD, `least` at least), beyond 6 of the link's own ([`upper_spread`]), and beyond 10 %. `night` holds logarithms,
-/// higher is better, each with the link's own deviation. With fewer than five links nothing is said.
+/// Judges one night of links of a kind by their median: low beyond 6 standard deviations of the night's values (1.4826 · MAD, `least` at
+/// least), beyond 6 of the link's own ([`upper_spread`]), and beyond 10 %. `night` holds logarithms, higher is better, each with the
+/// link's own deviation. Empty with fewer than five links.
 pub fn low_among(night: &[(f64, f64)], least: f64) -> Option<Vec<(Mark, f64)>> {
     if night.len() <= OTHERS {
         return None;
@@ -35,8 +35,8 @@ pub fn low_among(night: &[(f64, f64)], least: f64) -> Option<Vec<(Mark, f64)>> {
     Some(night.iter().map(mark).collect())
 }
 
-/// Standard deviation of the better nights of a link: the distance from its 60 % to its 90 % quantile in those of a normal
-/// variable. Low nights do not widen it while they are fewer than 60 %.
+/// Standard deviation of a link's better nights: the distance from its 60 % to its 90 % quantile over that of a normal variable. Low
+/// nights do not widen it while they are fewer than 60 %.
 ///
 /// # Errors
 /// No value.
@@ -50,11 +50,11 @@ fn spread(mut levels: Vec<f64>, least: f64) -> (f64, f64) {
     (centre, (MAD_TO_SIGMA * median_in_place(&mut levels)).max(least))
 }
 
-/// Which levels (logarithms, higher is better) lie below the median of all others by more than 6 of their standard
-/// deviations (1.4826 · MAD, `least` at least) and by more than 10 %. With fewer than four others nothing is said; where
-/// half of them differ, the deviation is so large that nothing stands out.
+/// Levels (logarithms, higher is better) below the median of all others by more than 6 of their standard deviations (1.4826 · MAD,
+/// `least` at least) and by more than 10 %. Empty with fewer than four others; where half of them differ, the deviation is so large that
+/// nothing stands out.
 pub fn stand_out(levels: &[f64], least: f64) -> Vec<Option<Out>> {
-    // One of many moves no median.
+    // One of many hardly moves the median.
     let all = (levels.len() > MANY).then(|| spread(levels.to_vec(), least));
     let out = |at: usize| {
         let others = || levels[..at].iter().chain(&levels[at + 1..]).copied().collect();

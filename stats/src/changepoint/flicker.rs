@@ -1,4 +1,4 @@
-//! What the walk keeps of low nights that come and go.
+//! State of low nights that come and go.
 
 use super::{
     Alert, AlertEnd, Intermittent, Kind, Mark, Suspicion, intermittent,
@@ -9,22 +9,19 @@ use crate::robust::median_in_place;
 
 const REFERENCE: usize = 40;
 
-/// The nights since the last declared epoch, and the alert that is open.
 #[derive(Debug, Default)]
 pub(super) struct Flicker {
-    /// Position of the first of them in the series.
+    /// Index of the first of them in the series.
     first: usize,
-    /// The last good ones.
     good: Vec<f64>,
     marks: Vec<Mark>,
-    /// Which of them are low for want of a value.
+    /// Which of them are low for lack of a value.
     lost: Vec<bool>,
-    /// Position of the open alert, and of its first low night among the marks.
+    /// Index of the open alert, and of its first low night among the marks.
     open: Option<(usize, usize)>,
 }
 
 impl Flicker {
-    /// A level was declared to be good with this night of the series.
     pub(super) fn accept(&mut self, alerts: &mut [Alert], at: usize, day: i64) {
         if let Some((alert, _)) = self.open {
             alerts[alert].end = AlertEnd::Accepted(day);
@@ -32,9 +29,9 @@ impl Flicker {
         *self = Self { first: at, ..Self::default() };
     }
 
-    /// Adds a night, and raises, brings up to date or ends the alert; `values` are all nights of the series up to this one, not
-    /// finite where a night has none, and `day` tells the day of each. A night that `lost` its value is a low one. The
-    /// positions of its low nights where it ends.
+    /// Adds a night, and raises, updates or ends the alert. `values` are all nights of the series up to this one, not finite for a night
+    /// without a value, and `day` returns the day of each. A night that `lost` its value is low. Returns the indices of its low nights
+    /// where the alert ends.
     pub(super) fn night(
         &mut self,
         (values, lost): (&[f64], bool),
@@ -47,7 +44,7 @@ impl Flicker {
         let mark = known.filter(|_| !lost).unwrap_or(Mark::Low);
         self.marks.push(mark);
         self.lost.push(lost);
-        // A low night is no measure of the others, whatever level it may be of.
+        // A low night does not count for the spread, whatever its level.
         if known.is_some_and(|mark| mark != Mark::Low) {
             if self.good.len() == REFERENCE {
                 self.good.remove(0);
@@ -99,17 +96,15 @@ impl Flicker {
         depth(&self.good, least).map_or(Mark::Good, |Depth { centre, most, .. }| Mark::of(value - centre, most))
     }
 
-    /// Low nights, and all nights, since a night.
     fn tally(&self, since: usize) -> (usize, usize) {
         (self.marks[since..].iter().filter(|mark| **mark == Mark::Low).count(), self.marks.len() - since)
     }
 
-    /// Nights since a night that lost their value.
     fn lost(&self, since: usize) -> usize {
         self.lost[since..].iter().filter(|lost| **lost).count()
     }
 
-    /// Median of the low nights since a night, less that of the good ones; −∞ where none of them has a value.
+    /// −∞ where no low night has a value.
     fn effect(&self, values: &[f64], since: usize) -> f64 {
         let nights = self.marks.iter().zip(&self.lost).zip(&values[self.first..]).skip(since);
         let is_low = |((mark, lost), _): &((&Mark, &bool), &f64)| **mark == Mark::Low && !**lost;
@@ -120,12 +115,12 @@ impl Flicker {
         median_in_place(&mut low) - median_in_place(&mut self.good.clone())
     }
 
-    /// What each night since the last declared epoch says of its level; `day` as for [`night`](Self::night).
+    /// Marks since the last declared epoch; `day` as for [`night`](Self::night).
     pub(super) fn marks(&self, day: impl Fn(usize) -> i64) -> Vec<(i64, Mark)> {
         self.marks.iter().enumerate().map(|(at, mark)| (day(self.first + at), *mark)).collect()
     }
 
-    /// What is suspicious and no alert; `values` and `day` as for [`night`](Self::night).
+    /// Below the threshold of an alert; `values` and `day` as for [`night`](Self::night).
     pub(super) fn suspicion(&self, values: &[f64], day: impl Fn(usize) -> i64) -> Option<Suspicion> {
         let Intermittent { since, nights, .. } = intermittent(&self.marks).filter(|_| self.open.is_none())?;
         let (lost, effect) = (self.lost(since), self.effect(values, since));

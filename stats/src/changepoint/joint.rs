@@ -1,46 +1,43 @@
-//! Nights on which several series of one label are low at once: what is chance for each of them may be none for all.
+//! Nights on which several series of one label are low at once: chance may explain each, but not all.
 
 use super::{Mark, intermittent::at_least, is_over};
 
 pub const WINDOW: usize = 40;
-/// Chance that a night of a healthy series is low, and the most that it is taken to be where the series were low more often.
+/// Chance that a night of a healthy series is low, and its maximum for series that were low more often.
 const HEALTHY: (f64, f64) = (0.02, 0.1);
-/// Low series that make a night one to look at.
+/// Low series that make a night relevant.
 const SEVERAL: usize = 2;
-/// Nights that a spell counts for at most: low night follows low night where something lasts.
+/// Nights counted per spell: a lasting cause makes consecutive nights low.
 const SPELL: usize = 2;
-/// Fewest and most nights that are held against chance together.
+/// Fewest and most nights that are judged together.
 const NIGHTS: (usize, usize) = (3, 10);
-/// Chance of so many such nights in healthy series, over everything that is looked at: weak and sure evidence.
+/// Chance of so many such nights in healthy series, over all tries: weak and sure evidence.
 const CHANCE: (f64, f64) = (1e-3, 1e-5);
 const SPELLS: (usize, usize) = (2, 3);
-/// For sure evidence no night counts for less: healthy series are low together now and then, for reasons of their own.
+/// Lower bound of a night's chance for sure evidence: healthy series are low together now and then.
 const LEAST: f64 = 1e-3;
 
-/// What one night says of the series of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Several {
     pub of: usize,
     pub low: usize,
 }
 
-/// Nights on which more series were low at once than chance explains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joint {
-    /// Their positions, in order.
     pub nights: Vec<usize>,
-    /// Chance of so many in series that are low independently of each other, times what was tried.
+    /// Chance of so many in independently low series, times the tries.
     pub chance: f64,
-    /// Whether it would hardly ever be so; otherwise it is only suspicious.
+    /// Whether it would hardly ever occur by chance; otherwise it is only suspicious.
     pub sure: bool,
     pub strength: f64,
 }
 
-/// Judges the last 40 nights of a label's series. The chance of a night is that of so many low series or more, binomial at
-/// the share of low nights that all of them have on the other nights (2 % at least, 10 % at most). That bounds it also where the series differ
-/// (Hoeffding 1956). The chance of the r smallest of n such chances is that of r or more of n below the largest of them
-/// (Wilkinson 1951); the best r of 3 to 10 counts, times 8, times `tried`, the number of labels that are looked at. Of a spell
-/// two nights count. `None` above a chance of 0.001, with fewer than two spells, or where it is over ([`is_over`]).
+/// Judges the last 40 nights of a label's series. The chance of a night is that of so many low series or more, binomial at the share of
+/// low nights that all have on the other nights (2 % at least, 10 % at most). That is a bound also for unequal series (Hoeffding 1956).
+/// The chance of the r smallest of n such chances is that of r or more of n below the largest of them (Wilkinson 1951); the best r of 3
+/// to 10 counts, times 8, times `tried`, the number of labels. A spell counts for two nights. `None` above a chance of 0.001, with fewer
+/// than two spells, or where it is over ([`is_over`]).
 pub fn joint(nights: &[Several], tried: usize) -> Option<Joint> {
     let start = nights.len().saturating_sub(WINDOW);
     let shown = &nights[start..];

@@ -1,4 +1,4 @@
-//! The last night: too far off to be believed, too short to be an alert.
+//! The last night: too far off to trust, too short for an alert.
 
 use std::sync::OnceLock;
 
@@ -9,17 +9,17 @@ use crate::{
 };
 
 const HISTORY: usize = 40;
-/// Nights before from which on their median deviation says how far off a night is.
+/// Fewest earlier nights for a median deviation.
 const FEWEST: usize = 20;
 /// Standard deviations below their median.
 const CUT: f64 = 6.0;
 pub(super) const EFFECTS: f64 = 5.0;
-/// Chance of a normal night beyond the cut where the nights are few.
+/// Chance of a normal night beyond the cut for few nights.
 const CHANCE: f64 = 1e-4;
-/// Weight, in nights, of the expectation that the deviation is that of the least effect.
+/// Weight, in nights, of the prior that the deviation is that of the least effect.
 const PRIOR: f64 = 2.0;
 
-/// How far below a level a night has to be to be far off.
+/// Distance below a level from which a night is far off.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Depth {
     pub centre: f64,
@@ -27,7 +27,7 @@ pub(super) struct Depth {
     pub most: f64,
 }
 
-/// The depth beyond which a night is far off a level; `None` with fewer than two nights.
+/// `None` with fewer than two nights.
 pub(super) fn depth(before: &[f64], least: f64) -> Option<Depth> {
     if before.len() < 2 {
         return None;
@@ -56,10 +56,9 @@ fn few(nights: usize) -> f64 {
     cuts[nights]
 }
 
-/// Judges the last night by the level before it: beyond 6 standard deviations (1.4826 · MAD of up to 40 nights) and five
-/// times the `least` effect below the median it should be repeated. With fewer than 20 nights the deviation is that of all
-/// of them and of two imagined ones that deviate by `least`, and the cut is Student's, at one night in 10,000; with fewer
-/// than two nothing is said.
+/// Judges the last night by the level before it: beyond 6 standard deviations (1.4826 · MAD of up to 40 nights) and five times the
+/// `least` effect below the median it should be repeated. With fewer than 20 nights the deviation is that of all of them and of two prior
+/// ones that deviate by `least`, and the cut is Student's, at one night in 10,000; `None` with fewer than two.
 pub fn last_night(before: &[f64], value: f64, least: f64) -> Option<Repeat> {
     let Depth { centre, scale, most } = depth(before, least)?;
     let drop = value - centre;

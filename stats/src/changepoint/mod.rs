@@ -1,12 +1,12 @@
-//! When what changed: series of nightly results.
+//! Change points of nightly series.
 //!
-//! [`watch`] walks a series night by night. Each night it asks whether the present level costs less in two parts, or on a
-//! slope, than as one: optimal partitioning with a bounded cost for a night and a price for a change, so that one night
-//! changes nothing and a few far ones do. Low nights that come and go are counted ([`intermittent`]), in several series at once
-//! too ([`joint`]), and [`together`] finds the common cause of series that changed at the same time.
+//! [`watch`] processes a series night by night. Each night it checks whether the present level costs less in two parts, or on a slope,
+//! than as one: optimal partitioning with a bounded cost for a night and a price for a change, so that one night changes nothing and a
+//! few far ones do. Low nights that come and go are counted ([`intermittent`]), also over several series ([`joint`]), and [`together`]
+//! finds the common cause of series that changed at the same time.
 //!
-//! Values are natural logarithms. A night without a run is simply not in the series; one whose runs failed is, and counts among
-//! the nights that come and go.
+//! Values are natural logarithms. A night without a run is not in the series; one whose runs failed is, and counts among the nights that
+//! come and go.
 
 mod fellows;
 mod flicker;

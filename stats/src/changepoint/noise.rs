@@ -1,29 +1,28 @@
-//! How much the nights of a series vary by themselves.
+//! Night-to-night noise of a series.
 
 use crate::{
     rank::{normal_cdf, normal_quantile},
     robust::median_in_place,
 };
 
-/// Lags at which nights are compared, each where the series is so many times as long.
+/// Lags of compared nights, each for series of this many times its length.
 const LAGS: [usize; 4] = [1, 2, 3, 6];
 const LENGTH: usize = 10;
-/// A difference counts as at most so many standard deviations, and not at all beyond the second: it is a dip.
+/// A difference counts as at most so many standard deviations, and beyond the second it is a dip and does not count.
 const REACH: (f64, f64) = (2.5, 4.0);
-/// The largest variance of several lags is larger than each by about so much where nothing wanders.
+/// Ratio of the largest variance over several lags to each, by chance.
 const CHANCE: f64 = 1.1;
-/// Differences that grow with the lag by more than this are those of a series that wanders: they count twice.
+/// A larger growth of differences with the lag marks a wandering series; it counts twice.
 const WANDERS: f64 = 1.6;
 const DIPS: usize = 4;
-/// Weight, in nights, of the expectation that the deviation is that of the least effect.
+/// Weight, in nights, of the prior that the deviation is that of the least effect.
 const PRIOR: f64 = 2.0;
-/// By how many nights' worth the deviation of few differences is taken to be larger.
+/// Nights' worth by which the deviation of few differences is raised.
 const FEW: f64 = 1.5;
 
-/// Standard deviation of a night, whatever steps there are: that of the differences of neighbours over √2 (von Neumann 1941).
-/// Where nights farther apart differ by more, neighbours resemble each other, and the mean of several nights varies by more
-/// than one night tells: the largest variance over lags of 1 to 6 nights counts, and the more the more it exceeds that of
-/// neighbours.
+/// Standard deviation of a night, independent of steps: that of the differences of neighbours over √2 (von Neumann 1941). If more distant
+/// nights differ by more, neighbours resemble each other, and the mean of several nights varies more than one night shows: the largest
+/// variance over lags of 1 to 6 nights counts, weighted by its excess over that of neighbours.
 pub(super) fn noise(series: &[f64], least: f64) -> f64 {
     let n = series.len();
     if n < 2 {
@@ -39,11 +38,11 @@ pub(super) fn noise(series: &[f64], least: f64) -> f64 {
     ((variance * differences + PRIOR * least * least) / (differences + PRIOR)).sqrt()
 }
 
-/// Variance of a night from differences without their sign. A step spoils as many as the lag, and each dip two: the largest are
-/// left out, a third at most where they are few.
+/// Variance of a night from absolute differences. A step spoils as many as the lag, and each dip two: the largest are omitted, a third at
+/// most where they are few.
 fn spread(mut sizes: Vec<f64>, lag: usize, least: f64) -> f64 {
     let all = sizes.len();
-    // Where values are rounded, equal ones tell nothing of the noise while they are most of all.
+    // Rounded values: equal ones show nothing of the noise while they are the majority.
     let unlike = sizes.iter().filter(|size| **size > 0.0).count();
     if unlike > 0 && 2 * unlike <= all {
         sizes.retain(|size| *size > 0.0);
@@ -56,7 +55,7 @@ fn spread(mut sizes: Vec<f64>, lag: usize, least: f64) -> f64 {
     let rough = (middle / normal_quantile((1.0 + share / 2.0) / 2.0)).max(least / 4.0);
     let near = &kept[..kept.partition_point(|size| *size <= REACH.1 * rough).max(1)];
     let squares: f64 = near.iter().map(|size| size.min(REACH.0 * rough).powi(2)).sum();
-    // Of normal differences beyond the bound none is left, or they count as much as the bound.
+    // Normal differences beyond the bound are omitted, or count as much as the bound.
     let bound = if out == 0 { REACH.0 } else { normal_quantile((1.0 + share) / 2.0).min(REACH.0) };
     let tail = if bound < REACH.0 { 0.0 } else { 2.0 * normal_cdf(-bound) * bound * bound };
     let inner =
@@ -65,8 +64,8 @@ fn spread(mut sizes: Vec<f64>, lag: usize, least: f64) -> f64 {
     squares / near.len() as f64 / normal / 2.0
 }
 
-/// How many of the last nights of a level there are, and their standard deviation about the median; the farthest counts as the
-/// second farthest, so that one night is no noise.
+/// Number of the last nights of a level, and their standard deviation about the median; the farthest counts as the second farthest, so
+/// that one night is not noise.
 pub(super) fn scatter(level: &[f64], nights: usize, least: f64) -> Option<(usize, f64)> {
     let mut last = level[level.len().saturating_sub(nights)..].to_vec();
     let n = last.len();

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Member {
     pub series: usize,
-    /// First night of the new level.
     pub day: i64,
     pub effect: f64,
 }
@@ -14,23 +13,22 @@ pub struct Member {
 pub struct Shared {
     pub label: usize,
     pub day: i64,
-    /// Positions of the changes among those given.
+    /// Indices of the changes among those given.
     pub members: Vec<usize>,
     pub of: usize,
 }
 
-/// Days by which changes with one cause may be placed apart, in total.
+/// Total days between changes with one cause.
 const SPAN: i64 = 4;
 /// Fewest series of a shared cause.
 const FEWEST: usize = 3;
 /// Share of a label's series that must have changed.
 const SHARE: f64 = 0.3;
 
-/// Finds the labels (a host, a leaf, a rail, a software version; `labels[series]` lists those of a series) more than 30 % of
-/// whose series changed in the same direction within five days, and reports each change under one label at most. The label
-/// that explains most is taken first: one point for each of its series that changed, less 3/7 for each that did not, so that
-/// a leaf whose links all changed is preferred to the cluster of which it is a part, and the cluster to its leaves if all of
-/// it changed.
+/// Finds labels (a host, a leaf, a rail, a software version; `labels[series]` has those of a series) with more than 30 % of their series
+/// changed in the same direction within five days, and reports each change under one label at most. The label that explains most is
+/// first: one point for each of its changed series, less 3/7 for each other, so that a leaf whose links all changed wins over its
+/// cluster, and the cluster over its leaves if all of it changed.
 pub fn together(changes: &[Member], labels: &[Vec<usize>]) -> Vec<Shared> {
     let mut size: BTreeMap<usize, usize> = BTreeMap::new();
     for label in labels.iter().flatten() {
@@ -77,7 +75,7 @@ fn best(
     best.map(|(_, shared)| shared)
 }
 
-/// The stretch of changes within the span that holds most of them; `members` are in order of days.
+/// The stretch within the span with most changes; `members` are in order of days.
 fn densest<'a>(changes: &[Member], members: &'a [usize]) -> &'a [usize] {
     let mut best = &members[..0];
     let mut start = 0;

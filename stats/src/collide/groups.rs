@@ -1,26 +1,24 @@
-//! Which low flows fill one path together.
+//! Groups low flows that fill one path together.
 
-/// The largest share on a path over the smallest: how unevenly it may be shared. Congestion control serves flows of the same age alike
-/// within less than this over seconds.
+/// Largest ratio of shares on a path. Congestion control serves flows of the same age within less than this over seconds.
 const UNEVEN: f64 = 1.7;
 
-/// The same of two flows that are left over by themselves. TCP serves two streams of different age by up to this over a few seconds.
+/// The same for two remaining flows. TCP serves two streams of different age within this over a few seconds.
 const UNEVEN_PAIR: f64 = 2.5;
 
-/// Most flows on a path that are looked for: shares of more are too small to be told apart.
+/// Most flows on a path: the shares of more are too small to distinguish.
 const MOST: usize = 8;
 
-/// The low flows of a pass: those that fill paths together, and those left over.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Groups {
-    /// Positions of flows that fill a path together, two or more of them.
+    /// Indices of two or more flows that fill a path together.
     pub paths: Vec<Vec<usize>>,
-    /// Positions of flows that fill none.
+    /// Indices of flows that fill none.
     pub left: Vec<usize>,
 }
 
-/// Groups the shares of the low flows of a pass, each in parts of a path: as few as possible are left over. Flows fill a path if their
-/// shares add up to it within `full`.
+/// Groups the shares of low flows, in parts of a path, with as few as possible left over. Flows fill a path if their shares sum to it
+/// within `full`.
 pub fn groups(shares: &[f64], full: f64) -> Groups {
     let mut order: Vec<usize> = (0..shares.len()).collect();
     order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]));
@@ -34,11 +32,11 @@ pub fn groups(shares: &[f64], full: f64) -> Groups {
     Groups { paths, left: left.concat() }
 }
 
-/// As many pairs that fill a path as there are among flows of falling shares, and the rest each by itself.
+/// As many pairs as possible that fill a path, from falling shares; the rest each alone.
 fn pairs(shares: &[f64], falling: &[usize], full: f64) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     let mut rest = falling;
-    // The largest share goes with the smallest one, or with none.
+    // The largest share is paired with the smallest one, or with none.
     while let [large, between @ .., small] = rest {
         let (high, low) = (shares[*large], shares[*small]);
         let gap = high + low - 1.0;
@@ -57,9 +55,9 @@ fn pairs(shares: &[f64], falling: &[usize], full: f64) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Sizes of neighbouring groups of falling shares with the fewest left over; a size of one is left over.
+/// Sizes of adjacent groups of falling shares with the fewest left over; a size of one is left over.
 fn partition(sorted: &[f64], full: f64) -> Vec<usize> {
-    // From each place on: how many are left over, how far the groups are from full, and the size of the first group.
+    // From each index on: flows left over, distance of the groups from full, size of the first group.
     let mut best = vec![(0_usize, 0.0_f64, 0_usize); sorted.len() + 1];
     for from in (0..sorted.len()).rev() {
         let (left, off, _) = best[from + 1];
@@ -90,7 +88,7 @@ fn partition(sorted: &[f64], full: f64) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// How many flows the path of each flow has; `None` for one left over.
+    /// Number of flows on each flow's path; `None` for one left over.
     fn sizes(shares: &[f64]) -> Vec<Option<usize>> {
         let found = groups(shares, 0.05);
         let of = |at: usize| found.paths.iter().find(|path| path.contains(&at)).map(Vec::len);

@@ -13,17 +13,15 @@ pub enum Variant {
     B,
 }
 
-/// The order of measurements: each block is A B B A or B A A B, by a coin that `seed` throws. The coin makes the sign of
-/// each block's difference random if nothing changed, whatever the noise is like, which is all that the signed rank test
-/// needs.
+/// Each block is A B B A or B A A B at random by `seed`. That makes the sign of each block's difference random if nothing changed,
+/// whatever the noise, which is all that the signed rank test needs.
 pub fn block_orders(blocks: usize, seed: u64) -> Vec<[Variant; 4]> {
     use Variant::{A, B};
     let mut coin = ChaCha8Rng::seed_from_u64(seed);
     (0..blocks).map(|_| if coin.random::<bool>() { [A, B, B, A] } else { [B, A, A, B] }).collect()
 }
 
-/// A block's difference: mean of the B values minus mean of the A values, all of them logarithms. In a block of the order
-/// A B B A or B A A B a linear drift cancels exactly.
+/// Mean of the B values minus mean of the A values, all logarithms. In the order A B B A or B A A B a linear drift cancels exactly.
 ///
 /// # Errors
 /// No value on a side, or one that is not finite.

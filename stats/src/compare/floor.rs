@@ -1,4 +1,4 @@
-//! The noise floor: how large an effect looks when nothing has changed.
+//! Noise floor: the apparent size of an effect when nothing has changed.
 
 use super::means::{steady, variance};
 use crate::refusal::{Refusal, demand};
@@ -6,25 +6,24 @@ use crate::refusal::{Refusal, demand};
 /// 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Smallest margin without asking: ln 1.01, which is 1 %.
+/// Default minimum margin: ln 1.01, which is 1 %.
 const LEAST: f64 = 0.009_950_330_853_168_083;
 
-/// Widest margin that noise may make, ln 1.25: −20 % to +25 %. Within more than that "equivalent" would say nothing.
+/// Widest margin from noise, ln 1.25: −20 % to +25 %. Beyond that "equivalent" would mean nothing.
 pub const WIDEST: f64 = 0.223_143_551_314_209_76;
 
-/// An equivalence margin, which is also the smallest effect that is called improved or regressed.
+/// Also the smallest effect that is called improved or regressed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margin {
-    /// As a difference of logarithms: effects from −`value` to +`value` count as none, which in percent is further up
-    /// than down.
+    /// Effects from −`value` to +`value`, as differences of logarithms, count as none; in percent that is further up than down.
     pub value: f64,
-    /// Whether less than the noise floor was asked for, and the floor stands in its place.
+    /// Whether the noise floor replaced a smaller requested margin.
     pub raised: bool,
-    /// Whether the noise, and not who asked, makes it wider than [`WIDEST`].
+    /// Whether noise, not the request, makes it wider than [`WIDEST`].
     pub too_wide: bool,
 }
 
-/// The margin: what is asked for, but not less than the noise floor; 1 % or twice the floor if nothing is asked for.
+/// The request, but at least the noise floor; by default 1 % or twice the floor.
 pub fn margin(asked: Option<f64>, floor: f64) -> Margin {
     match asked {
         Some(asked) => {
@@ -38,8 +37,8 @@ pub fn margin(asked: Option<f64>, floor: f64) -> Margin {
     }
 }
 
-/// Noise floor of two sets of runs, or of the differences of blocks: 95 % of effects of nothing are smaller, if runs do not
-/// resemble their neighbours. Each side has a noise of its own.
+/// For two sets of runs, or the differences of blocks: 95 % of effects without a change are smaller, for uncorrelated runs. Each side has
+/// separate noise.
 ///
 /// # Errors
 /// Fewer than two values a side, or one that is not finite.

@@ -1,4 +1,3 @@
-//! One number for all cells: the geometric mean of ratios.
 
 use super::{
     Order,
@@ -12,8 +11,7 @@ use crate::{
 /// Fewest blocks, or runs a side, that give an interval.
 const FEWEST: usize = 4;
 
-/// Mean effect over all cells with a 95 % interval. Both are differences of logarithms: their exponential is the
-/// geometric mean of the cells' ratios.
+/// Mean effect over all cells. The exponential of effect and interval is the geometric mean of the cells' ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headline {
     /// Mean over blocks or runs of the mean over cells.
@@ -22,9 +20,8 @@ pub struct Headline {
     pub interval: Option<Interval>,
 }
 
-/// From each block's mean difference over all cells: all cells of a block stay together, because they share its luck. The
-/// coin of the blocks makes the noise of their differences symmetric, whatever the noise of the values is like, and with
-/// that Student's t holds its level also for as few as six.
+/// From each block's mean difference over all cells: all cells of a block stay together, because they share its luck. The random order of
+/// blocks makes the noise of their differences symmetric, so Student's t holds its level also for as few as six.
 ///
 /// # Errors
 /// No block, or a value that is not finite.
@@ -34,8 +31,8 @@ pub fn paired_headline(blocks: &[f64]) -> Result<Headline, Refusal> {
     Ok(Headline { effect: means.difference, interval: (blocks.len() >= FEWEST).then(|| means.interval()) })
 }
 
-/// From each run's mean over all cells, before and after. The interval is Welch's for the correlation of neighbours that
-/// does most harm in the order of these runs.
+/// From each run's mean over all cells, before and after. The interval is Welch's for the most harmful correlation of neighbours in the
+/// order of these runs.
 ///
 /// # Errors
 /// No run on a side, or a value that is not finite.

@@ -1,13 +1,12 @@
-//! Before and after: did it change, by how much, or is it shown that it did not.
+//! Compares before and after: a change and its size, or equivalence.
 //!
-//! The unit is a run (or a block of an interleaved run), never an iteration within a run: iterations share the run's
-//! luck, and counting them as independent is the main source of false changes (Kalibera & Jones 2013). All values are
-//! natural logarithms, so that effects are ratios.
+//! The unit is a run (or a block of an interleaved run), never an iteration within a run: iterations share the run's luck, and counting
+//! them as independent is the main source of false changes (Kalibera & Jones 2013). All values are natural logarithms, so effects are
+//! ratios.
 //!
-//! Two ways: [`unpaired`] for two sets of runs, whose neighbours may resemble each other, so that their [`Order`] in time
-//! decides how much they can tell ([`RunSet`] does all of it), and [`paired`] for the differences of interleaved blocks
-//! ([`block_difference`]), in which linear drift cancels. Either gives a [`Comparison`]; many of them are judged together by
-//! [`verdicts`], which controls the share of false discoveries.
+//! [`unpaired`] compares two sets of runs, whose neighbours may be correlated, so that their [`Order`] in time matters ([`RunSet`] does
+//! all of it). [`paired`] uses the differences of interleaved blocks ([`block_difference`]), in which linear drift cancels. Either gives
+//! a [`Comparison`]; [`verdicts`] judges many together and controls the share of false discoveries.
 
 mod blocks;
 mod cell;

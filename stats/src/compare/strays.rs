@@ -1,22 +1,22 @@
-//! Single runs that lie far from the others of their side.
+//! Runs that are far from the others of their side.
 
 use crate::student::t_tail;
 
-/// In at most this share of cells without any a stray run is seen, if the noise is normal.
+/// Share of cells with a false stray, for normal noise.
 const LEVEL: f64 = 0.001;
-/// Largest share of a side's values that are strays; where it is more, the side has two states.
+/// Largest share of strays; with more, the side has two states.
 const MOST: f64 = 0.3;
-/// Distances in standard deviations below which no value is a stray: among five values normal noise takes one as far in 1 %.
+/// No value is a stray below this many standard deviations: among five values normal noise exceeds it in 1 %.
 const NEAR: f64 = 3.0;
 /// Fewest degrees of freedom that the other values must leave.
 const FREEDOM: usize = 3;
 
-/// Positions in their sides of the values that lie farther than `least` from the mean of the others of their side, and so
-/// far that normal noise of the others' spread does it in one cell of a thousand.
+/// Indices, by side, of the values farther than `least` from the mean of the others of their side, and so far that normal noise of the
+/// others' spread reaches it in one cell of a thousand.
 ///
-/// The generalised test for many outliers (Rosner 1983) with the spread of both sides pooled: the farthest value is set
-/// aside, then the next, up to 30 % of each side; all up to the last one whose distance is significant by itself are
-/// strays. So two bad runs do not hide each other.
+/// The generalised test for many outliers (Rosner 1983) with the spread of both sides pooled: the farthest value is removed, then the
+/// next, up to 30 % of each side; all up to the last one whose distance is significant by itself are strays. So two bad runs do not hide
+/// each other.
 pub fn strays<const N: usize>(sides: [&[f64]; N], least: f64) -> [Vec<usize>; N] {
     let mut left: [Vec<usize>; N] = sides.map(|side| (0..side.len()).collect());
     let mut aside: Vec<(usize, usize)> = Vec::new();
@@ -32,7 +32,7 @@ pub fn strays<const N: usize>(sides: [&[f64]; N], least: f64) -> [Vec<usize>; N]
             significant = aside.len();
         }
     }
-    // Those that were set aside after the last significant one are ordinary.
+    // Those removed after the last significant one are ordinary.
     aside.drain(significant..).for_each(|(side, at)| left[side].push(at));
     let centre = |side: usize| mean(sides[side], &left[side]);
     let mut found = [const { Vec::new() }; N];
@@ -49,8 +49,8 @@ fn mean(side: &[f64], left: &[usize]) -> f64 {
     left.iter().map(|&at| side[at]).sum::<f64>() / left.len() as f64
 }
 
-/// Side and position of the value that lies farthest from the others of its side, and the chance that normal noise takes
-/// any value as far: Student's t of its distance over the spread of all others, times the number of values (Bonferroni).
+/// Side and index of the farthest value from the others of its side, and the chance that normal noise moves any value as far: Student's t
+/// of its distance over the spread of all others, times the number of values (Bonferroni).
 fn farthest<const N: usize>(sides: &[&[f64]; N], left: &[Vec<usize>; N]) -> Option<(usize, usize, f64)> {
     let n: usize = left.iter().map(Vec::len).sum();
     let freedom = n.checked_sub(left.iter().filter(|side| !side.is_empty()).count() + 1)?;
@@ -65,7 +65,7 @@ fn farthest<const N: usize>(sides: &[&[f64]; N], left: &[Vec<usize>; N]) -> Opti
         for &at in left {
             let square = (side[at] - mean).powi(2);
             all += square;
-            // What the sum of squares loses without this value; alone in its side it loses nothing.
+            // Reduction of the sum of squares without this value; alone in its side it is zero.
             let without = if left.len() > 1 { square / (1.0 - 1.0 / count) } else { 0.0 };
             if without > worst.2 {
                 worst = (number, at, without);
@@ -76,10 +76,10 @@ fn farthest<const N: usize>(sides: &[&[f64]; N], left: &[Vec<usize>; N]) -> Opti
     if square <= 0.0 {
         return None;
     }
-    // Beside values that are the same to the last digits nothing is too far.
+    // If the others are equal to the last digits, nothing is too far.
     let others = ((all - square) / freedom as f64).max(f64::EPSILON * square);
     let t = (square / others).sqrt();
-    // Nearer by than this nothing is significant among any number of values; the tail takes time.
+    // Nothing nearer is significant, and the tail takes time.
     let tail = if t < NEAR { 1.0 } else { t_tail(t, freedom as f64) };
     Some((side, at, (2.0 * n as f64 * tail).min(1.0)))
 }

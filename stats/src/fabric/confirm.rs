@@ -1,7 +1,7 @@
-//! What the probes say of a suspect, by themselves.
+//! Judges suspects by their probes alone.
 //!
-//! As in [`localise`](mod@crate::localise) a suspect is held against controls of the same rounds, by ranks, so that neither a
-//! drift of the whole cluster nor skewed noise confirms anything. The results that made it a suspect do not count again.
+//! As in [`localise`](mod@crate::localise) a suspect is compared by ranks with controls of the same rounds, so that neither a drift of
+//! the whole cluster nor skewed noise confirms anything. The results that made it a suspect do not count again.
 
 use std::collections::HashSet;
 
@@ -13,20 +13,18 @@ use crate::{
 };
 
 const FEWEST: usize = 3;
-/// Most controls: with ten results of the suspect the rank test is exact, ties or not. Three against 40 have a p of 0.00008 at
+/// Most controls: with ten results of the suspect the rank test is exact, with or without ties. Three against 40 have a p of 0.00008 at
 /// best, which the normal approximation would give as 0.002.
 const CONTROLS: usize = 40;
 /// Probability that chance confirms any suspect of a fabric.
 const FALSE_ALARM: f64 = 0.001;
-/// Share of the suspect's effect that the probes must show, and of them that must be low.
+/// Share of the suspect's effect that the probes must show, and share of low probes.
 const LIKE: (f64, f64) = (1.0 / 3.0, 0.8);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
-    /// It is low: its probes are below the controls.
     Confirmed {
         effect: f64,
-        /// Interval of that, where the probes are enough for one.
         interval: Option<Interval>,
         n: usize,
     },
@@ -39,7 +37,7 @@ pub enum Judgement {
     },
 }
 
-/// Settles every suspect by the tests of rounds after the screen. Probes through several suspects count for none of them.
+/// By the tests of rounds after the screen. Probes through several suspects count for none of them.
 pub fn confirm(fabric: &Fabric, tests: &[Test], findings: &Findings, setting: &Setting) -> Vec<Judgement> {
     let doubtful = interest::doubtful(fabric, findings);
     let clear = |test: &Test| test.routes.iter().flatten().all(|&link| !doubtful[link as usize]);
@@ -63,7 +61,7 @@ pub fn confirm(fabric: &Fabric, tests: &[Test], findings: &Findings, setting: &S
     findings.suspects.iter().enumerate().map(judge).collect()
 }
 
-/// For each round after the screen the links that were in doubt before it.
+/// By round after the screen: the links in doubt before it.
 fn doubted(fabric: &Fabric, tests: &[Test], setting: &Setting) -> HashSet<(u32, u32)> {
     let mut rounds: Vec<u32> = tests.iter().map(|test| test.round).filter(|&round| round > 0).collect();
     rounds.sort_unstable();
@@ -103,7 +101,7 @@ fn residual(findings: &Findings, test: &Test) -> Option<(u32, f64)> {
     Some((test.round, test.value.map_or(DEAD, |value| (value - level.centre).max(DEAD))))
 }
 
-/// The probes of a suspect: their routes surely pass it, or the screen says that the flow most likely does; and no other suspect.
+/// Probes whose routes surely pass the suspect, or most likely by the screen, and no other suspect.
 fn own<'a>(
     fabric: &'a Fabric,
     tests: &'a [Test],
@@ -151,7 +149,7 @@ impl Centres {
         Self(sorted.chunk_by(|a, b| a.0 == b.0).map(centre).collect())
     }
 
-    /// Nothing for a round without controls: it may have been slow for everybody.
+    /// `None` for a round without controls: everything may have been slow.
     fn of(&self, round: u32) -> Option<f64> {
         self.0.iter().find(|(of, _)| *of == round).map(|(_, centre)| *centre)
     }

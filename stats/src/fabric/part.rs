@@ -1,4 +1,4 @@
-//! The links of a fabric, and the parts that can be bad.
+//! Links of a fabric, and the parts that can be bad.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub struct Link {
     /// The device it leaves: a switch, or the NIC of a host.
     pub from: u32,
     pub to: u32,
-    /// The link of the same cable the other way, if there is one.
+    /// `None` without a link of the same cable the other way.
     pub reverse: Option<u32>,
 }
 
@@ -18,23 +18,22 @@ pub struct Link {
 pub enum Part {
     /// One direction of a cable, with the ports at its ends.
     Link(u32),
-    /// Both directions of a cable, by the numbers of its links, the smaller first; with the ports at its ends and, at a host, the NIC
-    /// that has no other cable.
+    /// Both directions of a cable, by the numbers of its links, the smaller first; with its ports and, at a host, the NIC without another
+    /// cable.
     Cable(u32, u32),
     /// A device with all of its cables, two at least.
     Device(u32),
 }
 
-/// The links of a fabric, and which of them belong together.
 #[derive(Debug, Clone)]
 pub struct Fabric {
     links: Vec<Link>,
-    /// Links that leave or enter each device with two cables at least.
+    /// Only of devices with two cables at least.
     devices: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Fabric {
-    /// From all directed links; a link's number is its position.
+    /// A link's number is its index.
     ///
     /// # Errors
     /// A reverse link that does not exist, does not lead back, or has another reverse.
@@ -66,7 +65,7 @@ impl Fabric {
         &self.links
     }
 
-    /// The cable of a link of this fabric; the link itself where it has no reverse.
+    /// The link itself if it has no reverse.
     pub fn cable(&self, link: u32) -> Part {
         match self.links[link as usize].reverse {
             Some(reverse) => Part::Cable(link.min(reverse), link.max(reverse)),
@@ -82,7 +81,7 @@ impl Fabric {
         }
     }
 
-    /// The cables that some links belong to, each once.
+    /// Without duplicates.
     pub(super) fn cables(&self, links: &[u32]) -> Vec<Part> {
         let mut cables: Vec<Part> = links.iter().map(|&link| self.cable(link)).collect();
         cables.sort_unstable();

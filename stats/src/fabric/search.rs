@@ -1,4 +1,4 @@
-//! The parts that explain the results: the best one more, then every one against what could stand in its place.
+//! Search: adds the best part, then tries replacements of each.
 
 use super::{
     Fabric, Part, Setting,
@@ -8,22 +8,20 @@ use super::{
 };
 use crate::student::t_quantile;
 
-/// Share of healthy fabrics in which the screen may suspect anything.
+/// Share of healthy fabrics with a false suspect in the screen.
 const ALARM: f64 = 0.01;
-/// By how much a stray result may cost more than a name: one test alone can then make its links suspects, and no good
-/// results beside it are outweighed.
+/// Extra cost of a stray over a name: one test alone can then make its links suspects, without outweighing good results.
 const STRAY: f64 = 2.0;
-/// Most suspects: a fabric with more of them has one cause that this does not know.
+/// Most suspects: a fabric with more has one unknown cause.
 pub(super) const MOST: usize = 64;
-/// A difference of costs that is none.
 const NOTHING: f64 = 1e-9;
 const PASSES: usize = 4;
-/// Share of a device's cables, and of the flows of a cable, that must be low for the device to be.
+/// Share of low cables of a device, and of low flows of a cable, for a low device.
 const ONE_BY_ONE: f64 = 0.8;
 
 pub(super) struct Found<'a> {
     pub(super) state: State<'a>,
-    /// What all flows cost, with a price for every name.
+    /// Cost of all flows, with a price for every name.
     pub(super) cost: f64,
     pub(super) price: f64,
 }
@@ -44,7 +42,7 @@ pub(super) fn search<'a>(
         let Some((part, effect, _)) = search.best(&every, price).into_iter().next() else { break };
         search.state.add(part, effect);
         search.polish(price);
-        // What polishing takes away may be what was just added, and would be added again for ever.
+        // Polishing may remove what was just added, which would repeat for ever.
         let now = search.cost(price);
         if now >= cost - NOTHING {
             cost = now;
@@ -63,17 +61,16 @@ pub(super) struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
-    /// What all flows cost, with a price for every name.
     fn cost(&self, price: f64) -> f64 {
         self.state.total() + price * self.state.found.len() as f64
     }
 
-    /// Of these classes the parts that explain more than the price, the best first: part, effect, gain.
+    /// Parts that explain more than the price, the best first: part, effect, gain.
     pub(super) fn best(&self, classes: &[u32], price: f64) -> Vec<(Part, f64, f64)> {
         let mut found: Vec<(Part, f64, f64)> =
             classes.iter().filter_map(|&class| self.of_class(class, price)).collect();
         let size = |part: &Part| self.fabric.links_of(part).len();
-        // Of what explains the same but for the last digits, what has fewer links.
+        // Among equal gains (up to rounding), the one with fewer links.
         let whole = |gain: f64| (gain * 1e6).round();
         found.sort_by(|a, b| {
             let gain = whole(b.2).total_cmp(&whole(a.2));
@@ -93,7 +90,7 @@ impl Search<'_, '_> {
         (gain > price && self.one_by_one(&part, effect)).then_some((part, effect, gain))
     }
 
-    /// Whether the cables of a device are low one by one, as far as flows surely passed them; other parts need no such proof.
+    /// Whether the cables of a device are low one by one, as far as flows surely passed them; always true for other parts.
     fn one_by_one(&self, part: &Part, effect: f64) -> bool {
         let Part::Device(_) = part else { return true };
         let cables = self.fabric.cables(&self.fabric.links_of(part));
@@ -116,7 +113,7 @@ impl Search<'_, '_> {
         all == 0 || low >= 3.min(cables.len()) && low as f64 >= ONE_BY_ONE * all as f64
     }
 
-    /// Tries for every part found whether another one explains the results better in its place, or nothing has to.
+    /// Replaces or removes found parts where that explains the results better.
     fn polish(&mut self, price: f64) {
         for _ in 0..PASSES {
             let mut changed = false;

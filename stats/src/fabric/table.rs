@@ -1,4 +1,4 @@
-//! The tests as flows, each against the level of its kind.
+//! Tests as flows, relative to the level of their kind.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,16 @@ use crate::{
     robust::{Level, median_in_place},
 };
 
-/// Share of the variance between results of good paths that repeating a test does not take away: paths differ by nature. A
-/// half is what is not known to be less.
+/// Share of the variance between good paths that repeats do not reduce: paths differ by nature. A conservative half.
 const OWN: f64 = 0.5;
-/// Standard deviations above the centre from which a value is of a better cluster, and the least share of such values.
+/// A better cluster is this many standard deviations above the centre, with at least this share of values.
 const ABOVE: (f64, f64) = (4.0, 0.1);
 
 /// A flow: tests of the same ports over the same route.
 #[derive(Debug, Clone)]
 pub(super) struct Cell {
-    /// Positions of its tests.
     pub(super) tests: Vec<usize>,
-    /// Difference from the level of its kind, [`DEAD`] where most of its tests brought nothing.
+    /// [`DEAD`] where most of its tests had no result.
     pub(super) residual: f64,
     pub(super) error: f64,
     pub(super) routes: usize,
@@ -30,10 +28,10 @@ pub(super) struct Cell {
 #[derive(Clone)]
 pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
-    /// For each link the flows and routes that pass it, in order.
+    /// By link: the flows and routes that pass it, in order.
     pub(super) passing: Vec<Vec<(u32, u16)>>,
     pub(super) levels: BTreeMap<u32, Level>,
-    /// What they reach if the better cluster is what is good, for kinds that have one.
+    /// Levels of the better cluster, for kinds that have one.
     better: BTreeMap<u32, Level>,
 }
 
@@ -44,7 +42,6 @@ struct Flow<'a> {
     routes: &'a [Route],
 }
 
-/// What the tests of a flow have in common: ports, flow, kind, routes.
 type Key<'a> = ([u32; 4], &'a [Route]);
 
 fn flows<'a>(tests: &'a [Test]) -> Vec<Flow<'a>> {
@@ -61,7 +58,7 @@ fn flows<'a>(tests: &'a [Test]) -> Vec<Flow<'a>> {
 }
 
 impl Table {
-    /// From the tests, with the shortest half of the values of each kind as what is good.
+    /// With the shortest half of the values of each kind as good.
     pub(super) fn new(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<Self, Refusal> {
         let flows = flows(tests);
         let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -94,12 +91,12 @@ impl Table {
             let (routes, kind, dead) = (flow.routes.len(), flow.kind, flow.value.is_none());
             table.cells.push(Cell { tests: flow.tests, residual, error, routes, kind, dead });
         }
-        // A route that passes a link twice.
+        // A route may pass a link twice.
         table.passing.iter_mut().for_each(Vec::dedup);
         Ok(table)
     }
 
-    /// The same with the better cluster of each kind as what is good, if a kind has one.
+    /// With the better cluster of each kind as good; `None` without one.
     pub(super) fn above(&self) -> Option<Self> {
         if self.better.is_empty() {
             return None;
@@ -128,19 +125,18 @@ impl Table {
     }
 }
 
-/// Standard deviation of the median of so many results of a flow.
 fn error(level: &Level, tests: usize) -> f64 {
     level.scale * (OWN + (1.0 - OWN) / tests as f64).sqrt()
 }
 
-/// The values far above the level, if they are a share that says something.
+/// The values far above the level, if their share is large enough.
 fn better(values: &[f64], level: &Level) -> Option<Vec<f64>> {
     let from = level.centre + ABOVE.0 * level.scale;
     let above: Vec<f64> = values.iter().copied().filter(|value| *value > from).collect();
     (above.len() >= FEWEST && above.len() as f64 >= ABOVE.1 * values.len() as f64).then_some(above)
 }
 
-/// The flows of touches, each once, with how many of its routes are touched.
+/// Touched flows without duplicates, with their number of touched routes.
 pub(super) fn counted(touches: &[(u32, u16)]) -> impl Iterator<Item = (u32, u16)> {
     touches.chunk_by(|a, b| a.0 == b.0).map(|of| (of[0].0, of.len() as u16))
 }

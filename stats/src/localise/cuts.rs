@@ -1,4 +1,4 @@
-//! Partitions of the hosts that low results follow: what lies between switches that no plan names.
+//! Partitions of the hosts by low results: trunks between switches that no plan names.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::robust::median_in_place;
 /// Standard deviations below the level from which a result is low.
 const LOW: f64 = 3.0;
 const FEWEST: usize = 4;
-/// Fewest and most steps of the power iteration: where few pairs were measured it takes many.
+/// Steps of the power iteration: few measured pairs need many.
 const STEPS: [usize; 2] = [60, 600];
 const WORK: usize = 2_000_000;
 const REFINED: usize = 6;
 
-/// The partitions that the signs of all results suggest: two leading eigenvectors of the graph whose edges are good (+1) and low (−1)
-/// pairs, refined host by host, and the connected parts of the good pairs (spectral partitioning: Fiedler 1973). At least two hosts
-/// are on either side. Low is what takes half of what low pairs lose, and, for parts of which pairs get unequal shares, whatever is low.
+/// Partitions by the signs of all results: two leading eigenvectors of the graph whose edges are good (+1) and low (−1) pairs, refined
+/// host by host, and the connected parts of the good pairs (spectral partitioning: Fiedler 1973). Each side has at least two hosts. Low
+/// means half of the loss of low pairs, and, for parts with unequal shares, any low result.
 pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     let left = table.left(levels);
     let low = |at: &usize| left[*at] < -(LOW * levels[table.cells[*at].stratum].scale).max(table.least);
@@ -54,10 +54,9 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     found.into_iter().collect()
 }
 
-/// Two hosts, and whether their pair is good (+1) or low (−1).
+/// Two hosts, and +1 for a good pair, −1 for a low one.
 type Edge = (usize, usize, f64);
 
-/// Adds the sides of `n` hosts that these pairs suggest.
 fn add_sides(n: usize, edges: &[Edge], sides: &mut BTreeSet<Vec<bool>>) {
     let times = |vector: &[f64]| {
         let mut product = vec![0.0; n];
@@ -73,7 +72,7 @@ fn add_sides(n: usize, edges: &[Edge], sides: &mut BTreeSet<Vec<bool>>) {
     let steps = (WORK / edges.len().max(1)).clamp(STEPS[0], STEPS[1]);
     let mut leading: Vec<Vec<f64>> = Vec::new();
     for number in 0..2 {
-        // Any start will do that no eigenvector is orthogonal to.
+        // Any start that is not orthogonal to an eigenvector.
         let mut vector: Vec<f64> =
             (0..n).map(|at| ((at * 7919 + number * 104_729 + 13) % 1009) as f64 - 504.0).collect();
         for _ in 0..steps {
@@ -94,7 +93,6 @@ fn add_sides(n: usize, edges: &[Edge], sides: &mut BTreeSet<Vec<bool>>) {
         sides.insert(side.iter().map(|value| *value > 0.0).collect());
         leading.push(vector);
     }
-    // Connected parts of the good pairs.
     let mut part: Vec<usize> = (0..n).collect();
     loop {
         let mut changed = false;

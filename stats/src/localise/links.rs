@@ -1,4 +1,4 @@
-//! What parts do not explain: single ways between two ends that are lower than either end makes them.
+//! Single ways between two ends that are lower than the ends and shared parts explain.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,18 @@ use foldhash::{HashMap, HashSet};
 
 use super::{Part, Port, Setting, Way, cover::Table};
 
-/// A low way between two ends with its low cells.
+/// With its low cells.
 pub(super) type Link = (Part, Vec<u32>);
 
 pub(super) struct Links {
     pub(super) found: Vec<Link>,
-    /// What suspect ends and shared parts explain of each cell.
+    /// By cell, the effect of suspect ends and shared parts.
     pub(super) explained: Vec<f64>,
     pub(super) scales: Vec<f64>,
 }
 
-/// Names every low cell once, joined where it is one way: paths of two NICs, rails of two hosts. A cell at a suspect end is low if it is as far below what the end explains.
+/// Assigns every low cell once, joined into ways: paths of two NICs, rails of two hosts. At a suspect end a cell is low if it is as far
+/// below what the end explains.
 pub(super) fn links(
     table: &Table,
     cut: [f64; 2],
@@ -30,14 +31,14 @@ pub(super) fn links(
     Links { found: ways(table, 0..table.cells.len(), is_low), explained, scales }
 }
 
-/// The ways of some cells that have low ones, each named once.
+/// Ways with low cells, without duplicates.
 pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl Fn(usize) -> bool) -> Vec<Link> {
     let ends = |at: usize| {
         let cell = &table.cells[at];
         (cell.from.min(cell.to), cell.from.max(cell.to))
     };
     let cells: Vec<usize> = of.collect();
-    // Few ways have low cells, and nothing is asked of the others but how many there are between the hosts of those.
+    // Few ways have low cells; of the others only the number between those hosts counts.
     let mut low: HashSet<(Port, Port)> = HashSet::default();
     low.extend(cells.iter().filter(|&&at| is_low(at)).map(|&at| ends(at)));
     let of_low: HashSet<(u32, u32)> = low.iter().map(|&(a, b)| hosts(a, b)).collect();
@@ -63,7 +64,7 @@ pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl 
     join_rails(&tested, found)
 }
 
-/// What the low cells among all cells between two NICs are.
+/// The part of the low cells among all cells between two NICs.
 fn name(table: &Table, a: Port, b: Port, cells: &[usize], low: &[usize]) -> Part {
     let paths = |cells: &[usize]| {
         let mut paths: Vec<u32> = cells.iter().map(|&at| table.cells[at].path).collect();
@@ -84,13 +85,12 @@ fn name(table: &Table, a: Port, b: Port, cells: &[usize], low: &[usize]) -> Part
     }
 }
 
-/// The hosts of two ends, the lower first.
 fn hosts(a: Port, b: Port) -> (u32, u32) {
     (a.host.min(b.host), a.host.max(b.host))
 }
 
-/// Low ways between the same hosts on every rail that was tested, two rails at least: the way between the hosts. `tested` counts the
-/// ways between two hosts.
+/// Low ways between the same hosts on every tested rail, two rails at least: the way between the hosts. `tested` counts the ways between
+/// two hosts.
 fn join_rails(tested: &HashMap<(u32, u32), usize>, found: Vec<Link>) -> Vec<Link> {
     let mut of_hosts: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
     for (at, (part, _)) in found.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Who can be measured with a suspect.
+//! Partners for measuring a suspect.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use foldhash::{HashMap, HashSet};
 use super::{Findings, Pair, Part, Port, Setting, probes::TESTS};
 
 pub(super) struct Partners {
-    /// Every end, with the position of one of its pairs.
+    /// Every end, with the index of one of its pairs.
     pub(super) ends: BTreeMap<Port, usize>,
-    /// Ends that were judged and that no suspect names, by rail.
+    /// Judged ends without suspicion, by rail.
     good: BTreeMap<u32, Vec<Port>>,
-    /// Ends that only low paths and the like name, by rail: for want of better ones.
+    /// Ends that only low paths and the like name, by rail: a fallback.
     fair: BTreeMap<u32, Vec<Port>>,
-    /// With whom ends of the suspects' hosts were measured.
+    /// Partners that ends of the suspects' hosts were measured with.
     met: HashSet<(Port, Port)>,
 }
 
 impl Partners {
     pub(super) fn new(pairs: &[Pair], findings: &Findings) -> Self {
-        // Few ends of a large cluster are suspects, and nobody asks whom the others met.
+        // Few ends of a large cluster are suspects; the others' partners are not needed.
         let suspects = findings.suspects.iter().filter_map(|suspect| match suspect.part {
             Part::Host(host, _) | Part::Nic(Port { host, .. }, _) => Some(host),
             _ => None,
@@ -58,8 +58,7 @@ impl Partners {
         Self { ends, good, fair, met }
     }
 
-    /// Good ends on the same rail of other hosts, those first that the end was not measured with. Where one `kind` of pairs shows the
-    /// end, those of that kind, if there are any.
+    /// Good ends on the same rail of other hosts, new partners first. If one `kind` of pairs shows the end, those of that kind, if any.
     pub(super) fn of(&self, end: Port, kind: Option<bool>, setting: &Setting<'_>) -> Vec<Port> {
         let Some(between) = kind else { return self.among(end, |_| true) };
         let own = self.among(end, |port| setting.between(end, port) == between);
@@ -76,7 +75,7 @@ impl Partners {
                 if of.len() < TESTS {
                     of.push(port);
                 }
-                // Of a large cluster the first few are enough.
+                // In a large cluster the first few are enough.
                 if new.len() == TESTS {
                     break;
                 }

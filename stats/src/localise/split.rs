@@ -1,10 +1,9 @@
-//! Whether values fall into two clusters.
+//! Tests whether values fall into two clusters.
 
-/// Distance of the centres in standard deviations within the clusters from which two clusters are two. One normal
-/// distribution that is cut in its middle has 2.65.
+/// Least distance of the centres in standard deviations within the clusters. One normal distribution cut in its middle has 2.65.
 const APART: f64 = 4.0;
-/// Share of the smaller cluster that may lie in the middle third between the centres. A long tail is no second cluster:
-/// it has as many values on the way as at its end.
+/// Share of the smaller cluster that may be in the middle third between the centres. A long tail is not a second cluster: it has as many
+/// values on the way as at its end.
 const BETWEEN: f64 = 0.2;
 /// Least share of the values in either cluster, and least number. Fewer are single bad pairs.
 const SHARE: f64 = 0.05;
@@ -16,8 +15,8 @@ pub(super) struct Split {
     pub(super) scale: f64,
 }
 
-/// The two clusters of sorted values, cut where the variance between them is largest (Otsu 1979), if they are two:
-/// [`APART`] and hardly anything [`BETWEEN`]. `fewest` is the least number of values in the upper one.
+/// The two clusters of sorted values, cut where the variance between them is largest (Otsu 1979), if they satisfy [`APART`] and
+/// [`BETWEEN`]. `fewest` is the least number of values in the upper one.
 pub(super) fn split(sorted: &[f64], fewest: usize) -> Option<Split> {
     let n = sorted.len();
     if n < 6 {

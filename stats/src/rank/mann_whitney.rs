@@ -1,4 +1,3 @@
-//! Two samples.
 
 use super::{
     Method, PValues,
@@ -12,7 +11,7 @@ use crate::refusal::{Refusal, demand};
 pub struct MannWhitney {
     /// Pairs in which the first sample's value is greater, equal ones counted half.
     pub u: f64,
-    /// p values; "less" and "greater" speak of the first sample.
+    /// "Less" and "greater" refer to the first sample.
     pub p: PValues,
     /// Cliff's δ = 2 U / (m n) − 1 (Cliff 1993): −1 where every value of the first sample is smaller, 1 where greater.
     pub delta: f64,

@@ -1,4 +1,3 @@
-//! Differences of pairs.
 
 use super::{
     Method, PValues,
@@ -12,9 +11,9 @@ use crate::refusal::{Refusal, demand};
 pub struct SignedRank {
     /// Sum of the ranks of positive differences, midranks for equal sizes.
     pub v: f64,
-    /// Differences that are not zero; zeros are left out, as Wilcoxon did.
+    /// Nonzero differences; zeros are omitted, as by Wilcoxon.
     pub used: usize,
-    /// p values; "greater" means that the differences lie above zero.
+    /// "Greater" means differences above zero.
     pub p: PValues,
 }
 
@@ -45,7 +44,6 @@ pub fn signed_rank_asymptotic(differences: &[f64]) -> Result<SignedRank, Refusal
     Ok(ranked.result(ranked.normal()))
 }
 
-/// The differences that are not zero, ranked by size.
 struct Ranked {
     ranks: Vec<usize>,
     groups: Vec<usize>,

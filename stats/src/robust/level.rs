@@ -1,4 +1,3 @@
-//! What good pairs look like.
 
 use super::median_in_place;
 use crate::refusal::{Refusal, demand};
@@ -11,17 +10,16 @@ pub struct Level {
     pub n: usize,
 }
 
-/// Values farther than this many standard deviations from the centre do not count for it.
+/// Values farther from the centre, in standard deviations, do not count.
 const REACH: f64 = 3.0;
 /// Standard deviation of a standard normal cut off at ± [`REACH`]: √(1 − 2 c φ(c) / (2 Φ(c) − 1)).
 const CUT_OFF: f64 = 0.986_6;
 const STEPS: usize = 10;
-/// Smallest scale, so that equal values (a link at its very limit) do not divide by zero.
+/// Avoids division by zero for equal values (a link at its limit).
 pub(crate) const SMALLEST: f64 = 1e-6;
 
 impl Level {
-    /// Robust centre and spread of values of which most are good and the others low, as [`localise`](mod@crate::localise)
-    /// takes them. `noise` bounds the scale from below.
+    /// For mostly good values with low ones, as in [`localise`](mod@crate::localise). `noise` is a lower bound of the scale.
     ///
     /// # Errors
     /// No value, or one that is not finite.
@@ -32,9 +30,9 @@ impl Level {
         Ok(Self::of_sorted(&sorted, noise))
     }
 
-    /// From sorted values, at least one. First the shortest half, then twice the median and standard deviation of all
-    /// values within 3 standard deviations of it (the reweighted step of Rousseeuw & Leroy 1987), which is several
-    /// times more precise. `noise` bounds the scale from below.
+    /// From sorted values, at least one. First the shortest half, then twice the median and standard deviation of all values within 3
+    /// standard deviations of it (the reweighted step of Rousseeuw & Leroy 1987), which is several times more precise. `noise` is a lower
+    /// bound of the scale.
     pub(crate) fn of_sorted(sorted: &[f64], noise: f64) -> Self {
         let (mut centre, mut scale) = shortest_half(sorted);
         scale = scale.max(noise).max(SMALLEST);
@@ -60,8 +58,8 @@ impl Level {
     }
 }
 
-/// Mean and scale of the shortest interval with half of the values. Where the values fall into two equal clusters, which
-/// is what one bad host of four does, the upper one: a fault takes bandwidth away and adds none.
+/// Mean and scale of the shortest interval with half of the values. For two equal clusters, as with one bad host of four, the upper one:
+/// a fault removes bandwidth and adds none.
 fn shortest_half(sorted: &[f64]) -> (f64, f64) {
     let n = sorted.len();
     let half = n.div_ceil(2);
@@ -78,8 +76,8 @@ fn shortest_half(sorted: &[f64]) -> (f64, f64) {
     (mean, length(start) / 1.349 * small_sample(n))
 }
 
-/// What the scale of the shortest half of `n` normal values is multiplied with to be right on average: fitted to our own
-/// simulation for n = 4 to 3,000, within 3 % from n = 6 on.
+/// Correction of the scale of the shortest half of `n` normal values: fitted to our own simulation for n = 4 to 3,000, within 3 % from n
+/// = 6 on.
 fn small_sample(n: usize) -> f64 {
     let n = n as f64;
     1.0 + 2.5 * n.powf(-2.0 / 3.0) + 38.0 / (n * n)

@@ -4,25 +4,24 @@ use std::{iter::StepBy, ops::Range};
 
 use crate::{refusal::Refusal, robust::median_in_place};
 
-/// A table taken apart. `overall + rows[i] + columns[j] + residuals[i][j]` is the cell.
+/// `overall + rows[i] + columns[j] + residuals[i][j]` is the cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Polish {
     pub overall: f64,
-    /// Effect of each row; `None` for a row without values.
+    /// `None` for a row without values.
     pub rows: Vec<Option<f64>>,
-    /// Effect of each column; `None` for a column without values.
+    /// `None` for a column without values.
     pub columns: Vec<Option<f64>>,
-    /// What is left of each cell, row by row; `None` where the table has no value.
+    /// Row by row; `None` where the table has no value.
     pub residuals: Vec<Option<f64>>,
     pub sweeps: usize,
     /// Whether the sum of absolute residuals settled before the sweeps were used up.
     pub converged: bool,
 }
 
-/// Median polish (Tukey 1977, *Exploratory Data Analysis*, chapter 11): row medians, then column medians are moved into
-/// the effects until the sum of absolute residuals changes by less than `tolerance` of itself, at most `sweeps` times.
-/// `cells` is row by row with `columns` cells a row; a cell that was not measured is `None` and is left out of the
-/// medians.
+/// Median polish (Tukey 1977, *Exploratory Data Analysis*, chapter 11): row medians, then column medians are moved into the effects until
+/// the sum of absolute residuals changes by less than `tolerance` of itself, at most `sweeps` times. `cells` is row by row with `columns`
+/// cells a row; unmeasured cells are `None` and do not count for the medians.
 ///
 /// # Errors
 /// A table whose length is no multiple of `columns`, a table without values, or a value that is not finite.
@@ -67,7 +66,6 @@ pub fn median_polish(cells: &[Option<f64>], columns: usize, tolerance: f64, swee
     Ok(polish)
 }
 
-/// Moves the median of the cells at `places` into `effect`.
 fn take_median(cells: &mut [Option<f64>], places: StepBy<Range<usize>>, effect: &mut Option<f64>) {
     let Some(effect) = effect else { return };
     let mut there: Vec<f64> = places.clone().filter_map(|at| cells[at]).collect();
@@ -80,7 +78,6 @@ fn take_median(cells: &mut [Option<f64>], places: StepBy<Range<usize>>, effect: 
     *effect += centre;
 }
 
-/// Subtracts the median of the effects from them and returns it.
 fn take_centre(effects: &mut [Option<f64>]) -> f64 {
     let mut there: Vec<f64> = effects.iter().flatten().copied().collect();
     let centre = median_in_place(&mut there);

@@ -1,4 +1,4 @@
-//! The shortest half: a centre and a scale that survive when nearly half of the values are bad.
+//! The shortest half: centre and scale that tolerate nearly half of bad values.
 
 use crate::refusal::{Refusal, demand};
 
@@ -9,8 +9,8 @@ const NORMAL_HALF: f64 = 1.348_979_500_392_163_5;
 pub struct Shorth {
     /// Mean of the values in the shortest half; over all shortest halves if several are equally short.
     pub centre: f64,
-    /// Length of the shortest half over 1.349: the standard deviation where the good values are normal. It is somewhat
-    /// low for small samples (about 10 % at n = 50) and 0 if half of the values are equal.
+    /// Length of the shortest half over 1.349: the standard deviation for normal good values. Somewhat low for small samples (about 10 %
+    /// at n = 50), and 0 if half of the values are equal.
     pub scale: f64,
 }
 
@@ -27,7 +27,7 @@ pub fn shorth(values: &[f64]) -> Result<Shorth, Refusal> {
     shorth_sorted(&sorted)
 }
 
-/// [`shorth`] of finite values that are already sorted, smallest first.
+/// For finite sorted values, smallest first.
 ///
 /// # Errors
 /// Fewer than two values.

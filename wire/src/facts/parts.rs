@@ -1,11 +1,9 @@
-//! Which parts a host is made of, by what their makers wrote on them.
-//!
-//! A serial number tells a part from all others of its kind, wherever it is built in. Machines keep theirs for root; what could
-//! not be read is not known.
+//! Parts of a host, by their makers' labels. A serial number identifies a part wherever it is built in. Machines keep theirs for root;
+//! unreadable ones are unknown.
 
 use serde::{Deserialize, Serialize};
 
-/// What stands where a serial number should be and is none: what makers leave in firmware that nobody filled in, in lower case.
+/// Makers' placeholders for serial numbers in unconfigured firmware, in lower case.
 const PLACEHOLDERS: &[&str] = &[
     "012345678",
     "0123456789",
@@ -55,8 +53,7 @@ const PLACEHOLDERS: &[&str] = &[
 /// Longest serial number in bytes: a field of vital product data holds no more (PCI Local Bus Specification 3.0, appendix I).
 pub const LONGEST_SERIAL: usize = 255;
 
-/// A serial number without the blanks around it; `None` for what is no serial number: nothing, one character over and over, what
-/// firmware says that nobody filled in, and text that cannot be printed.
+/// A trimmed serial number; `None` for an empty text, one repeated character, a placeholder, and unprintable text.
 pub fn serial_number(text: &str) -> Option<&str> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     let mut characters = text.chars().filter(|c| c.is_alphanumeric());
@@ -88,7 +85,6 @@ impl Label {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
-    /// PCI address of its first function.
     pub pci: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -107,7 +103,7 @@ pub struct Module {
     pub label: Label,
 }
 
-/// The parts of a host whose labels could be read. GPUs have theirs in [`Gpu`](super::Gpu).
+/// Parts with readable labels. GPUs have theirs in [`Gpu`](super::Gpu).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parts {
@@ -120,10 +116,8 @@ pub struct Parts {
     /// Its chassis (SMBIOS, type 3).
     #[serde(skip_serializing_if = "Label::is_empty")]
     pub chassis: Label,
-    /// Network cards, in the order of their PCI addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<Card>,
-    /// Modules, in the order of their interfaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
 }

@@ -1,19 +1,16 @@
-//! Types of the elements of matrix products, and what shapes they have.
+//! Element types and shapes of matrix products.
 
 use serde::{Deserialize, Serialize};
 
 use crate::unit::Bytes;
 
 words! {
-    /// Type of the elements of both matrices that are multiplied. Sums are kept in binary32 whatever it is.
+    /// Element type of both operands. Sums are kept in binary32.
     Precision {
-        /// bfloat16; the result too.
         Bf16 = "bf16",
-        /// IEEE 754 binary16; the result too.
         Fp16 = "fp16",
         /// Binary32 of which tensor cores use 10 bits of mantissa; the result is binary32.
         Tf32 = "tf32",
-        /// IEEE 754 binary32, with all of its bits.
         Fp32 = "fp32",
         /// OCP FP8 with 4 bits of exponent and 3 of mantissa (E4M3); the result is bfloat16.
         Fp8 = "fp8",
@@ -21,7 +18,6 @@ words! {
 }
 
 impl Precision {
-    /// Bytes of an element of the matrices that are multiplied.
     pub const fn operand(self) -> Bytes {
         Bytes(match self {
             Self::Fp8 => 1,
@@ -30,7 +26,6 @@ impl Precision {
         })
     }
 
-    /// Bytes of an element of the result.
     pub const fn result(self) -> Bytes {
         Bytes(match self {
             Self::Fp8 | Self::Bf16 | Self::Fp16 => 2,
@@ -38,8 +33,8 @@ impl Precision {
         })
     }
 
-    /// The least compute capability of a GPU that multiplies it (CUDA C++ Programming Guide, "Compute Capabilities"; for FP16 the least
-    /// that this program's kernels run on).
+    /// Least compute capability of a GPU for it (CUDA C++ Programming Guide, "Compute Capabilities"; for FP16 the least for this
+    /// program's kernels).
     pub const fn capability(self) -> (u32, u32) {
         match self {
             Self::Fp8 => (8, 9),
@@ -53,26 +48,25 @@ impl Precision {
         Bytes(rows as u64 * rows as u64 * self.result().0)
     }
 
-    /// Rows of a square result of so many bytes, which are those of the operands too; `None` where it is no square of a whole number
-    /// of [`STEP`] rows, or larger than [`MOST`].
+    /// Rows of a square result of so many bytes, which are those of the operands too; `None` for other sizes than whole multiples of
+    /// [`STEP`] rows, or above [`MOST`].
     pub const fn rows(self, size: Bytes) -> Option<u32> {
         let elements = size.0 / self.result().0;
         let rows = elements.isqrt();
         if rows == 0 || rows > MOST as u64 || !rows.is_multiple_of(STEP as u64) {
             return None;
         }
-        // At most MOST, which fits.
         let rows = rows as u32;
         if self.square(rows).0 == size.0 { Some(rows) } else { None }
     }
 }
 
-/// Rows are a multiple of this: cuBLASLt wants rows of FP8 to be whole units of 16 bytes.
+/// Rows are a multiple of this: cuBLASLt requires rows of FP8 in whole units of 16 bytes.
 pub const STEP: u32 = 16;
 /// Most rows: 4 GiB of binary32.
 pub const MOST: u32 = 32_768;
 
-/// Floating-point operations of a product of square matrices: a multiplication and an addition for each of rows³ terms.
+/// A multiplication and an addition for each of rows³ terms.
 pub const fn flops(rows: u32) -> u64 {
     2 * (rows as u64).pow(3)
 }

@@ -1,10 +1,9 @@
-//! Rates, each in the unit in which its source counts: JSON holds that number unchanged.
+//! Rates, each in the unit of its source: JSON holds that number unchanged.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Bytes, Nanoseconds};
 
-/// Makes a rate of some unit.
 macro_rules! rate {
     ($(#[$about:meta])* $name:ident($number:ty)) => {
         $(#[$about])*
@@ -46,25 +45,24 @@ rate! {
 }
 
 impl GigabitsPerSecond {
-    /// Whether it can be a rate at all: a number above zero, and not infinite.
+    /// Positive and finite.
     #[must_use]
     pub const fn is_rate(self) -> bool {
         self.0.is_finite() && self.0 > 0.0
     }
 
-    /// The smaller of both; the other one where one is not a number.
+    /// Ignores NaN.
     #[must_use]
     pub const fn min(self, other: Self) -> Self {
         Self(self.0.min(other.0))
     }
 
-    /// The larger of both; the other one where one is not a number.
+    /// Ignores NaN.
     #[must_use]
     pub const fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
-    /// In bits per second.
     #[must_use]
     pub const fn bits(self) -> BitsPerSecond {
         BitsPerSecond(self.0 * 1e9)
@@ -72,7 +70,6 @@ impl GigabitsPerSecond {
 }
 
 impl BitsPerSecond {
-    /// The larger of both; the other one where one is not a number.
     #[must_use]
     pub const fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
@@ -80,7 +77,7 @@ impl BitsPerSecond {
 }
 
 impl GigabytesPerSecond {
-    /// So much in this time: bytes per nanosecond are GB/s.
+    /// Bytes per nanosecond are GB/s.
     #[must_use]
     pub const fn of(data: Bytes, time: Nanoseconds) -> Self {
         Self(data.as_f64() / time.as_f64())

@@ -1,7 +1,5 @@
-//! Ranks joined by TCP: one connection between any two of them.
-//!
-//! Every rank listens. It connects to the ranks above it and accepts those below it; the secret of the group keeps
-//! strangers out, as for pairs. Bytes go by the kernel's own buffers: what a send call took is free to be overwritten.
+//! Ranks joined by TCP: one connection between any two. Each rank connects to the ranks above it and accepts those below it; the secret
+//! of the group keeps strangers out, as for pairs. The kernel buffers bytes: what a send call took may be overwritten.
 
 use std::{io, net::TcpStream, os::fd::AsFd, time::Duration};
 
@@ -23,20 +21,20 @@ mod port;
 
 pub(crate) use port::TcpRankPort;
 
-/// Bytes received at once for a reduction: they are reduced while they are in a core's cache.
+/// Bytes per reduction: small enough for a core's cache.
 const GULP: usize = 128 << 10;
-/// How often a rank lets others run before it goes to sleep: often while little is moved, when waking up would take
-/// longer than what it waits for; seldom while much is, when the cores are better left to those who copy.
+/// Yields before a sleep: many for small data, since a wake-up would take longer; few for large data, to leave the cores to copying
+/// threads.
 const YIELDS: (u32, u32) = (200, 2);
-/// Bytes moved at once that are much.
+/// Bytes per call that count as large.
 const MUCH: usize = 32 << 10;
-/// Tries in vain between two looks at the controller's flags, for a rank that never sleeps.
+/// Vain tries between two checks of the controller's flags, for a rank that never sleeps.
 const LOOK: u32 = 4096;
-/// Longest sleep before the controller's flags are looked at.
+/// Longest sleep between checks of the controller's flags.
 const NAP: Duration = Duration::from_millis(100);
 
 pub(crate) struct Tcp {
-    /// By rank; this rank itself has none.
+    /// `None` for this rank.
     streams: Vec<Option<TcpStream>>,
     names: Vec<String>,
     gulp: Vec<u8>,
@@ -50,9 +48,7 @@ pub(crate) struct Tcp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Patience {
     Mixed,
-    /// It never sleeps.
     Poll,
-    /// It sleeps at once.
     Sleep,
 }
 
@@ -65,7 +61,7 @@ impl Tcp {
         self.streams.get(rank).and_then(Option::as_ref).ok_or_else(|| unconnected(rank))
     }
 
-    /// What a call moved; nothing if it would have had to wait.
+    /// Bytes that a call moved; zero if it would block.
     #[inline]
     fn moved(&mut self, rank: usize, outcome: io::Result<usize>) -> Result<usize, Failure> {
         match outcome {

@@ -1,4 +1,4 @@
-//! Opening a rank's listener and joining it with the others.
+//! Opens a rank's listener and joins it with the others.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
@@ -20,8 +20,8 @@ use crate::{
     },
 };
 
-/// Congestion control between ranks of one host, where no path is shared with anyone: others may pace what they send by
-/// timers, which on loopback costs more than the copying. Every kernel has it, and every user may choose it.
+/// Congestion control between ranks of one host, without a shared path: others may pace sends by timers, which on loopback costs more
+/// than copying. Every kernel has it, and every user may choose it.
 const UNPACED: &str = "reno";
 
 pub(crate) struct TcpRankPort {
@@ -33,8 +33,8 @@ pub(crate) struct TcpRankPort {
 }
 
 impl TcpRankPort {
-    /// Chooses the address and listens there, on the calling thread, which is moved beside the interface. Of `ranks`
-    /// ranks `siblings` are on this host.
+    /// Chooses the address and listens there, on the calling thread, which is moved to the interface's node. Of `ranks` ranks `siblings`
+    /// are on this host.
     pub(crate) fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
         let place = place::choose(spec)?;
         let mut settings = place.settle(spec.knobs.core)?;
@@ -71,7 +71,6 @@ impl TcpRankPort {
         Origin::new(&self.place, peer, self.congestion.clone())
     }
 
-    /// The connections, by rank.
     fn connect(
         &self,
         rank: usize,
@@ -85,9 +84,9 @@ impl TcpRankPort {
             let stream = handshake::request(&self.origin(address.ip()), *address, number, &self.spec.token, control);
             stream.map_err(|failure| failure.about(name))
         };
-        // All say hello before any waits for its answer, which comes when those below have said it too.
+        // All send their hello before any waits for its answer, which follows the hellos of those below.
         let mut connected = above().map(connect).collect::<Result<Vec<_>, _>>()?;
-        // Those below connect as what they are: their numbers are 0 to rank - 1.
+        // Those below have the numbers 0 to rank - 1.
         let accepted = handshake::accept(&self.listener, rank, &self.spec.token, control)?;
         for (stream, (address, name)) in connected.iter_mut().zip(above()) {
             handshake::accepted(stream, *address, control).map_err(|failure| failure.about(name))?;
@@ -132,7 +131,7 @@ impl RankPort for TcpRankPort {
             Some(Completion::Poll) => Patience::Poll,
             Some(Completion::Events) => Patience::Sleep,
         };
-        // Between two addresses of one host the kernel uses the loopback interface, whatever has them.
+        // Between two addresses of one host the kernel uses the loopback interface.
         if addresses.iter().all(|address| place::is_own(address.ip())) {
             self.opened.link_layer = LinkLayer::Loopback;
             self.opened.rate_gbps = None;

@@ -1,4 +1,4 @@
-//! Opening a rank's queue pairs and connecting them with the others'.
+//! Opens a rank's queue pairs and connects them with the others'.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ use crate::{
     },
 };
 
-/// `Err` unless queue pairs over this layer can be joined as collectives do it: by exchanging their numbers.
+/// `Err` unless queue pairs over this layer can be joined by exchanging numbers.
 fn joined_by_exchange(layer: LinkLayer, joining: Joining, is_erdma: bool) -> Result<(), Failure> {
     let (cause, remedy) = match (layer, joining) {
         // As for pairs: in compatibility mode eRDMA's queue pairs are joined by exchange.
         (LinkLayer::Iwarp, Joining::Exchange) if is_erdma => return Ok(()),
-        // RFC 5044: a connection begins with a TCP stream and the exchange of MPA, which the connection manager leads.
+        // RFC 5044: a connection starts with a TCP stream and the exchange of MPA, led by the connection manager.
         (LinkLayer::Iwarp, _) => (
             "iWARP: its queue pairs are connected by rdma_cm only, and those of collectives are not",
             remedy::TCP_ON_IWARP,
@@ -50,14 +50,14 @@ pub(crate) struct VerbsRankPort {
     buffer: Arc<Buffer>,
     region: Arc<Region>,
     queue: Arc<CompletionQueue>,
-    /// By rank; this rank itself has none.
+    /// `None` for this rank.
     pairs: Vec<Option<Arc<QueuePair>>>,
     opened: Opened,
     watch: Watch,
 }
 
 impl VerbsRankPort {
-    /// Opens the device and one queue pair for each other rank, on the calling thread, which is moved beside the device.
+    /// Opens the device and one queue pair for each other rank, on the calling thread, which is moved to the device's node.
     pub(crate) fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let (choice, limits, settings) = choose(spec)?;
         let device = choice.domain.device().clone();
@@ -95,7 +95,7 @@ impl VerbsRankPort {
         let endpoint = VerbsEndpoint {
             qp_numbers: pairs.iter().map(|pair| pair.as_ref().map_or(0, |pair| pair.number())).collect(),
             psns: psns(pairs.len()),
-            // Messages land where the receiver says: nobody writes or reads here by address.
+            // Messages land where the receiver decides: ranks do not access memory by address.
             max_reads: 1,
             ..described(&choice, &settings)
         };
@@ -114,7 +114,7 @@ impl VerbsRankPort {
         Ok(Self { choice, settings, buffer, region, queue, pairs, opened, watch })
     }
 
-    /// Connects the queue pair for rank `other`, and posts its receives.
+    /// Also posts its receives.
     fn connect(&self, own: &VerbsEndpoint, rank: usize, other: usize, neighbour: &Neighbour) -> Result<Lane, Failure> {
         let unfit = |cause: &str| Failure::new(Stage::Join, Kind::Internal, cause.to_owned());
         let Endpoint::Verbs(peer) = &neighbour.endpoint else { return Err(unfit("it has no queue pairs")) };

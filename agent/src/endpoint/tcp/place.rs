@@ -1,4 +1,4 @@
-//! Which address and interface one end of a link uses.
+//! Address and interface of one end of a link.
 
 use std::{
     collections::BTreeMap,
@@ -22,37 +22,35 @@ use crate::{
     },
 };
 
-/// A place to listen at or to connect from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub device: String,
     pub address: IpAddr,
-    /// Whether the plan named the address, the interface or both; otherwise it was found.
+    /// Named by the plan, not found.
     pub named_address: bool,
     pub named_device: bool,
 }
 
 impl Place {
-    /// Moves the calling thread beside the interface, or to `core`, and returns what the record says of it. To be called
-    /// before memory is taken.
+    /// Moves the calling thread to the interface's NUMA node, or to `core`, and returns the record. Call it before allocating memory.
     pub(crate) fn settle(&self, core: Option<u32>) -> Result<BTreeMap<String, String>, Failure> {
         let numa = format!("sys/class/net/{}/device/numa_node", self.device);
         place::settle(&Tree::host(), core, &numa)
     }
 }
 
-/// MTU of an interface in bytes; 0 where it is not known.
+/// In bytes; 0 if unknown.
 pub(crate) fn mtu(device: &str) -> u32 {
     known::mtu(&Tree::host(), device).unwrap_or(0)
 }
 
-/// Link rate of an interface, where the kernel knows it.
+/// `None` if the kernel does not know it.
 pub(crate) fn rate(device: &str) -> Option<GigabitsPerSecond> {
     known::speed(&Tree::host(), device).map(GigabitsPerSecond::from)
 }
 
-/// Chooses the place: the address asked for, else the interface's, else the default route's interface's, else that of
-/// the first interface that is up, else the loopback address.
+/// The requested address, else the interface's, else the default route's interface's, else that of the first interface that is up, else
+/// the loopback address.
 pub(crate) fn choose(spec: &LinkSpec) -> Result<Place, Failure> {
     let addresses = interfaces::addresses().map_err(|error| {
         Failure::new(Stage::Open, Kind::Internal, format!("the interfaces cannot be listed: {error}"))
@@ -100,7 +98,7 @@ fn among(addresses: &[Address], default: Option<String>, spec: &LinkSpec) -> Res
     }
 }
 
-/// The first usable address: up, IPv4 before IPv6, never link-local.
+/// Up, IPv4 before IPv6, never link-local.
 fn best<'a>(addresses: impl Iterator<Item = &'a Address>) -> Option<&'a Address> {
     let usable = |a: &&Address| {
         a.up && match a.ip {
@@ -119,7 +117,7 @@ fn absent(what: &str, device: Option<&String>, addresses: &[Address]) -> Failure
     Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_INTERFACE)
 }
 
-/// The interface of the IPv4 default route with the lowest metric, out of the text of `/proc/net/route`.
+/// Interface of the IPv4 default route with the lowest metric, from `/proc/net/route`.
 fn default_interface(route: &str) -> Option<String> {
     let rows = route.lines().skip(1).filter_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -131,7 +129,7 @@ fn default_interface(route: &str) -> Option<String> {
     rows.min().map(|(_, name)| name.to_owned())
 }
 
-/// Whether `ip` is an address of this host: traffic to it never leaves the host.
+/// Traffic to an own address never leaves the host.
 pub(crate) fn is_own(ip: IpAddr) -> bool {
     ip.is_loopback() || interfaces::addresses().is_ok_and(|all| all.iter().any(|a| a.ip == ip))
 }

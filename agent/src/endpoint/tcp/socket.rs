@@ -1,6 +1,4 @@
-//! Listening, and the settings of connected sockets.
-//!
-//! Congestion control of connections: the system's, or the one that is asked for (iperf3 `-C`).
+//! Listening sockets, settings of connected ones, and congestion control (iperf3 `-C`).
 
 use std::{
     io,
@@ -16,14 +14,13 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 /// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
 const SILENCE: Duration = Duration::from_secs(5);
-/// The same for streams that outlive breaks of the link: the deadline of a step ends them.
+/// For streams that outlive breaks of the link: the deadline of a step ends them.
 const LONG_SILENCE: Duration = Duration::from_secs(900);
 
-/// How long a call may block before the controller's flags are looked at.
+/// Longest blocking call between checks of the controller's flags.
 const NAP: Duration = Duration::from_millis(200);
 
-/// Listens for `streams` connections at a port of the kernel's choice; they have the congestion control `congestion`,
-/// or the system's.
+/// At a port of the kernel's choice; `congestion` is `None` for the system's.
 pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
     let to = SocketAddr::new(address, 0);
     let listen = || {
@@ -39,7 +36,7 @@ pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) ->
     Ok(listener)
 }
 
-/// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP; one that `rides_out` outlives minutes of silence.
+/// `traffic_class` is the byte with the DSCP; one that `rides_out` outlives minutes of silence.
 pub(crate) fn prepare(stream: &TcpStream, traffic_class: Option<u8>, rides_out: bool) -> Result<(), Failure> {
     set(stream, traffic_class, if rides_out { LONG_SILENCE } else { SILENCE })
         .map_err(|error| Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}")))
@@ -63,7 +60,7 @@ fn set(stream: &TcpStream, traffic_class: Option<u8>, silence: Duration) -> io::
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Gives a socket the congestion control `wanted`, which what it accepts inherits; `None` leaves the system's.
+/// Accepted connections inherit it; `None` leaves the system's.
 pub(crate) fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     socket.set_tcp_congestion(wanted.as_bytes()).map_err(|error| {
@@ -84,8 +81,7 @@ pub(crate) fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Fa
     })
 }
 
-/// Whether connections from `address` can have the congestion control `wanted`: found out before there are any, so
-/// that it is this host that gets the blame.
+/// Checks whether connections from `address` can use `wanted`, before there are any, so that the failure is this host's.
 pub(crate) fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
     if wanted.is_none() {
         return Ok(());
@@ -99,7 +95,7 @@ pub(crate) fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure
 }
 
 pub(crate) fn of(socket: SockRef<'_>) -> io::Result<String> {
-    // The kernel answers with a fixed length, filled up with zeros.
+    // The kernel answers with a fixed length, padded with zeros.
     let name = socket.tcp_congestion()?;
     Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }

@@ -1,4 +1,4 @@
-//! Joining by exchange: whether the peer's end can be reached from this one, and queue pairs connected to its own.
+//! Joining by exchange: reachability of the peer, and connected queue pairs.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -14,23 +14,19 @@ use crate::verbs::{
     queue_pair::{Change, Path, QueuePair},
 };
 
-/// A peer that does not fit this end, and what to set.
 pub(crate) fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
     Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy)
 }
 
-/// One queue pair of the peer's, and how to connect to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub path: Path,
-    /// Path MTU in bytes.
     pub mtu: u32,
     pub number: u32,
-    /// Its first packet sequence number.
     pub psn: u32,
-    /// This queue pair's own first packet sequence number.
+    /// First packet sequence number of our queue pair.
     pub own_psn: u32,
-    /// Reads and atomics of the peer's that this end answers at once.
+    /// Concurrent reads and atomics of the peer that this end answers.
     pub accepted: u8,
     pub reads: u8,
 }
@@ -42,7 +38,7 @@ pub(crate) fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Res
     pair.change(&Change::Send { psn: to.own_psn, reads: to.reads, retries, timeout })
 }
 
-/// `Err` unless the peer's GID is of a kind that this side's can reach.
+/// `Err` unless both GIDs are of compatible kinds.
 pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
     gid::must_talk(choice.pkey.map(|pkey| pkey.value), peer.pkey)?;
     let own = choice.gid.map_or("", |gid| gid.kind.word());
@@ -62,7 +58,6 @@ pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), 
     Ok(())
 }
 
-/// The path of queue pair `i`.
 pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
     let ends = Ends {
         ethernet: choice.port.ethernet,
@@ -86,7 +81,7 @@ pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i
 #[derive(Debug, Clone, Copy)]
 struct Ends {
     ethernet: bool,
-    /// Whether either port takes packets with a global route header only.
+    /// Whether either port requires a global route header.
     grh_required: bool,
     own: Option<[u8; 16]>,
     theirs: Option<[u8; 16]>,
@@ -94,9 +89,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// The peer's GID, where packets carry a global route header, and the LID they are sent to, as NCCL has them
-    /// (transport/net_ib/connect.cc): within a subnet of InfiniBand the peer's own LID, and between subnets the LID of a
-    /// router, which the peer's GID names (FLID).
+    /// The peer's GID, where packets have a global route header, and the destination LID, as in NCCL (transport/net_ib/connect.cc):
+    /// within a subnet of InfiniBand the peer's own LID, and between subnets that of a router, which the peer's GID names (FLID).
     fn address(&self) -> Result<(Option<[u8; 16]>, u16), Failure> {
         let lacking =
             |end: &str| unfit(format!("{end} has no GID, and packets need a global route header"), remedy::IP_ADDRESS);
@@ -161,7 +155,7 @@ mod tests {
         let mut routed = other;
         (routed[4], routed[5]) = (0xc0, 0x01);
         assert_eq!(Ends { theirs: Some(routed), ..infiniband() }.address().unwrap(), (Some(routed), 0xc001));
-        // The FLID is no part of the prefix: hosts of one subnet have different ones.
+        // The FLID is not part of the prefix: hosts of one subnet have different ones.
         let mut near = B;
         (near[4], near[5]) = (0xc0, 0x02);
         assert_eq!(Ends { theirs: Some(near), ..infiniband() }.address().unwrap(), (None, 7));

@@ -1,4 +1,3 @@
-//! One end of a TCP link.
 
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
@@ -52,9 +51,9 @@ struct Tcp {
     front: Vec<Bytes>,
     back: Vec<Bytes>,
     spin: bool,
-    /// Turns of the peer's that were heard and not taken yet.
+    /// Received turns of the peer that were not consumed yet.
     turns: u32,
-    /// Why the streams cannot be used any more.
+    /// Why the streams are unusable.
     broken: Option<Failure>,
 }
 
@@ -62,7 +61,7 @@ fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
     Failure::new(Stage::Open, kind, cause)
 }
 
-/// Opens one end: chooses the address, takes the memory, and listens if it is the responder.
+/// Chooses the address, allocates memory, and listens if it is the responder.
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     if spec.qps == 0 || spec.qps > STREAMS || spec.max_size.is_zero() {
         let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
@@ -128,7 +127,7 @@ fn settings(spec: &LinkSpec, spin: bool) -> std::collections::BTreeMap<String, S
     settings
 }
 
-/// Waits a while for a signal, or for the controller's word; whether there is one to be heard.
+/// Waits a while for a signal or the controller; returns whether there is a signal.
 fn is_readable(channel: &Channel, control: &Control) -> Result<bool, Failure> {
     let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
     let waited = wait::wait(on.map(|fd| (fd, READABLE)), Some(Duration::from_millis(100)));
@@ -216,7 +215,7 @@ impl Link for Tcp {
 
     fn give_up(&mut self) {
         if let Some(channel) = &mut self.channel {
-            // Where it cannot be told any more, the end of the connection tells it.
+            // If it cannot be sent, the closed connection shows it.
             let _ = channel.say(&Signal::GivenUp);
             channel.cut();
         }
@@ -232,7 +231,7 @@ impl Tcp {
         self.channel.as_mut().ok_or_else(unjoined)
     }
 
-    /// What is known only with the peer: whether the bytes leave this host, and by which interface.
+    /// Known only with the peer: whether the bytes leave this host, and by which interface.
     fn record(&mut self, stream: &TcpStream) -> Result<(), Failure> {
         let unknown = |error: std::io::Error| {
             Failure::new(Stage::Join, Kind::Fabric, format!("the connection broke while joining: {error}"))
@@ -246,7 +245,7 @@ impl Tcp {
         }
         let own = place::is_own(peer);
         if own {
-            // Whatever interface has the address: between two addresses of one host the kernel uses this one.
+            // Between two addresses of one host the kernel uses this interface.
             "lo".clone_into(&mut self.opened.device);
         }
         (self.opened.mtu, self.opened.rate_gbps) = (place::mtu(&self.opened.device), place::rate(&self.opened.device));
@@ -257,7 +256,6 @@ impl Tcp {
         Ok(())
     }
 
-    /// The first bytes of every stream's buffer.
     fn each(
         &mut self,
         pattern: &Pattern,
@@ -292,7 +290,7 @@ impl Tcp {
         Ok(Pass { op, metric, size, bidirectional: false, only: None, pace: None, quota: None, purpose })
     }
 
-    /// Runs one pass over the joined streams. A failure breaks the link for good.
+    /// A failure breaks the link for good.
     fn conduct(&mut self, pass: Pass, part: Part, control: &Control) -> Result<Measurement, Failure> {
         if let Some(broken) = &self.broken {
             let cause = format!("the link broke earlier: {}", broken.cause);
@@ -347,7 +345,7 @@ impl Tcp {
         Ok(Stepped::Measured(Box::new(Measurement { moved, lanes, ..measurement })))
     }
 
-    /// Takes part in whatever passes the initiator begins, until stopped.
+    /// Takes part in the initiator's passes until stopped.
     fn serve(&mut self, op: Op, metric: TestMetric, size: unit::Bytes, control: &Control) -> Result<Stepped, Failure> {
         self.pass(op, metric, size, Purpose::Measure)?;
         let (mut account, mut moved) = (None, unit::Bytes::ZERO);
@@ -361,7 +359,7 @@ impl Tcp {
                 }
             }
             if control.stopped() && !control.aborted() {
-                // What each stream carried is for the end to tell that asked for it.
+                // The requesting end reports what each stream carried.
                 let served =
                     |account: Measurement| Measurement { moved: Some(moved), lanes: Vec::new().into(), ..account };
                 return Ok(account.map_or(Stepped::Done, |account| Stepped::Measured(Box::new(served(account)))));

@@ -1,7 +1,5 @@
-//! Where a stream's bytes live: in host memory, or on a GPU behind a page-locked bounce buffer.
-//!
-//! A socket cannot reach a GPU. With `memory = "cuda"` every message is copied from the GPU before it is sent and to the
-//! GPU after it came, inside the measured time: that is what `staged` means, and what the record says.
+//! Bytes of a stream: in host memory, or on a GPU behind a page-locked bounce buffer. A socket cannot reach a GPU, so with `memory =
+//! "cuda"` every message is copied from the GPU before it is sent and to the GPU after it arrives, within the measured time: `staged`.
 
 use std::sync::Arc;
 
@@ -18,7 +16,6 @@ use crate::{
     memory::{host::Buffer, pattern},
 };
 
-/// The GPU of a link, or none for host memory.
 pub(super) fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
     if spec.memory == Memory::Host {
         return Ok(None);
@@ -30,20 +27,18 @@ pub(super) fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
     Device::open(spec.gpu.unwrap_or(0)).map(Some)
 }
 
-/// The bytes of one stream.
 pub(super) enum Bytes {
     Host(Buffer),
     Staged(Pinned, Bounce),
 }
 
-/// The GPU's side of a stream's bytes; offsets are those of the bounce buffer.
+/// Offsets are those of the bounce buffer.
 pub(super) struct Bounce {
     stream: Stream,
     there: gpu::Buffer,
 }
 
 impl Bytes {
-    /// Takes `length` bytes.
     pub(super) fn new(length: u64, huge: bool, device: Option<&Arc<Device>>) -> Result<Self, Failure> {
         let here = Buffer::new(length, huge)?;
         let Some(device) = device else { return Ok(Self::Host(here)) };
@@ -51,7 +46,6 @@ impl Bytes {
         Ok(Self::Staged(Pinned::new(device, here)?, stage))
     }
 
-    /// The bytes a socket uses, and the GPU's side of them.
     pub(super) fn split(&mut self) -> (&mut [u8], Option<&mut Bounce>) {
         match self {
             Self::Host(buffer) => (buffer.bytes_mut(), None),
@@ -89,7 +83,6 @@ impl Bounce {
         self.stream.to_host(here, &self.there, at as u64)
     }
 
-    /// Takes bytes to the GPU after they came.
     pub(super) fn deliver(&mut self, here: &[u8], at: usize) -> Result<(), Failure> {
         self.stream.to_device(&self.there, at as u64, here)
     }

@@ -1,11 +1,4 @@
 //! RDMA by libibverbs: links of queue pairs and the loops that measure them.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | [`end`], [`open`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
-//! | [`mailbox`] | what the two ends tell one another without the controller |
-//! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
-//! | [`bandwidth`], [`latency`], [`serve`], [`verify`] | the steps of a case, made of those |
 
 pub(crate) mod bandwidth;
 pub(crate) mod end;
@@ -45,14 +38,14 @@ impl Link for VerbsEnd {
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
         let (watch, stage) = (self.connection.watch.clone(), step.stage());
-        // What went wrong while nobody measured, and what is behind an error that came of it.
+        // Events since the last step, which may explain a later error.
         watch.check(stage)?;
-        // A figure during which something happened to the link is none, though every message came through.
+        // A figure with an event on the link is invalid, though every message arrived.
         let done = self.do_step(step, control).and_then(|done| watch.check(stage).map(|()| done));
         done.map_err(|failure| {
-            // Both passes are made of the same loops, which do not know what they are a part of.
+            // Both passes use the same loops, which do not know their stage.
             let failure = if stage == Stage::Verify { Failure { stage, ..failure } } else { failure };
-            // The link can go on with other steps.
+            // The link can continue with other steps.
             let goes_on = matches!(failure.kind, Kind::Unsupported | Kind::Configuration | Kind::Aborted);
             let behind = if goes_on { watch.check(failure.stage) } else { watch.check_behind(failure.stage) };
             let failure = match behind {

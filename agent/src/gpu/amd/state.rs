@@ -1,4 +1,4 @@
-//! What AMD SMI says of a GPU now, for whoever asks again and again.
+//! GPUs by AMD SMI, for repeated readings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,6 @@ use super::super::{
 use super::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, layout, smi};
 use crate::{bench::clock, system::tree::Tree};
 
-/// The GPUs of this host that were asked for, by PCI address.
 #[derive(Default)]
 pub(crate) struct AmdCards {
     open: BTreeMap<String, Card>,
@@ -26,7 +25,7 @@ pub(crate) struct AmdCards {
 struct Card {
     known: Known,
     lasting: Lasting,
-    /// Questions so far that were answered with an error of xGMI.
+    /// Queries so far that were answered with an error of xGMI.
     xgmi: u64,
 }
 
@@ -107,8 +106,8 @@ pub(super) fn holds(smi: &Smi, known: Known) -> Option<BTreeSet<Hold>> {
 /// `AMDSMI_GPU_UUID_SIZE`.
 const UUID: usize = 38;
 
-/// All GPUs of AMD in the order of PCI addresses. Where AMD SMI tells nothing of GPUs that are on the PCI bus, they are there with their
-/// addresses alone, and why is noted. The host's graphics ([`present::amd`]) are none, though AMD SMI tells of them.
+/// In the order of PCI addresses. GPUs on the PCI bus without answers from AMD SMI have only their addresses, and the reason is noted.
+/// Excludes the host's graphics ([`present::amd`]), which AMD SMI lists.
 pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
     let on_bus = present::amd(tree);
     if on_bus.is_empty() {
@@ -132,12 +131,11 @@ pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
     (0..).zip(on_bus).map(|(index, pci)| Gpu { index, pci: Some(pci), ..Gpu::default() }).collect()
 }
 
-/// `2 GPUs of AMD`.
 fn counted(gpus: usize) -> String {
     format!("{gpus} GPU{} of AMD", if gpus == 1 { "" } else { "s" })
 }
 
-/// A PCI address without its function, which numbers the partitions of a GPU.
+/// Without the function, which numbers the partitions of a GPU.
 fn slot(pci: &str) -> &str {
     pci.rsplit_once('.').map_or(pci, |(slot, _)| slot)
 }
@@ -199,7 +197,6 @@ fn memory(smi: &Smi, known: Known) -> Option<Bytes> {
     (status == SUCCESS).then_some(Bytes(total)).filter(|total| !total.is_zero())
 }
 
-/// Pages of memory that were taken out of use.
 fn bad_pages(smi: &Smi, known: Known) -> Option<u32> {
     let ask = smi.bad_pages?;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! An explanation: what it costs, and the spread and the share of low results that go with it.
+//! Cost of an explanation, with its spread and its share of low results.
 
 use super::{
     ALL, CUT, Expected, FAST, FEW, FEW_PATHS, Fit, Found, LOW, MARGIN, NONE, NORMAL_WIDTH, SHARE, SIMPLE, STEPS, Taken,
@@ -12,7 +12,7 @@ use crate::{
     robust::{Level, MAD_TO_SIGMA, SMALLEST, median_in_place},
 };
 
-/// Scales that are tried, in parts of that by the median.
+/// Tried scales, relative to the median estimate.
 const SCALES: [f64; 5] = [0.6, 0.7, 0.8, 0.9, 1.0];
 
 impl<'a> Fit<'a> {
@@ -46,8 +46,7 @@ impl<'a> Fit<'a> {
         fit
     }
 
-    /// What a low result costs, where so many of all are low and no part explains them: the logarithm of their share, and of how
-    /// far apart they lie.
+    /// Sets the cost of a low result that no part explains, by the share and the spread of such results.
     pub(super) fn set_share(&mut self, low: usize) {
         let n = self.left.len() as f64;
         self.low = low;
@@ -66,7 +65,7 @@ impl<'a> Fit<'a> {
         self.cap = loss(1.0) + apart - ((low.max(1)) as f64 / n).ln();
     }
 
-    /// What a part must save beyond its price: more where it may be low by chance, as a share of all ways is.
+    /// Required saving beyond a part's price: more where it may be low by chance, as with a share of all ways.
     pub(super) fn margin(&self) -> f64 {
         self.margin_of(self.low)
     }
@@ -76,17 +75,17 @@ impl<'a> Fit<'a> {
         if self.is_share(low) { MARGIN * (1.0 + (share / SHARE).min(3.0)) } else { MARGIN }
     }
 
-    /// Whether so many low results are a share of all ways, and no single paths.
+    /// Whether so many low results are a share of all ways, and not single paths.
     fn is_share(&self, low: usize) -> bool {
         2 * low > FEW_PATHS || is_half(low, self.left.len())
     }
 
-    /// What a share of all ways costs: it is an explanation like others.
+    /// A share of all ways is also an explanation with a price.
     fn share_price(&self, low: usize) -> f64 {
         if self.is_share(low) { MARGIN + 0.5 * (self.left.len() as f64).ln() } else { 0.0 }
     }
 
-    /// What is saved by explaining so many low results that are part of a share of all ways so far: good ones cost more beside one.
+    /// Saving by explaining low results of a share of all ways: good ones cost more with one.
     pub(super) fn relief(&self, explained: usize) -> f64 {
         let (n, was) = (self.left.len() as f64, self.low);
         let is = was.saturating_sub(explained);
@@ -95,7 +94,7 @@ impl<'a> Fit<'a> {
         (n - was as f64) * (usual(is) - usual(was)) + costs(was) - costs(is)
     }
 
-    /// Searches, with the share of unexplained low results and the spread that follow from the search itself.
+    /// Searches, with the share of unexplained low results and the spread from the search itself.
     pub(super) fn settle(&mut self, setting: &Setting<'_>) -> Found {
         let mut best =
             Found { cost: f64::INFINITY, levels: self.levels, taken: Vec::new(), expected: Vec::new(), low: 0 };
@@ -121,7 +120,7 @@ impl<'a> Fit<'a> {
         best
     }
 
-    /// The scale of what is left of each kind at which the results that are not low cost least.
+    /// By kind, the scale at which the results that are not low cost least.
     fn spread(&self, setting: &Setting<'_>) -> [f64; 2] {
         let pooled = self.levels[0].centre == self.levels[1].centre;
         let of_kind = |kind: usize| {
@@ -155,18 +154,18 @@ impl<'a> Fit<'a> {
         let away = self.left[at] - expected.effect;
         let usual = if expected.spread > 0.0 {
             let spread = scale.hypot(expected.spread);
-            // Of unequal shares some are larger.
+            // Some unequal shares are larger.
             loss(-(away / spread).abs()) + (spread / scale).ln()
         } else {
             loss(away / scale)
         };
-        // What a part takes hides what one way in so many loses by itself.
+        // The effect of a part hides a loss of one of its ways.
         let hidden = expected.effect < -LOW * scale;
         let usual = usual + if hidden { 0.0 } else { self.usual };
         if away < 0.0 { usual.min(self.cap) } else { usual }
     }
 
-    /// Whether parts that hosts share make all low that lies between groups: so are many fabrics built, and a level of its own says so.
+    /// Whether shared parts cause all low results between groups: many fabrics are built that way, and a separate level models it.
     pub(super) fn is_by_design(&self, taken: &[Taken]) -> bool {
         let mut explained = vec![false; self.left.len()];
         for taken in taken.iter().filter(|taken| self.cover.parts[taken.part].is_shared()) {
@@ -177,8 +176,8 @@ impl<'a> Fit<'a> {
         self.table.two_levels && known > 0 && known as f64 >= ALL * between().count() as f64
     }
 
-    /// Whether so few parts explain all that no other explanation needs to be tried: none is left that is low, or so much better than
-    /// expected that it may be what good pairs reach. What lies between groups may be so by design.
+    /// Whether so few parts explain everything that no other explanation needs to be tried: no low result remains, nor one so high that
+    /// it may be the good level. Low results between groups may be by design.
     pub(super) fn is_simple(&self, found: &Found) -> bool {
         let is_end = |taken: &Taken| self.cover.parts[taken.part].is_end();
         let alike = !self.table.two_levels || found.taken.iter().all(is_end);
@@ -190,7 +189,6 @@ impl<'a> Fit<'a> {
         alike && found.taken.len() <= SIMPLE && is_all
     }
 
-    /// Whether a result is far below what is expected.
     pub(super) fn is_low(&self, at: usize) -> bool {
         self.is_below(at, self.expected[at])
     }
@@ -199,7 +197,7 @@ impl<'a> Fit<'a> {
         self.left[at] - effect < -(LOW * self.scale(at).hypot(spread)).max(self.table.least)
     }
 
-    /// What a part costs: more where its pairs differ by themselves.
+    /// Higher where its pairs have a spread.
     pub(super) fn price(&self, taken: &Taken) -> f64 {
         let uneven = if taken.spread > 0.0 { 0.5 * (self.cover.cells[taken.part].len() as f64).ln() } else { 0.0 };
         self.prices[taken.part] + uneven

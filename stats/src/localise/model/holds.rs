@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Fit<'_> {
-    /// The same as [`Fit::holds_against`] for a part that is not taken yet.
+    /// As [`Fit::holds_against`], for a part not taken yet.
     pub(super) fn holds(&self, taken: &Taken) -> bool {
         let cells = &self.cover.cells[taken.part];
         let before: Vec<(usize, Expected)> =
@@ -19,14 +19,14 @@ impl Fit<'_> {
         self.holds_against(taken, &before)
     }
 
-    /// Whether a part is the right name for its cells, `before` being what others say of them: nearly all that it alone explains is
-    /// off, in each of its members, and what lies opposite is more than one thing.
+    /// `before` is the effect of other parts on the cells: nearly all that the part alone explains is off, in each of its members, and
+    /// the opposite side is more than one thing.
     pub(super) fn holds_against(&self, taken: &Taken, before: &[(usize, Expected)]) -> bool {
         let Taken { part, effect, spread } = *taken;
         let (table, name) = (self.table, &self.cover.parts[part]);
         let of = |at: usize| effect[self.kind(at)];
         if effect.iter().any(|effect| *effect > 0.0) {
-            // Of several ends that are faster where they meet, it is what they meet on.
+            // If several ends are faster where they meet, their meeting part is the cause.
             let own = || before.iter().filter(|(at, other)| other.effect < of(*at) / 2.0);
             let fast = own().filter(|(at, _)| self.left[*at] > of(*at) / 2.0).count();
             return 2 * own().count() >= before.len() && fast as f64 >= MOST * own().count() as f64;
@@ -41,7 +41,7 @@ impl Fit<'_> {
         let kind = usize::from(2 * between > own.len());
         let mut scores: Vec<f64> = own.iter().map(|&at| self.left[at] / self.scale(at)).collect();
         let z = median_in_place(&mut scores) * (own.len() as f64).sqrt() / MEDIAN_ERROR;
-        // Of unequal shares the larger ones are low, too.
+        // Larger unequal shares are low, too.
         let usual = |at: usize| -(LOW * self.scale(at)).max(table.least);
         let limit = |at: usize| if is_uneven(name, spread) { usual(at).max(of(at) / 2.0) } else { of(at) / 2.0 };
         let low = |at: usize| self.left[at] < limit(at);
@@ -55,7 +55,6 @@ impl Fit<'_> {
         z <= -self.cut[kind] && are_low && self.is_right(name, taken, &self.seen(name, &seen, low))
     }
 
-    /// What the cells of a part say of its members and of what lies opposite.
     fn seen(&self, name: &Part, cells: &[(usize, Expected)], low: impl Fn(usize) -> bool) -> Seen {
         let mut seen = Seen::default();
         for &(at, _) in cells {
@@ -74,7 +73,6 @@ impl Fit<'_> {
         seen
     }
 
-    /// Whether what was seen is enough for a part of this kind.
     fn is_right(&self, name: &Part, &Taken { effect, spread, .. }: &Taken, seen: &Seen) -> bool {
         let (members, others) = (seen.members.len(), seen.others.len());
         let low = seen.members.values().filter(|[usual, low]| low > usual).count();
@@ -100,7 +98,7 @@ impl Fit<'_> {
         }
     }
 
-    /// Whether pairs are good on both sides of a cut, and those on the smaller one would be low if it were its hosts.
+    /// Whether pairs are good on both sides of a cut, and those on the smaller one would be low if its hosts were bad.
     fn is_cut(&self, side: &[u32], effect: f64) -> bool {
         let mut inner = [[0_usize; 2]; 2];
         let mut shown = 0.0;
@@ -108,7 +106,7 @@ impl Fit<'_> {
             let [from, to] = [cell.from.host, cell.to.host].map(|host| side.contains(&host));
             if from == to {
                 inner[usize::from(from)][usize::from(self.left[at] > effect / 2.0)] += 1;
-                // That low results are frequent shows no pair to be good.
+                // Frequent low results do not show that a pair is good.
                 let costs = |expected: f64| loss((self.left[at] - expected) / self.scale(at));
                 shown += if from { costs(effect) - costs(0.0) } else { 0.0 };
             }
@@ -124,7 +122,7 @@ fn is_uneven(name: &Part, spread: f64) -> bool {
     spread > 0.0 && matches!(name, Part::Cut(_) | Part::Boundary(..))
 }
 
-/// Members of a part with their cells, usual ones and low ones; those among cells with both ends in the part; and what lies opposite.
+/// By member: usual and low cells, and those with both ends in the part; and the opposite side.
 #[derive(Default)]
 struct Seen {
     members: HashMap<u32, [usize; 2]>,

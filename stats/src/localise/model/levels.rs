@@ -1,4 +1,4 @@
-//! The levels that good pairs may have.
+//! Candidate levels of good pairs.
 
 use super::{CUT, FEW, LOW, MANY_GOOD, MEDIAN_ERROR, WIDE};
 use crate::{
@@ -10,8 +10,7 @@ use crate::{
     robust::{Level, SMALLEST},
 };
 
-/// The levels that good pairs may have: those of most values, and of each cluster above it; for pairs within groups and between them alike,
-/// or for each kind.
+/// Those of most values, and of each cluster above; for both kinds of pairs alike, or for each kind.
 pub(super) fn bases(table: &Table, cover: &Cover) -> Vec<[Level; 2]> {
     let of = |stratum: Option<usize>| {
         let cells = table.cells.iter().filter(|cell| stratum.is_none_or(|stratum| cell.stratum == stratum));
@@ -31,7 +30,7 @@ pub(super) fn bases(table: &Table, cover: &Cover) -> Vec<[Level; 2]> {
     all
 }
 
-/// The level of the rail that is better than most pairs, if one is: rails are networks of their own, and all others may be slow.
+/// The level of a rail that is better than most pairs, if any: rails are separate networks, and all others may be slow.
 fn best_rail(table: &Table, cover: &Cover, most: Level) -> Option<[Level; 2]> {
     let rails = cover.parts.iter().zip(&cover.cells).filter(|(part, _)| matches!(part, Part::Rail(_)));
     let level = |(_, cells): (&Part, &Vec<u32>)| {
@@ -44,27 +43,27 @@ fn best_rail(table: &Table, cover: &Cover, most: Level) -> Option<[Level; 2]> {
     (best.centre - most.centre > (CUT * error).max(table.least)).then_some([best; 2])
 }
 
-/// Least spread of so many values: few lie close together by chance.
+/// Least spread of so many values: few are close together by chance.
 fn floor(n: usize, table: &Table) -> f64 {
     if n < FEW { table.noise.max(table.least) } else { table.noise }
 }
 
-/// The level of most of these values, and that of each cluster above it. A fault takes bandwidth away and adds none, so the better of two
-/// clusters may be what good pairs reach.
+/// The level of most of these values, and that of each cluster above. A fault removes bandwidth and adds none, so the better of two
+/// clusters may be the good level.
 fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     if sorted.is_empty() {
         return Vec::new();
     }
     let mut found = vec![Level::of_sorted(sorted, floor(sorted.len(), table))];
-    // What spoils many pairs widens the spread by which it is to be seen.
+    // A fault in many pairs widens the spread that should reveal it.
     if let Some(narrow) = quarter(sorted, table.noise).filter(|narrow| WIDE * narrow.scale < found[0].scale) {
         found.push(narrow);
-        // Where it lies among the low ones, the upper quartile lies among the good ones, if these are many.
+        // If the quarter is among low values, the upper quartile is among good ones, if these are many.
         let upper = Level { centre: sorted[3 * sorted.len() / 4], ..narrow };
         let near = sorted.iter().filter(|value| (*value - upper.centre).abs() < LOW * upper.scale).count();
         found.extend((near as f64 >= MANY_GOOD * sorted.len() as f64).then_some(upper));
     }
-    // Of few, the best may be good and all others differ by themselves.
+    // Of few, the best may be good and all others bad.
     if let few @ 4..FEWEST_FOR_QUARTER = sorted.len() {
         let upper = &sorted[few - (few / 3).max(2)..];
         let wide = upper[upper.len() - 1] - upper[0];
@@ -73,7 +72,7 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         found.extend((WIDE * scale < found[0].scale).then_some(level));
     }
     let mut rest = sorted;
-    // Chance makes two of few.
+    // Chance separates few values into two.
     while (rest.len() == sorted.len() || rest.len() >= 4 * FEW)
         && let Some(next) = split(rest, 1)
         && let (lower, upper) = rest.split_at(rest.partition_point(|value| *value < next.from))
@@ -95,7 +94,7 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
 
 const FEWEST_FOR_QUARTER: usize = 15;
 
-/// Where the shortest quarter of sorted values lies, with the scale that it has in a normal distribution.
+/// Shortest quarter of sorted values, with its scale in a normal distribution.
 fn quarter(sorted: &[f64], noise: f64) -> Option<Level> {
     let n = sorted.len();
     if n < FEWEST_FOR_QUARTER {

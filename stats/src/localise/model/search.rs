@@ -9,7 +9,6 @@ use crate::{
 };
 
 impl Fit<'_> {
-    /// What is expected of a cell with a part more.
     fn with(&self, at: usize, more: Expected) -> Expected {
         let now = self.expected[at];
         let is_more =
@@ -21,7 +20,7 @@ impl Fit<'_> {
         cells.map(|at| self.cost_of(at, self.expected[at]) - self.cost_of(at, self.with(at, more))).sum()
     }
 
-    /// The median of what is left of the cells, those first that no part explains.
+    /// The median residual of the cells, those first that no part explains.
     fn effect(&self, cells: &[u32], kind: Option<usize>) -> f64 {
         let of_kind = |at: &&u32| kind.is_none_or(|kind| self.kind(**at as usize) == kind);
         let free = cells.iter().filter(of_kind).filter(|at| self.expected[**at as usize].effect == 0.0);
@@ -32,7 +31,7 @@ impl Fit<'_> {
         if values.is_empty() { 0.0 } else { median_in_place(&mut values) }
     }
 
-    /// Whether half of a part's cells, of either kind or of both, are off by as much as their median must be at least.
+    /// Whether half of a part's cells, of either kind or of both, exceed the least effect.
     pub(super) fn is_candidate(&self, part: usize) -> bool {
         let (cells, name) = (&self.cover.cells[part], &self.cover.parts[part]);
         let is_allowed = (self.with_ends || !name.is_end()) && (self.with_cuts || !matches!(name, Part::Cut(_)));
@@ -94,7 +93,7 @@ impl Fit<'_> {
             let extra = 0.5 * (kinds[kind] as f64).ln() + NARROW;
             if gain > extra { (gain - extra, effect) } else { (0.0, 0.0) }
         });
-        // What leaves a group and is no fault within it is its uplinks.
+        // What leaves a group without a fault within it is its uplinks.
         let is_few = each[0].1 == 0.0 || each[1].1 == 0.0 && kinds[0] < FEWEST_WITHIN;
         if !(matches!(name, Part::Group(_)) && is_few) {
             offer(each[0].0 + each[1].0, [each[0].1, each[1].1], 0.0);
@@ -102,7 +101,7 @@ impl Fit<'_> {
         best
     }
 
-    /// Standard deviation of what a part takes from its pairs, beyond that of good pairs; 0 where it is no more.
+    /// Spread of a part's effect beyond that of good pairs; 0 for no more.
     fn uneven(&self, cells: &[u32], effect: f64) -> f64 {
         let free = cells.iter().map(|&at| at as usize).filter(|&at| self.expected[at].effect > effect);
         let mut away: Vec<f64> = free.map(|at| (self.left[at] - effect).abs() / self.scale(at)).collect();
@@ -114,7 +113,7 @@ impl Fit<'_> {
         if times > UNEVEN { scale * times } else { 0.0 }
     }
 
-    /// Adds parts as long as one saves more than it costs, and drops those that do not any more.
+    /// Adds parts while one saves more than it costs, and drops those that no longer do.
     pub(super) fn search(&mut self) {
         self.open = (0..self.cover.parts.len()).map(|part| self.is_candidate(part)).collect();
         let open = (0..self.open.len()).filter(|part| self.open[*part]);
@@ -140,7 +139,7 @@ impl Fit<'_> {
         }
     }
 
-    /// What is expected now of the cells of a part, and what all parts that they touch would save.
+    /// Updates the cells of a part, and the savings of all parts that they touch.
     fn renew(&mut self, part: usize, savings: &mut BTreeMap<usize, Saving>) {
         let mut touched: Vec<u32> = Vec::new();
         for &at in &self.cover.cells[part] {
@@ -151,7 +150,7 @@ impl Fit<'_> {
                 touched.extend(self.cover.of_cell(at as u32));
             }
         }
-        // Where nothing changed, partitions save what they did.
+        // Unchanged cells leave savings of partitions unchanged.
         if !touched.is_empty() {
             touched.extend(self.cover.cuts.clone().map(|part| part as u32));
         }
@@ -179,7 +178,6 @@ impl Fit<'_> {
         dropped
     }
 
-    /// What the parts say of a cell, one left out.
     pub(super) fn expected_of(&self, at: usize, without: Option<usize>) -> Expected {
         let (mut slow, mut fast) = (Expected::default(), Expected::default());
         let passes = |cut: &usize| self.cover.cells[*cut].binary_search(&(at as u32)).is_ok();
@@ -196,8 +194,7 @@ impl Fit<'_> {
         if slow.effect < 0.0 { slow } else { fast }
     }
 
-    /// Measures each part again by what no other explains, and drops those that are not worth their price. Returns whether
-    /// anything was dropped.
+    /// Measures each part again by what no other explains, and drops those below their price. Returns whether anything was dropped.
     fn refine(&mut self, savings: &mut BTreeMap<usize, Saving>) -> bool {
         let mut dropped = false;
         let mut number = 0;
