@@ -5,7 +5,6 @@
 //!               └───────▶ facts, counters
 //! ```
 //!
-//!
 //! The agent is compiled for size. Loops over bytes are in `railgauge-bulk` (agent/bulk), which is compiled for speed.
 
 // Items used only here are not `pub`, so that the compiler finds unused ones.

@@ -14,7 +14,6 @@
 //! | [`compare`] | did it change between two sets of runs, or is it shown that it did not | Schuirmann 1987; Kalibera & Jones 2013 |
 //! | [`changepoint`] | when did a series of nights change, and which changed together | Jackson et al. 2005; Fearnhead & Rigaill 2019 |
 //!
-//!
 //! Values that are not finite are refused. Too few values are a [`Refusal`]. Nothing is rounded.
 //!
 //! Bandwidths and latencies are compared on the scale of natural logarithms, so that a difference is a ratio: a

@@ -11,10 +11,10 @@ use crate::unit::Bytes;
 /// First bytes an agent writes, on a line of their own. The protocol version travels in `Hello`, not here.
 pub const MAGIC: &[u8] = b"\x01railgauge-agent\n";
 
-/// Largest frame that is read. A longer length prefix means that the stream is not ours.
+/// A longer length prefix means that the stream is not ours.
 pub const MAX_FRAME: Bytes = Bytes::from_mib(64);
 
-/// Encodes one message as a frame: length prefix and JSON.
+/// Length prefix and JSON.
 ///
 /// # Errors
 /// The message cannot be written as JSON, or is longer than [`MAX_FRAME`].
@@ -27,7 +27,7 @@ pub fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Length of the frame behind a four-byte prefix.
+/// Length of the frame after a four-byte prefix.
 ///
 /// # Errors
 /// The length is over [`MAX_FRAME`].

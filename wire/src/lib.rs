@@ -7,7 +7,6 @@
 //! controller  Request { id, ask }      hello · facts · raw · clock · open · connect · step · stop · close · bye
 //! agent       FromAgent::Reply { id, outcome }   exactly one per request, in any order
 //! ```
-//!
 
 pub mod case;
 pub mod copies;

@@ -1,29 +1,25 @@
-//! How the timed operations of a collective are cut into batches, and when there have been enough.
-//!
-//! As in nccl-tests, batches of operations run back to back and the clock is read around each batch; a batch of one,
-//! behind a barrier, is a latency. A window that is a time is measured until that time is over: batches come in
-//! stretches, and after each the ranks tell one another how long they have been at it. That exchange lies between
-//! batches, where no clock runs. The last batch is one of its own, so that what it leaves behind can be verified.
+//! Division of a collective's timed operations into batches. As in nccl-tests, operations of a batch run back to back between two clock
+//! readings; a batch of one, behind a barrier, is a latency. For a window by time, batches are grouped in stretches, and after each the
+//! ranks exchange their elapsed times while no clock runs. The last batch is separate, so that its result can be verified.
 
 use railgauge_wire::{failure::Failure, group::CollectiveSpec, step::Window, terms::TestMetric, unit::Nanoseconds};
 
 const BATCH: u64 = 20;
-/// A batch of a timed window lasts at least this long: otherwise starting and ending it would count.
+/// Minimum time of a batch: otherwise starting and ending it would count.
 const SHORTEST: Nanoseconds = Nanoseconds::from_millis(1);
-/// No operation takes less: what the clock cannot tell from nothing is taken for that.
+/// Minimum time of an operation, if the clock reads zero.
 const LEAST: Nanoseconds = Nanoseconds(1);
 const MOST: u64 = 20_000;
-/// Most batches of a window; the account of each travels to the controller.
+/// Most batches of a window; the account of each is sent to the controller.
 const BATCHES: u64 = 50_000;
-/// The ranks agree on going on about so often in a window: a guess of how long a batch takes that is wrong by this
-/// factor makes the window twice as long.
+/// Approximate number of agreements in a window: a batch time estimate that is wrong by this factor doubles the window.
 const STRETCHES: u64 = 10;
-/// Operations of the second trial; the first is one operation alone.
+/// Operations of the second trial; the first has a single one.
 const TRIAL: u64 = 5;
-/// Trials grow no longer than this, unless one operation alone takes as long.
+/// Maximum time of a trial, unless a single operation takes as long.
 const SLOW: Nanoseconds = Nanoseconds::from_millis(200);
 
-/// Batches of a collective. Equal on all ranks, since all are told the same times.
+/// Equal on all ranks, since all have the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub batch: u64,
@@ -33,7 +29,7 @@ pub(crate) struct Cut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Batches(u64),
-    /// As many as `time` holds; one is believed to take `guess`.
+    /// As many as fit `time`, with the estimate `guess` for one.
     Time {
         time: Nanoseconds,
         guess: Nanoseconds,
@@ -41,7 +37,7 @@ enum Extent {
 }
 
 impl Cut {
-    /// The cut of a collective of which one operation takes `one`.
+    /// `one` is the time of an operation.
     pub(crate) fn new(collective: &CollectiveSpec, one: Nanoseconds) -> Self {
         let one = one.max(LEAST);
         let single = collective.metric != TestMetric::Bandwidth;
@@ -52,7 +48,7 @@ impl Cut {
             }
             Window::Duration(time) | Window::Adaptive { at_most: time, .. } => {
                 let wanted = SHORTEST.max(time / BATCHES * 2);
-                // Of operations that take long a batch is smaller, so that the window has several.
+                // Slow operations get smaller batches, so that the window has several.
                 let several = time / STRETCHES / one;
                 let batch = if single { 1 } else { (wanted / one).clamp(BATCH, MOST).min(several).max(1) };
                 Self { batch, extent: Extent::Time { time, guess: one.saturating_mul(batch) } }
@@ -60,8 +56,8 @@ impl Cut {
         }
     }
 
-    /// How many batches follow before the ranks agree again, when `done` batches have been timed and the time `elapsed` has
-    /// passed since the first began, at the slowest rank. At 0 only the last one remains.
+    /// Batches before the next agreement, after `done` timed batches and the time `elapsed` since the first began, at the slowest rank.
+    /// At 0 only the last one remains.
     pub(crate) fn further(&self, done: u64, elapsed: Nanoseconds) -> u64 {
         match self.extent {
             Extent::Batches(count) => count.saturating_sub(done + 1),
@@ -77,9 +73,8 @@ impl Cut {
     }
 }
 
-/// Warms up for as long as the collective says, and tells how long one operation takes. `trial` does so many
-/// operations and says how long they took at the slowest rank. Trials grow: the last one counts, by which time
-/// caches, connections and processors are as warm as they will be.
+/// Warms up for the collective's time, and returns the time of one operation. `trial` does so many operations and returns their time at
+/// the slowest rank. Trials grow: the last one counts, when caches, connections and processors are warm.
 pub(crate) fn warm_up(
     collective: &CollectiveSpec,
     mut trial: impl FnMut(u64) -> Result<Nanoseconds, Failure>,
@@ -89,7 +84,6 @@ pub(crate) fn warm_up(
     let mut one = spent.max(LEAST);
     let mut operations = TRIAL;
     loop {
-        // One of a slow operation says enough.
         operations = operations.min((SLOW / one).max(1));
         let took = trial(operations)?.max(LEAST);
         spent = spent.saturating_add(took);
@@ -129,7 +123,7 @@ mod tests {
         CollectiveSpec { op: Op::Broadcast, metric, size: Bytes(4), options, window, warm_up, verify: true, seed: 0 }
     }
 
-    /// Batches, and the time they take, when one operation takes `took` nanoseconds and was believed to take `one`.
+    /// Batches and their time, for a real time `took` and an estimate `one` in nanoseconds.
     fn measured(metric: TestMetric, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, Nanoseconds) {
         let cut = Cut::new(&collective(metric, window, Nanoseconds::ZERO), Nanoseconds(one));
         let (mut done, mut elapsed) = (0, Nanoseconds::ZERO);
@@ -182,7 +176,7 @@ mod tests {
         assert_eq!(batches(TestMetric::Bandwidth, second, 5_000_000_000), 1);
         assert_eq!(batches(TestMetric::Bandwidth, Window::Duration(SECOND * 3_600), 10_000), 14_400);
         assert_eq!(batches(TestMetric::Latency, second, 50_000), 1);
-        // The account of an hour of latencies would not travel.
+        // The account of an hour of latencies would be too long.
         assert_eq!(measured(TestMetric::Latency, Window::Duration(SECOND * 3_600), 50_000, |_| 50_000).1, BATCHES);
         let counted = |metric, count| measured(metric, Window::Iterations(count), 1, |_| 1);
         let (cut, batches, _) = counted(TestMetric::Bandwidth, 50);
@@ -209,7 +203,7 @@ mod tests {
         let (one, spent, _) = warmed(window, Nanoseconds::from_millis(300), &cold);
         assert_eq!(one, Nanoseconds(10_000));
         assert!((Nanoseconds::from_millis(300)..Nanoseconds::from_millis(330)).contains(&spent), "{spent}");
-        // Without a time the trials still are long enough to be timed.
+        // Without a time the trials are still long enough for timing.
         let (_, spent, operations) = warmed(window, Nanoseconds::ZERO, &|_| 10_000);
         assert!(spent >= SHORTEST && operations >= 100, "{spent} {operations}");
         assert_eq!(warmed(window, Nanoseconds::ZERO, &|_| 3 * SECOND.0), (SECOND * 3, SECOND * 6, 2));

@@ -1,16 +1,12 @@
-//! Where a collective's operations stand in the buffers, and what each must leave behind.
+//! Places of a collective's operations in the buffers, and their results.
 //!
-//! Operations walk through the buffers by their size, as nccl-tests does, so that caches are met the same way: the
-//! k-th of a batch stands in slot k mod slots. A rank's data is a function of the position in its buffer, so every
-//! slot has data of its own.
+//! Operations walk through the buffers by their size, as in nccl-tests, for the same effect of caches: the k-th of a batch uses slot k
+//! mod slots. A rank's data depends on the position in its buffer, so every slot has different data.
 //!
-//! A training step as the network sees it: gradients come in buckets while the backward pass goes on, and each bucket is
-//! reduced over all ranks as soon as it is full and the one before it is done.
-//!
-//! This is how data-parallel training works with PyTorch's DistributedDataParallel (Li et al., "PyTorch Distributed:
-//! Experiences on Accelerating Data Parallel Training", VLDB 2020, section 3.2.3). Two things are simpler here: the
-//! backward pass is a timer, in which gradients come evenly by bytes, and buckets end where they are full, not where a
-//! tensor ends.
+//! A training step as in PyTorch's DistributedDataParallel (Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel
+//! Training", VLDB 2020, section 3.2.3): gradients arrive in buckets during the backward pass, and each bucket is reduced over all ranks
+//! as soon as it is full and the one before it is done. Two things are simpler here: the backward pass is a timer, in which gradients
+//! arrive evenly by bytes, and buckets end where they are full, not where a tensor ends.
 
 use std::ops::Range;
 
@@ -28,7 +24,7 @@ use super::{
 };
 use crate::memory::pattern::Part;
 
-/// The places of one collective on one rank. All in elements unless said otherwise.
+/// In elements unless noted otherwise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     op: Op,
@@ -38,12 +34,11 @@ pub(crate) struct Layout {
     pub count: u64,
     whole: u64,
     pub slots: u64,
-    /// Bytes of an element.
     pub width: u64,
 }
 
 impl Layout {
-    /// The layout of a collective in buffers of `capacity` bytes; `None` if its size does not divide or does not fit.
+    /// `None` if the size does not divide or exceeds buffers of `capacity` bytes.
     pub(crate) fn new(collective: &CollectiveSpec, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
         let width = collective.options.datatype.bytes().0;
         let count = collective.count(ranks).filter(|count| *count > 0)?;
@@ -53,17 +48,14 @@ impl Layout {
         (slots > 0).then_some(Self { op: collective.op, in_place, rank, ranks, count, whole, slots, width })
     }
 
-    /// Where a slot's input begins.
     pub(crate) fn send_at(&self, slot: u64) -> u64 {
         slot * self.whole + if self.in_place && self.op == Op::AllGather { self.own() } else { 0 }
     }
 
-    /// Where a slot's result begins.
     pub(crate) fn receive_at(&self, slot: u64) -> u64 {
         slot * self.whole + if self.in_place && self.op == Op::ReduceScatter { self.own() } else { 0 }
     }
 
-    /// Bytes of all slots.
     pub(crate) fn extent(&self) -> u64 {
         self.slots * self.whole * self.width
     }
@@ -103,8 +95,7 @@ impl Layout {
         }
     }
 
-    /// Whether doing the operation again on what it left behind leaves the same behind: then the last timed one can be
-    /// verified.
+    /// Whether repeating the operation on its result leaves the same result, so that the last timed one can be verified.
     pub(crate) fn repeats(&self, reduction: Option<Reduction>) -> bool {
         !self.in_place || matches!(reduction, None | Some(Reduction::Min | Reduction::Max))
     }
@@ -113,25 +104,24 @@ impl Layout {
 pub(crate) struct Ready<'e> {
     pub collective: &'e CollectiveSpec,
     pub layout: Layout,
-    /// What is played, in order: one part, or the buckets of a training step.
+    /// In order: one part, or the buckets of a training step.
     pub parts: Vec<Portion>,
     pub kernel: Option<Kernel>,
     pub source: Source,
     pub algorithm: Algorithm,
-    /// Bytes of scratch memory the scripts use.
     pub scratch: usize,
 }
 
 pub(crate) struct Portion {
-    /// Its bytes, from where the operation's begin.
+    /// Bytes, from the operation's start.
     pub at: Range<usize>,
-    /// When it may begin, from when the operation did.
+    /// Earliest start after the operation's.
     pub ready: Nanoseconds,
     pub script: Script,
 }
 
 impl<'e> Ready<'e> {
-    /// Prepares a collective for rank `rank` of `ranks`, whose data stands as `layout` says.
+    /// Prepares a collective for rank `rank` of `ranks`, with its data placed by `layout`.
     pub(crate) fn new(collective: &'e CollectiveSpec, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
         let options = &collective.options;
@@ -179,12 +169,10 @@ impl<'e> Ready<'e> {
         Ok(Self { collective, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
     }
 
-    /// What is reduced by; `None` where data is only moved.
     pub(crate) fn reduction(&self) -> Option<Reduction> {
         self.source.reduction
     }
 
-    /// Time of the backward pass of a training step.
     pub(crate) fn compute(&self) -> Option<Nanoseconds> {
         self.collective.options.training.as_ref().map(|training| training.compute)
     }
@@ -198,11 +186,11 @@ fn fits(number: u64) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bucket {
     pub at: Range<u64>,
-    /// When the backward pass has filled it, from its start.
+    /// Time from the start of the backward pass.
     pub ready: Nanoseconds,
 }
 
-/// The buckets of `count` gradients of `width` bytes, in order.
+/// For `count` gradients of `width` bytes, in order.
 pub(crate) fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket> {
     let elements = |bytes: Bytes| (bytes.0 / width).max(1);
     let mut buckets = Vec::new();

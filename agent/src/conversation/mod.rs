@@ -7,8 +7,6 @@
 //! every thread    writes its own replies, whole frames under one lock
 //! guard thread    sleeps until stdin or stdout is gone, then ends the process whatever the others do
 //! ```
-//!
-//!
 
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
-//! What is written on the parts of this host: serial numbers, part numbers, makers. The kernel shows most of it to root only; what
-//! it does not show is not known, and said once.
-//!
-//! What is written in the memory of a pluggable module: optics, or the end of a cable.
+//! Labels of this host's parts: serial numbers, part numbers, makers. The kernel shows most of them to root only; missing ones are noted
+//! once. A pluggable module (optics, or the end of a cable) has its label in memory:
 //!
 //! | form | document | vendor | part number | serial number | sums |
 //! | --- | --- | --- | --- | --- | --- |
@@ -33,7 +31,6 @@ const DMI: &str = "sys/class/dmi/id";
 const NET: &str = "sys/class/net";
 const DEVICES: &str = "sys/bus/pci/devices";
 
-/// The parts of the host of a tree, whose devices and interfaces are known.
 pub(crate) fn of(tree: &Tree, facts: &HostFacts) -> Parts {
     let mut parts = Parts {
         machine: smbios(tree, "product", "sys"),
@@ -49,7 +46,7 @@ pub(crate) fn of(tree: &Tree, facts: &HostFacts) -> Parts {
     parts
 }
 
-/// What the firmware says of the machine, its board or its chassis. Makers and models without a serial number are told by
+/// Firmware label of the machine, its board or its chassis. Makers and models without a serial number are in
 /// [`Surroundings`](railgauge_wire::facts::Surroundings).
 fn smbios(tree: &Tree, what: &str, maker: &str) -> Label {
     let place = format!("{DMI}/{what}_serial");
@@ -63,7 +60,7 @@ fn smbios(tree: &Tree, what: &str, maker: &str) -> Label {
     Label { vendor: word(format!("{maker}_vendor")), part_number: word(format!("{what}_sku")), serial }
 }
 
-/// A small file that root may read; for others it is noted once, whatever files there are.
+/// A small file for root; for others noted once, whatever files there are.
 fn bytes(tree: &Tree, path: &Path, what: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     match tree.open(path).and_then(|file| file.take(vpd::LONGEST).read_to_end(&mut bytes)) {
@@ -72,15 +69,15 @@ fn bytes(tree: &Tree, path: &Path, what: &str) -> Option<Vec<u8>> {
             tree.note(what, "only root may read them");
             None
         }
-        // What is not there is not known. Cards without such data answer with errors of several kinds.
+        // Missing data is unknown. Cards without it answer with various errors.
         Err(_) => None,
     }
 }
 
-/// What is on a card: its first function, RDMA devices, interfaces.
+/// A card's first function, RDMA devices, interfaces.
 type Carried = (String, Vec<String>, Vec<String>);
 
-/// The cards that carry RDMA devices and interfaces. Functions of one card tell the same, so the first one is asked.
+/// Cards with RDMA devices and interfaces. Functions of one card have the same label, so the first one is read.
 fn cards(tree: &Tree, facts: &HostFacts) -> Vec<Card> {
     let mut carried: BTreeMap<String, Carried> = BTreeMap::new();
     let mut add = |function: Option<PathBuf>, device: Option<&str>, interface: Option<&str>| {
@@ -121,7 +118,7 @@ fn cards(tree: &Tree, facts: &HostFacts) -> Vec<Card> {
     carried.into_values().filter_map(card).collect()
 }
 
-/// The modules in the ports of interfaces that have hardware below.
+/// In ports of interfaces with hardware.
 fn modules(tree: &Tree, facts: &HostFacts) -> Vec<Module> {
     let mut found = Vec::new();
     for interface in facts.interfaces.iter().filter(|one| tree.has(format!("{NET}/{}/device", one.name))) {
@@ -137,7 +134,7 @@ fn modules(tree: &Tree, facts: &HostFacts) -> Vec<Module> {
                     tree.note("labels of cables and optics", "CAP_NET_ADMIN is needed to read them");
                     break;
                 }
-                // No driver for it, or nothing in the port: drivers have several words for that.
+                // No driver support, or an empty port: drivers have several errors for that.
                 Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EIO | libc::ENODEV | libc::ENXIO) => {}
                 _ => noted(&error.to_string()),
             },
@@ -146,25 +143,25 @@ fn modules(tree: &Tree, facts: &HostFacts) -> Vec<Module> {
     found
 }
 
-/// Both halves of a module's page 0, each of which is a question of its own.
+/// Both halves of a module's page 0, read separately.
 fn memory(mut read: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
     let mut half = |offset| read(Part { address: MODULE, page: 0, offset, length: HALF });
     let mut bytes = half(0)?;
-    // The second half stands behind the first, however much a driver answers.
+    // The second half follows the first, however much a driver answers.
     bytes.truncate(HALF.into());
     bytes.append(&mut half(HALF)?);
     Ok(bytes)
 }
 
-/// Bytes of the lower page, and of page 00h behind it.
+/// Bytes of the lower page, and of page 00h after it.
 pub(crate) const HALF: u8 = 128;
 
-/// Where the texts stand, and the sums that guard them.
+/// Offsets of the texts, and their checksums.
 struct Layout {
     vendor: RangeInclusive<usize>,
     part_number: RangeInclusive<usize>,
     serial: RangeInclusive<usize>,
-    /// Bytes of a sum, each with those it is over.
+    /// Offset of a sum, and its range.
     sums: &'static [(usize, RangeInclusive<usize>)],
 }
 
@@ -188,7 +185,7 @@ pub(crate) enum Broken {
     Sum,
 }
 
-/// The form and the label of a module, from its memory: the lower page, and page 00h behind it.
+/// Form and label of a module, from its memory: the lower page, then page 00h.
 pub(crate) fn label(bytes: &[u8]) -> Result<(&'static str, Label), Broken> {
     let (form, layout) = form(*bytes.first().ok_or(Broken::Cut)?)?;
     for (at, over) in layout.sums {
@@ -302,7 +299,7 @@ pub(crate) mod tests {
         assert!(noted.len() == 1 && noted.values().all(|why| why.contains("checksum")), "{noted:?}");
     }
 
-    /// The memory of a module of a form with this label and right sums.
+    /// A module's memory with this form, label and right sums.
     pub(crate) fn module(identifier: u8, vendor: &str, part_number: &str, serial: &str) -> Vec<u8> {
         let (_, layout) = form(identifier).unwrap();
         let mut bytes = vec![0; 2 * usize::from(HALF)];

@@ -1,7 +1,5 @@
-//! PCIe functions (kernel documentation: ABI/testing/sysfs-bus-pci) and the bridges above them.
-//!
-//! PCI configuration space: the registers of a function that no file of sysfs spells out (PCI Express Base
-//! Specification, Device Control, Access Control Services, Address Translation Services).
+//! PCIe functions (kernel documentation: ABI/testing/sysfs-bus-pci), the bridges above them, and registers in configuration space that
+//! sysfs lacks (PCI Express Base Specification, Device Control, Access Control Services, Address Translation Services).
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +9,10 @@ use crate::system::tree::Tree;
 
 const DEVICES: &str = "sys/bus/pci/devices";
 
-/// What the function at an address is set to.
 pub(crate) fn function_at(tree: &Tree, address: &str) -> PciFunction {
     tree.target(format!("{DEVICES}/{address}")).map_or_else(PciFunction::default, |place| function(tree, &place))
 }
 
-/// What the function of a directory below `sys/devices` is set to.
 pub(crate) fn function(tree: &Tree, place: &Path) -> PciFunction {
     let config = config(tree, place);
     let space = ConfigSpace::new(&config);
@@ -41,12 +37,12 @@ pub(crate) fn link(tree: &Tree, place: &Path, which: &str) -> Option<(f64, u32)>
     Some((speed, tree.text(place.join(format!("{which}_link_width")))?.parse().ok().filter(|width| *width > 0)?))
 }
 
-/// The PCI device a directory lies in, itself or one above (some drivers hang an auxiliary device between).
+/// The device of a directory, itself or one above (some drivers insert an auxiliary device).
 pub(crate) fn directory(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|path| is_function(path)).map(Into::into)
 }
 
-/// Whether a directory is called by a PCI address such as `0000:3b:00.1`.
+/// For a name such as `0000:3b:00.1`.
 pub(crate) fn is_function(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let name = name.to_string_lossy();
@@ -60,7 +56,7 @@ pub(crate) fn is_function(path: &Path) -> bool {
     }
 }
 
-/// Configuration space as far as it can be read; what ordinary users do not see is noted.
+/// The readable part of configuration space; a restricted one is noted.
 fn config(tree: &Tree, place: &Path) -> Vec<u8> {
     let bytes = tree.bytes(place.join("config")).unwrap_or_default();
     if bytes.len() == PUBLIC {
@@ -77,11 +73,11 @@ fn sriov(tree: &Tree, place: &Path) -> Option<Sriov> {
     if tree.has(place.join("physfn")) {
         return Some(Sriov::Virtual);
     }
-    // There is no such file for a function that cannot.
+    // The file exists only for functions with SR-IOV.
     tree.text(place.join("sriov_numvfs"))?.parse().ok().map(Sriov::Physical)
 }
 
-/// Totals of the files that Advanced Error Reporting keeps; absent where the platform keeps the errors to itself.
+/// Totals of Advanced Error Reporting; `None` where the platform handles errors itself.
 fn errors(tree: &Tree, place: &Path) -> Option<PciErrors> {
     let total = |file: &str, line: &str| {
         let text = tree.text(place.join(file))?;
@@ -107,7 +103,7 @@ fn bridges(tree: &Tree, place: &Path) -> Vec<Bridge> {
     above.into_iter().map(bridge).collect()
 }
 
-/// Bytes that the kernel shows to everybody; what lies behind them is for root.
+/// Bytes that all users may read; the rest is for root.
 pub(crate) const PUBLIC: usize = 64;
 const EXTENDED: usize = 256;
 /// Status register: bit 4 says that there are capabilities.
@@ -133,7 +129,6 @@ const SERVICES: [&str; 7] = [
 pub(crate) struct ConfigSpace<'a>(&'a [u8]);
 
 impl<'a> ConfigSpace<'a> {
-    /// The bytes of the file `config`.
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -142,14 +137,14 @@ impl<'a> ConfigSpace<'a> {
         Some(DeviceControl(self.u16(self.capability(PCI_EXPRESS)? + 8)?))
     }
 
-    /// Access Control Services in force; `None` where the function has none of them.
+    /// `None` without any of them.
     pub(crate) fn access_control(self) -> Option<Vec<String>> {
         let control = self.u16(self.extended(ACCESS_CONTROL)? + 6)?;
         let on = (0..).zip(SERVICES).filter(|(bit, _)| control >> bit & 1 == 1);
         Some(on.map(|(_, name)| name.to_owned()).collect())
     }
 
-    /// Whether address translation is on; `None` where the function cannot.
+    /// `None` where the function cannot.
     pub(crate) fn address_translation(self) -> Option<bool> {
         Some(self.u16(self.extended(ADDRESS_TRANSLATION)? + 6)? >> 15 == 1)
     }
@@ -162,7 +157,7 @@ impl<'a> ConfigSpace<'a> {
         Some(u16::from_le_bytes([self.u8(at)?, self.u8(at + 1)?]))
     }
 
-    /// Where a capability begins. The chain is cut after as many links as fit, so a broken one ends.
+    /// Offset of a capability. The chain's length is limited, so a broken one ends.
     fn capability(self, wanted: u8) -> Option<usize> {
         if self.u16(STATUS)? & 0x10 == 0 {
             return None;
@@ -178,7 +173,7 @@ impl<'a> ConfigSpace<'a> {
         None
     }
 
-    /// Where an extended capability begins: id in the lower 16 bits of its header, the next one's place in the upper 12.
+    /// Offset of an extended capability: the header has its id in the lower 16 bits, the next offset in the upper 12.
     fn extended(self, wanted: u16) -> Option<usize> {
         let mut at = EXTENDED;
         for _ in 0..4096 / 4 {
@@ -219,7 +214,6 @@ mod tests {
 
     use super::*;
 
-    /// A function with power management at 0x40, PCI Express at 0x60, ACS at 0x100 and ATS at 0x150.
     fn function() -> Vec<u8> {
         let mut bytes = vec![0; 4096];
         let mut put = |at: usize, words: &[u8]| bytes[at..at + words.len()].copy_from_slice(words);

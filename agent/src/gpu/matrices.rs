@@ -1,12 +1,12 @@
-//! Matrices whose product is known before they are multiplied, so that a kernel compares every element of it.
+//! Matrices with a known product, so that a kernel compares every element.
 //!
 //! X and Y have rank two: X\[i\]\[l\] = a₁(i)·p₁(l) + a₂(i)·p₂(l) and Y\[j\]\[l\] = b₁(j)·q₁(l) + b₂(j)·q₂(l). Then Z = Y·Xᵀ is
 //! Z\[j\]\[i\] = Σ b_s(j)·a_r(i)·S_rs with S_rs = Σ p_r(l)·q_s(l), four sums that are computed here: rank two as well.
 //!
-//! All of it is exact whatever order a GPU adds in. a₁ and b₁ are ±1 or ±2, a₂ and b₂ are ±3, and p and q are ±1: the elements of X and Y are
-//! whole numbers from −5 to 5 without 0, which every type has; no partial sum is above 25 times the rows, below 2²⁴ for all that are
-//! allowed. Most terms of the sums come in pairs that cancel, far from each other in a distance that the seed says, and [`LEFT`] are left
-//! over: the elements of Z are at most 200 and exact in 8 bits of mantissa, and one wrong term of one sum is seen.
+//! All of it is exact in any order of additions. a₁ and b₁ are ±1 or ±2, a₂ and b₂ are ±3, and p and q are ±1: the elements of X and Y
+//! are whole numbers from −5 to 5 without 0, which every type has; no partial sum exceeds 25 times the rows, below 2²⁴ for all allowed
+//! sizes. Most terms of the sums cancel in pairs, at a distance that depends on the seed, and [`LEFT`] are left over: the elements of Z
+//! are at most 200 and exact in 8 bits of mantissa, and one wrong term of one sum shows.
 
 use half::{bf16, f16};
 use railgauge_wire::{
@@ -19,12 +19,11 @@ use railgauge_wire::{
 use super::{buffer::Buffer, device::Device, kernels, stream::Stream, table, vendor::Vendor};
 use crate::memory::pattern;
 
-/// Terms of the sums that no other cancels: half of them in each half of the sums.
+/// Terms of the sums that no other cancels, half of them in each half.
 const LEFT: usize = 8;
-/// Numbers of a table: −256 to 255.
 const NUMBERS: i32 = 512;
 
-/// Which elements of 8 bits a GPU multiplies.
+/// The GPU's 8-bit format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Eight {
     /// OCP's E4M3: NVIDIA's GPUs, and AMD's gfx950 and gfx12.
@@ -44,25 +43,23 @@ impl Eight {
 
 type Pairs = Vec<[i32; 2]>;
 
-/// Both operands and the result of a product on a GPU.
 pub(crate) struct Matrices {
     precision: Precision,
     rows: u32,
     x: Buffer,
     y: Buffer,
     z: Buffer,
-    /// Elements of the numbers of X and Y, and of Z.
+    /// Elements for the numbers of X and Y, and of Z.
     given: Buffer,
     made: Buffer,
-    /// Numbers of rows and columns of what is written or compared.
+    /// Numbers of rows and columns of the matrix in use.
     of_rows: Buffer,
     of_columns: Buffer,
-    /// What Z is made of, by row and by column.
+    /// Factors of Z, by row and by column.
     expected: (Pairs, Pairs),
 }
 
 impl Matrices {
-    /// Takes the memory of matrices of so many rows and columns.
     pub(crate) fn new(stream: &Stream, precision: Precision, rows: u32) -> Result<Self, Failure> {
         let device = stream.device();
         let elements = u64::from(rows) * u64::from(rows);
@@ -93,7 +90,7 @@ impl Matrices {
         (self.x.address(), self.y.address(), self.z.address())
     }
 
-    /// Writes both operands, other ones for each pattern, and waits for it.
+    /// Writes both operands, different for each pattern, and waits.
     pub(crate) fn fill(&mut self, stream: &Stream, pattern: &Pattern) -> Result<(), Failure> {
         let made = Factors::new(pattern::key(pattern, 0), self.rows as usize);
         let shift = self.precision.operand().0.ilog2();
@@ -106,12 +103,12 @@ impl Matrices {
     }
 
     pub(crate) fn poison(&self, stream: &Stream) -> Result<(), Failure> {
-        // All bits of an element set are no number in any type.
+        // An element with all bits set is NaN in every type.
         stream.set(&self.z, 0xff, self.z.len())?;
         stream.wait()
     }
 
-    /// Compares every element of the result with what it must be, on the GPU. A test's fault is put in here.
+    /// Compares every element of the result, on the GPU. Also injects a test's fault.
     pub(crate) fn check(&self, stream: &Stream) -> Result<Checked, Failure> {
         kernels::flip_bit(stream, &self.z, self.z.len() / 2)?;
         let (rows, columns) = &self.expected;
@@ -125,7 +122,7 @@ impl Matrices {
         kernels::Outer { rows: &self.of_rows, columns: &self.of_columns, table, length: self.rows, shift }
     }
 
-    /// Puts the numbers of rows and columns where the kernels read them. Kernels wait for it, and it for them.
+    /// Writes the numbers of rows and columns for the kernels, in stream order.
     fn tell(&self, stream: &Stream, rows: &Pairs, columns: &Pairs) -> Result<(), Failure> {
         for (to, numbers) in [(&self.of_rows, rows), (&self.of_columns, columns)] {
             let bytes: Vec<u8> = numbers.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -135,13 +132,12 @@ impl Matrices {
     }
 }
 
-/// A whole number as an element of the operands.
 fn operand(precision: Precision, eight: Eight, number: i32) -> u32 {
     match precision {
         Precision::Fp8 => {
             let sign = if number < 0 { 0x80 } else { 0 };
             let ocp = table::bits(railgauge_wire::terms::Datatype::F8e4m3, f64::from(number.abs().min(16))) as u32;
-            // From one on an exponent of FNUZ is one more; minus zero, which there is none of, would be no number.
+            // From one on an FNUZ exponent is one more; minus zero does not exist and would be NaN.
             let bits = if eight == Eight::Fnuz && ocp != 0 { ocp + 8 } else { ocp };
             sign | bits
         }
@@ -151,7 +147,6 @@ fn operand(precision: Precision, eight: Eight, number: i32) -> u32 {
     }
 }
 
-/// A whole number as an element of the result.
 fn result(precision: Precision, eight: Eight, number: i32) -> u32 {
     operand(if precision == Precision::Fp8 { Precision::Bf16 } else { precision }, eight, number)
 }
@@ -191,7 +186,6 @@ impl Factors {
         Self { a: of_rows(0), b: of_rows(rows), p, q }
     }
 
-    /// What Z is made of, by row and by column.
     fn expected(self) -> (Pairs, Pairs) {
         let sum = |r: usize, s: usize| -> i32 { self.p.iter().zip(&self.q).map(|(p, q)| p[r] * q[s]).sum() };
         let sums = [[sum(0, 0), sum(0, 1)], [sum(1, 0), sum(1, 1)]];

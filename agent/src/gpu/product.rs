@@ -1,7 +1,5 @@
-//! One product of two square matrices on a GPU by cuBLASLt or hipBLASLt: described once, and queued as often as wanted.
-//!
-//! The matrices lie row by row. The libraries take them column by column, so that X, Y and Z of [`super::matrices`] are its A transposed, its B and
-//! its D: the only layout that FP8 has, and the usual one of linear layers.
+//! One product of two square matrices on a GPU by cuBLASLt or hipBLASLt. The matrices are row-major. The libraries are column-major, so
+//! that X, Y and Z of [`super::matrices`] are their A transposed, B and D: the only layout for FP8, and the usual one of linear layers.
 
 use std::{
     ffi::{c_int, c_void},
@@ -24,12 +22,12 @@ use super::{
 };
 use crate::system::library::Owned;
 
-/// Bytes of workspace that algorithms may use: what NVIDIA recommends for compute capability 9.0 is 32 MiB (cuBLAS documentation,
-/// `cublasSetWorkspace`); PyTorch takes no more.
+/// Bytes of workspace for algorithms: NVIDIA recommends 32 MiB for compute capability 9.0 (cuBLAS documentation, `cublasSetWorkspace`);
+/// PyTorch uses no more.
 const WORKSPACE: u64 = 32 << 20;
 const ASKED: usize = 8;
 const DESCRIBING: &str = "describing a matrix product";
-/// Products of each that are timed, behind one that is not.
+/// Timed products of each algorithm, after an untimed one.
 const TRIALS: u32 = 3;
 
 /// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`, `HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
@@ -48,7 +46,6 @@ const R_8F_E4M3: c_int = 28;
 /// `HIP_R_8F_E4M3_FNUZ`.
 const R_8F_E4M3_FNUZ: c_int = 1000;
 
-/// What the library calls the operands, the result and the arithmetic of a precision.
 const fn types(precision: Precision, eight: Eight, numbers: Numbers) -> (c_int, c_int, c_int) {
     match precision {
         Precision::Bf16 => (R_16BF, R_16BF, numbers.compute_32f),
@@ -75,7 +72,6 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Describes a product of matrices of so many rows and columns.
     pub(crate) fn new(device: &Arc<Device>, precision: Precision, rows: u32) -> Result<Self, Failure> {
         able(device, precision)?;
         device.enter()?;
@@ -105,7 +101,7 @@ impl Product {
         Ok(Self { blas, device: Arc::clone(device), description, operand, result, workspace, algorithm, library })
     }
 
-    /// Takes the fastest of the algorithms that the library proposes, by a few products of each; what it is, in words.
+    /// Selects the fastest proposed algorithm by a few products of each, and returns its description.
     pub(crate) fn choose(&mut self, stream: &Stream, matrices: &Matrices) -> Result<String, Failure> {
         let mut best: Option<(u64, Algorithm)> = None;
         let mut refused = None;
@@ -123,7 +119,7 @@ impl Product {
         Ok(self.words())
     }
 
-    /// The algorithms that the library proposes, the best by its own estimate first.
+    /// The best by the library's own estimate first.
     fn proposals(&self) -> Result<Vec<Proposal>, Failure> {
         let blas = &self.blas;
         let preference = blas.made(DESCRIBING, blas.preference_destroy, |to| {
@@ -154,7 +150,6 @@ impl Product {
         Ok(proposals)
     }
 
-    /// Nanoseconds of a few products.
     fn trial(&self, stream: &Stream, matrices: &Matrices) -> Result<u64, Failure> {
         self.multiply(stream, matrices)?;
         let (begin, end) = (Event::new(&self.device)?, Event::new(&self.device)?);
@@ -167,7 +162,7 @@ impl Product {
 
     fn words(&self) -> String {
         if self.device.vendor() == Vendor::Amd {
-            // What is in its algorithms hipBLASLt keeps to itself.
+            // hipBLASLt does not report its algorithms.
             return "not told by hipBLASLt".to_owned();
         }
         let number = |attribute| {
@@ -242,13 +237,13 @@ fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
     Err(refused(cause).remedy(remedy::OTHER_PRECISION))
 }
 
-/// On which GPUs of AMD alone hipBLASLt multiplies a precision, where those of these first digits of their gfx number are none of them, by its
-/// documentation ("Data type support" and "API reference", ROCm 6.3 and 7); `None` where they are. Some it may refuse by itself.
+/// GPUs of AMD to which hipBLASLt limits a precision, by their gfx numbers, if this generation is not among them (documentation "Data
+/// type support" and "API reference", ROCm 6.3 and 7); `None` if it is. It may refuse others itself.
 const fn multiplied_elsewhere(precision: Precision, generation: (u32, u32)) -> Option<&'static str> {
     match (precision, generation) {
         (Precision::Fp8, (9, 4 | 5) | (12, 0)) | (Precision::Tf32, (9, 4)) => None,
         (Precision::Fp8, _) => Some("gfx942, gfx950 and gfx12 alone"),
-        // Later GPUs make up for it by products of BF16, which are others.
+        // Later GPUs emulate it by different products of BF16.
         (Precision::Tf32, _) => Some("gfx942 alone"),
         (Precision::Bf16 | Precision::Fp16 | Precision::Fp32, _) => None,
     }

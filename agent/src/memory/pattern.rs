@@ -1,18 +1,14 @@
-//! The bytes of a verify pass.
+//! The bytes of a verify pass, and the data of collectives.
 //!
-//! Word `i` (8 bytes, little endian) of queue pair `qp`'s buffer is a function of its position, the run's seed, the
-//! iteration and the queue pair. A byte in the wrong place, a byte of an earlier pass and a byte of another queue
-//! pair's buffer therefore all differ from what belongs there.
+//! Word `i` (8 bytes, little endian) of queue pair `qp`'s buffer is a function of its position, the run's seed, the iteration and the
+//! queue pair. So a misplaced byte, a byte of an earlier pass and a byte of another queue pair's buffer all differ. The mixing is the
+//! finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a bijection of 64
+//! bits, so that two positions of one buffer never have the same word.
 //!
-//! The mixing is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-//! OOPSLA 2014): a bijection of 64 bits, so that two positions of one buffer never hold the same word.
-//!
-//! The data of a collective: small whole numbers, exactly representable in every type and in every partial result, so
-//! that the outcome does not depend on the order in which ranks are added up.
-//!
-//! Rank r gives element i the number [`value`]. A byte of another element, of another rank, of another seed or of an
-//! earlier operation differs with high probability. Bounds: sums stay within what is exact in the type
-//! ([`crate::gpu::table::largest_sum`]), products are powers of two up to 64.
+//! Data of a collective: small whole numbers, exact in every type and partial result, so that the order of additions does not matter.
+//! Rank r gives element i the number [`value`]. A byte of another element, rank, seed or an earlier operation differs with high
+//! probability. Bounds: sums stay within what is exact in the type ([`crate::gpu::table::largest_sum`]), products are powers of two up to
+//! 64.
 
 use railgauge_wire::{
     step::{Checked, Pattern},
@@ -22,7 +18,7 @@ use railgauge_wire::{
 
 use crate::fault;
 
-/// The word at position `i`, counted in words.
+/// `i` counts words.
 #[inline]
 pub(crate) fn word(key: u64, i: u64) -> u64 {
     mix(key.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
@@ -35,19 +31,19 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What tells one buffer's pattern from another's. Mixed step by step, so that no sum of the three is like another.
+/// Distinguishes the patterns of buffers. Mixed step by step, so that no two combinations of the three collide.
 pub(crate) fn key(pattern: &Pattern, qp: u32) -> u64 {
     mix(mix(mix(pattern.seed).wrapping_add(pattern.iteration)).wrapping_add(u64::from(qp)))
 }
 
-/// Writes the pattern into `bytes`, which is the first `pattern.size` bytes of queue pair `qp`'s buffer (counted from
-/// 0). For the side that sends; this is where a test's fault is put in (see [`fault`]).
+/// `bytes` is the first `pattern.size` bytes of queue pair `qp`'s buffer (from 0). For the sending side; also injects a test's fault (see
+/// [`fault`]).
 pub fn fill(bytes: &mut [u8], pattern: &Pattern, qp: u32) {
     write(bytes, key(pattern, qp), 0);
     fault::flip_bit(bytes);
 }
 
-/// Overwrites the same bytes with the complement of the pattern: no byte that is left over can pass for one received.
+/// Overwrites the same bytes with the complement of the pattern: a leftover byte cannot pass for a received one.
 pub fn poison(bytes: &mut [u8], pattern: &Pattern, qp: u32) {
     write(bytes, key(pattern, qp), u64::MAX);
 }
@@ -61,7 +57,6 @@ fn write(bytes: &mut [u8], key: u64, flip: u64) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Compares `bytes` with the pattern.
 pub fn check(bytes: &[u8], pattern: &Pattern, qp: u32) -> Checked {
     let key = key(pattern, qp);
     let (words, rest) = bytes.as_chunks::<8>();
@@ -82,15 +77,15 @@ pub fn check(bytes: &[u8], pattern: &Pattern, qp: u32) -> Checked {
     checked
 }
 
-/// A stretch of a buffer and whose data it holds.
+/// A stretch of a buffer, and its ranks' data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Where it begins in the buffer, in elements.
+    /// Start in the buffer, in elements.
     pub at: u64,
     pub count: u64,
-    /// Number of its first element in the data of a rank.
+    /// Number of its first element in a rank's data.
     pub offset: u64,
-    /// First rank whose data it holds.
+    /// First rank of its data.
     pub first: u32,
     pub many: u32,
 }
@@ -100,7 +95,7 @@ pub(crate) fn cap(most: u32, ranks: u32) -> u32 {
     most / ranks.clamp(1, most)
 }
 
-/// What rank `rank` of `ranks` gives for element `i` where sums go up to `most`: the same as `value` of kernels.ptx.
+/// Rank `rank`'s value for element `i` with sums up to `most`: as `value` of kernels.ptx.
 pub(crate) fn value(key: u64, i: u64, (reduction, most): (Option<Reduction>, u32), ranks: u32, rank: u32) -> u32 {
     let hash = crate::memory::pattern::word(key, i);
     let (low, high) = ((hash & 0x7fff_ffff) as u32, (hash >> 32) as u32);

@@ -1,14 +1,9 @@
-//! One rank's part of a measurement: verify, warm up, time, verify what the last timed operation left behind.
+//! One rank's part of a measurement: verify, warm up, time, verify the result of the last timed operation.
 //!
-//! Method of nccl-tests: batches of operations are queued back to back and a host clock runs from the first call to
-//! the moment the stream is empty. Latency is the same with batches of one, each behind a barrier that is not timed, and so is a
-//! training step.
-//!
-//! Training steps: gradients come in buckets while the backward pass goes on, and each bucket is reduced on the stream as
-//! soon as it is full and the one before it is done.
-//!
-//! The backward pass is a timer of the host. It takes nothing from the GPU, so what a real one loses to the channels of NCCL
-//! that run beside it is not in these numbers.
+//! Method of nccl-tests: batches of operations are queued back to back and a host clock runs from the first call until the stream is
+//! empty. Latency uses batches of one, each behind an untimed barrier, and so does a training step. Its buckets are reduced on the stream
+//! as soon as they are full and the one before is done. The backward pass is a timer of the host and does not use the GPU, so these
+//! numbers exclude what a real one loses to NCCL's channels.
 
 use std::{
     cell::{Cell, RefCell},
@@ -37,13 +32,13 @@ use crate::{
     memory::{host, pattern::Part},
 };
 
-/// How long after the last rank came to a barrier all begin: longer than the barrier takes on one host. A
-/// GPU that has been idle longer starts later: 100 µs cost latencies of 8 bytes 0.7 µs of 14, 300 µs cost 1.3.
+/// Delay from the last rank's barrier to the common start: longer than the barrier takes on one host. A GPU that has been idle longer
+/// starts later: 100 µs cost latencies of 8 bytes 0.7 µs of 14, 300 µs cost 1.3.
 const AHEAD: Nanoseconds = Nanoseconds(60_000);
-/// Polls of the stream between two looks at the communicator's health.
+/// Polls of the stream between two checks of the communicator.
 const POLLS: u32 = 4_096;
 
-/// What a rank is doing, for the words of a deadline.
+/// Current activity, for messages of a deadline.
 pub(crate) type Phase = Arc<Mutex<String>>;
 
 pub(crate) struct Bench {
@@ -51,7 +46,7 @@ pub(crate) struct Bench {
     stream: Stream,
     send: Buffer,
     receive: Buffer,
-    /// 8 bytes for barriers and agreements, and where they come from and go to.
+    /// 8 bytes for barriers and agreements.
     small: Buffer,
     word: RefCell<Pinned>,
     filled: Cell<Option<(Datatype, Option<Reduction>, u64)>>,
@@ -97,7 +92,7 @@ impl Bench {
         bench::measure(&mut operation, collective, &layout, reduction)
     }
 
-    /// Waits for the stream, looking at the group's health now and then.
+    /// Waits for the stream, and checks the group now and then.
     #[inline]
     fn settle(&self) -> Result<(), Failure> {
         loop {
@@ -111,7 +106,7 @@ impl Bench {
         }
     }
 
-    /// The largest of what the ranks say; also a barrier.
+    /// The maximum over all ranks; also a barrier.
     fn largest(&self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
         self.word.borrow_mut().bytes_mut().copy_from_slice(&mine.0.to_le_bytes());
         self.stream.deliver(&self.small, &self.word.borrow(), 0, 8)?;
@@ -134,7 +129,7 @@ impl Bench {
     }
 }
 
-/// Waits for a moment without letting go of the processor; at once if it has passed.
+/// Without yielding; returns at once if it has passed.
 fn spin_until(moment: Nanoseconds) {
     while clock::now() < moment {
         std::hint::spin_loop();
@@ -146,11 +141,11 @@ struct Operation<'b> {
     collective: &'b CollectiveSpec,
     layout: Layout,
     values: Values,
-    /// The buckets of a training step, each with the time from the step's beginning after which the backward pass has filled it.
+    /// Buckets of a training step, each with its time from the step's start.
     steps: Option<Vec<(Call<'b>, Nanoseconds)>>,
     calls: Vec<Call<'b>>,
     graph: Option<Graph>,
-    /// What is done and not timed before a batch, as in nccl-tests: the first operation after another kernel waits for its code.
+    /// Untimed operation before a batch, as in nccl-tests: the first operation after another kernel waits for its code.
     untimed: Option<Call<'b>>,
 }
 
@@ -185,7 +180,6 @@ impl<'b> Operation<'b> {
         self.bench.communicator.queue(call, &self.bench.stream)
     }
 
-    /// A training step, until all buckets are reduced and the backward pass is over.
     fn step(&self, steps: &[(Call<'_>, Nanoseconds)]) -> Result<(), Failure> {
         let begin = clock::now();
         for (call, ready) in steps {
@@ -198,8 +192,7 @@ impl<'b> Operation<'b> {
         Ok(())
     }
 
-    /// Brings the ranks together: by a barrier, and where all are on one host also by its clock, because they leave a
-    /// barrier some microseconds apart.
+    /// Synchronizes the ranks by a barrier, and on a single host also by its clock, because they leave a barrier some microseconds apart.
     fn meet(&self) -> Result<(), Failure> {
         let latest = self.bench.largest(clock::now())?;
         if let Some(call) = &self.untimed {
@@ -218,7 +211,7 @@ impl Group for Operation<'_> {
         words.clone_into(&mut self.bench.phase.lock());
     }
 
-    /// Input data, where it is not there already. Results in place have overwritten it.
+    /// Writes missing input data. Results in place overwrite it.
     fn fill(&mut self) -> Result<(), Failure> {
         let (bench, options) = (self.bench, &self.collective.options);
         if options.in_place {
@@ -227,7 +220,7 @@ impl Group for Operation<'_> {
         }
         let key = (options.datatype, options.reduction, self.collective.seed);
         if bench.filled.take() != Some(key) {
-            // All of the buffer, whatever this size needs of it: the next sizes find it filled.
+            // The whole buffer, so that the next sizes find it filled.
             let whole = Part { count: bench.send.len() / self.layout.width, ..self.layout.input() };
             kernels::write_values(&bench.stream, &bench.send, &self.values, &whole)?;
             bench.stream.wait()?;
@@ -280,7 +273,7 @@ impl Group for Operation<'_> {
             self.bench.settle()?;
             self.graph = Some(graph);
         }
-        // Not where the last timed operation stands, which may be overwritten already and must do its work itself.
+        // Not in the last timed operation's slot, which may be poisoned already.
         let elsewhere = self.layout.slots > 1 || verified.is_none();
         let untimed = self.collective.metric == TestMetric::Bandwidth && elsewhere;
         self.untimed = untimed.then(|| self.call(batch % self.layout.slots));
@@ -288,7 +281,7 @@ impl Group for Operation<'_> {
     }
 
     fn line_up(&mut self, number: u64) -> Result<(), Failure> {
-        // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
+        // Between batches the last operation has synchronized the ranks better than a barrier.
         let apart = number == 0 || self.steps.is_some() || self.collective.metric == TestMetric::Latency;
         if apart { self.meet() } else { Ok(()) }
     }

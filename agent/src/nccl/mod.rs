@@ -3,7 +3,6 @@
 //! ```text
 //! controller ─ conversation/member ─ process ═ pipe ═ worker ─ bench ─ communicator, collective::layout, gpu::kernels
 //! ```
-//!
 
 pub(crate) mod bench;
 pub(crate) mod library;

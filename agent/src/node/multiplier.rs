@@ -1,13 +1,11 @@
-//! Matrix products of a GPU (GEMM), by the host's own cuBLASLt or hipBLASLt.
+//! Matrix products (GEMM) by the host's own cuBLASLt or hipBLASLt, and tests of a GPU's memory.
 //!
-//! Products are queued one behind the other on one stream and timed by events on the GPU's own clock, as copies are. What is timed is
-//! what is verified: the same matrices, of whole numbers (see `gpu::matrices`), the same algorithm, and the result of the last timed product
-//! is compared too.
+//! Products are queued in sequence on one stream and timed by events on the GPU's own clock, as copies are. The timed product is the
+//! verified one: the same matrices of whole numbers (see `gpu::matrices`), the same algorithm, and the last timed result is compared too.
 //!
-//! A test of a GPU's memory: pattern after pattern is written to all of it and compared, by the GPU itself.
-//!
-//! The patterns are those of memory testers such as memtest86 and cuda_memtest: all bits clear and set, neighbouring bits that differ in steps of
-//! one, two and four, and words of which no two are alike, which shows an address that leads elsewhere.
+//! A memory test writes pattern after pattern to all of it and compares on the GPU. The patterns are those of memory testers such as
+//! memtest86 and cuda_memtest: all bits clear and set, neighbouring bits that differ in steps of one, two and four, and words that all
+//! differ, which shows addressing errors.
 
 use std::cell::Cell;
 
@@ -32,18 +30,17 @@ use crate::{
     memory::pattern,
 };
 
-/// What multiplies, and what is multiplied. What is dropped first is declared first: nothing is under way then.
+/// Fields are dropped in order, so that no work remains.
 pub(super) struct Multiplier {
     product: Product,
     matrices: Matrices,
     stream: Stream,
     rows: u32,
-    /// Whether the result is that of a timed product which has not been compared yet.
+    /// Whether the result is of a timed product and not compared yet.
     timed: bool,
 }
 
 impl Multiplier {
-    /// Opens the GPU at this PCI address, takes the memory, and chooses the algorithm.
     pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
         let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;
@@ -72,10 +69,10 @@ impl Multiplier {
     }
 }
 
-/// Products may still be under way when a pass is given up: the memory goes only when they are over.
+/// Products may still run when a pass is given up: the memory is freed only after them.
 impl Drop for Multiplier {
     fn drop(&mut self) {
-        // A stream that failed has nothing under way.
+        // A failed stream has no running work.
         let _ = self.stream.device().enter();
         let _ = self.stream.wait();
     }
@@ -92,7 +89,7 @@ impl Mover for Multiplier {
         self.queued().once()?;
         control.check(Stage::Verify)?;
         let fresh = self.matrices.check(&self.stream)?;
-        // One pass holds one result: what was wrong in either of the two is wrong in it.
+        // A pass has one result, which covers errors of either.
         let wrong = left.wrong.max(fresh.wrong);
         Ok(Checked { verified: fresh.verified, wrong, first_wrong: left.first_wrong.or(fresh.first_wrong) })
     }
@@ -100,7 +97,7 @@ impl Mover for Multiplier {
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
         self.stream.device().enter()?;
         let one = self.queued().warm_up(spec, control)?;
-        // What is compared afterwards is what the timed products write.
+        // The comparison must see what the timed products write.
         self.matrices.poison(&self.stream)?;
         let measured = self.queued().time(spec, control, one)?;
         self.timed = true;
@@ -114,7 +111,7 @@ const fn all(flip: u64) -> Words {
 
 const ALTERNATING: [u64; 3] = [0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f];
 
-/// The patterns in their order, each followed by its complement.
+/// In order, each followed by its complement.
 const WORDS: [Words; PATTERNS as usize] = [
     all(0),
     all(u64::MAX),
@@ -128,17 +125,15 @@ const WORDS: [Words; PATTERNS as usize] = [
     Words { are_random: true, flip: u64::MAX },
 ];
 
-/// A GPU, and the part of its memory that is tested.
 pub(super) struct Patterns {
     stream: Stream,
     buffer: Buffer,
-    /// Of the timed pass. Kernels may still count when a pass is given up, so it goes with the memory.
+    /// Of the timed pass. Kernels may still count when a pass is given up, so it is freed with the memory.
     tally: Option<Tally>,
     checked: Checked,
 }
 
 impl Patterns {
-    /// Opens the GPU at this PCI address and takes the memory.
     pub(super) fn open(gpu: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let device = device::at(gpu)?;
         let mut settings = device.record();
@@ -154,10 +149,10 @@ impl Patterns {
     }
 }
 
-/// Kernels may still be under way when a pass is given up: the memory goes only when they are over.
+/// Kernels may still run when a pass is given up: the memory is freed only after them.
 impl Drop for Patterns {
     fn drop(&mut self) {
-        // A stream that failed has nothing under way.
+        // A failed stream has no running work.
         let _ = self.stream.wait();
     }
 }
@@ -177,7 +172,6 @@ impl Mover for Patterns {
         let queue = || {
             let at = number.replace(number.get() + 1);
             let words = WORDS[at % WORDS.len()];
-            // The same for a pattern and its complement.
             let seen = Pattern { size: spec.size, seed: spec.verify.unwrap_or_default(), iteration: at as u64 / 2 };
             let key = pattern::key(&seen, 0);
             kernels::write_words(&self.stream, &self.buffer, key, words)?;
@@ -185,11 +179,11 @@ impl Mover for Patterns {
         };
         let queued = Queued { stream: &self.stream, queue };
         let one = queued.warm_up(spec, control)?;
-        // From the first pattern on, and each of them once at least.
+        // Each pattern at least once.
         number.set(0);
         let fewest = if matches!(spec.window, Window::Iterations(_)) { 1 } else { PATTERNS };
         let measured = queued.time_at_least(spec, control, one, fewest);
-        // What was found is told of a pass that was given up, too.
+        // Findings of a given-up pass are also reported.
         let found = tally.read(&self.stream);
         if let Ok((wrong, first_wrong)) = found {
             let verified = Bytes(spec.size.0.saturating_mul(number.get() as u64));
@@ -215,7 +209,7 @@ mod tests {
             let values: Vec<bool> = plain().map(|word| (word >> bit) & 1 == 1).collect();
             assert!(values.contains(&true) && values.contains(&false), "{bit}");
         }
-        // Any two neighbours, in both ways.
+        // Any two neighbours, in both orders.
         for bit in 0..63 {
             for wanted in [1, 2] {
                 assert!(plain().any(|word| (word >> bit) & 3 == wanted), "{bit}");

@@ -1,4 +1,4 @@
-//! Host memory of a NUMA node, read, written or copied by all of its processors that this process may use, a thread on each.
+//! Host memory of a NUMA node, used by all of its processors that are allowed to this process, a thread on each.
 
 use std::{collections::BTreeMap, hint::black_box, ops::ControlFlow};
 
@@ -26,17 +26,15 @@ use crate::{
     worker::on_each,
 };
 
-/// Memory that is moved, over the caches of its processors (STREAM's rule for each of its arrays).
+/// Ratio of the memory in use to the caches of the processors (STREAM's rule for each of its arrays).
 const OVER_CACHES: u64 = 4;
-/// Least bytes of a thread.
 const LEAST: u64 = 4096;
-/// Time in which the threads of a pass are started.
 pub(super) const LEAD: Nanoseconds = Nanoseconds::from_millis(20);
 
-/// What moves the memory of a node, each on its processor.
+/// Memory stretches of a node, each on its processor.
 pub(super) struct Processors(Vec<(u32, Stretch)>);
 
-/// At most one page in so many may lie on another node.
+/// At most one page in this number may be on another node.
 const MOST_AWAY: usize = 20;
 
 impl Processors {
@@ -44,7 +42,7 @@ impl Processors {
         let Room { processors, caches } = Room::of(tree, node, spec)?;
         let buffers = if spec.op == Op::MemoryCopy { 2 } else { 1 };
         let wanted = spec.size.saturating_mul(buffers);
-        // All together, before the first of them is taken.
+        // The sum, before any is allocated.
         if let Some(available) = place::bytes(tree).filter(|available| wanted.0 > *available) {
             let cause =
                 format!("{wanted} bytes are wanted on NUMA node {node}, {available} bytes of memory are available");
@@ -64,7 +62,7 @@ impl Processors {
         Ok((Self(stretches), account))
     }
 
-    /// Does the same for every stretch, each on its processor, at the same time.
+    /// Concurrently for every stretch, each on its processor.
     fn on_all<T: Send>(&mut self, work: impl Fn(&mut Stretch) -> Result<T, Failure> + Sync) -> Result<Vec<T>, Failure> {
         let all = on_each("memory", &mut self.0, |(processor, stretch)| {
             on(*processor)?;
@@ -84,7 +82,7 @@ impl Mover for Processors {
     }
 
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
-        // Whatever a thread does before is warm-up, so that the window of all of them is one stretch of time.
+        // Earlier work of a thread is warm-up, so that all share one window.
         let start = clock::now().saturating_add(LEAD).saturating_add(spec.warm_up);
         let all = self.on_all(|stretch| one(stretch, start, spec.window, control))?;
         let stopped = all.iter().map(|one| one.stopped).max().unwrap_or(start);
@@ -94,7 +92,7 @@ impl Mover for Processors {
         Ok(Measurement {
             started: start,
             elapsed: stopped.saturating_sub(start),
-            // A pass over the whole memory is one operation; the last may not have come to its end.
+            // A pass over the whole memory is one operation; the last may be incomplete.
             operations: bytes.0.div_ceil(spec.size.0.max(1)),
             bytes,
             cpu: all.iter().fold(Nanoseconds::ZERO, |sum, one| sum.saturating_add(one.cpu)),
@@ -104,11 +102,10 @@ impl Mover for Processors {
     }
 }
 
-/// What a node has to measure its memory with.
 pub(super) struct Room {
-    /// Its processors that this process may use, one at least.
+    /// Processors allowed to this process, at least one.
     pub processors: Vec<u32>,
-    /// What their last caches hold together.
+    /// Sum of their last-level caches.
     pub caches: Option<Bytes>,
 }
 
@@ -118,7 +115,7 @@ impl Room {
         let caches = machine::caches(tree, &processors);
         if let Some(caches) = caches.filter(|caches| !spec.cached && spec.size < *caches * OVER_CACHES) {
             let least = caches * OVER_CACHES;
-            // Reads of a latency are spread over a power of two.
+            // Latency reads span a power of two.
             let least = if spec.metric == TestMetric::Latency { Bytes(least.0.next_power_of_two()) } else { least };
             let cause = format!(
                 "{} bytes lie in the caches of NUMA node {node}, which hold {caches} bytes: memory is measured from {least} bytes on",
@@ -131,7 +128,7 @@ impl Room {
     }
 }
 
-/// How many of the pages of `nodes` lie on `node`, and how many there are; `None` where the kernel does not tell.
+/// Pages of `nodes` on `node`, and their total; `None` without data from the kernel.
 pub(super) fn at_home(node: u32, nodes: &[u32]) -> Result<Option<(usize, usize)>, Failure> {
     let away = nodes.iter().filter(|of| **of != node).count();
     if away * MOST_AWAY > nodes.len() {
@@ -145,12 +142,10 @@ pub(super) fn at_home(node: u32, nodes: &[u32]) -> Result<Option<(usize, usize)>
     Ok((!nodes.is_empty()).then(|| (nodes.len() - away, nodes.len())))
 }
 
-/// The account of a test of a node's memory.
 pub(super) fn account(settings: BTreeMap<String, String>, node: u32) -> NodeAccount {
     opened(LinkLayer::Memory, Carrier::Cpu, twice(&format!("node{node}")), settings)
 }
 
-/// The settings that both kinds of tests of a node's memory tell.
 pub(super) fn settings(
     node: u32,
     threads: usize,
@@ -174,7 +169,7 @@ struct Share {
     cpu: Nanoseconds,
 }
 
-/// The timed pass of one processor: what it moves until `start` does not count.
+/// The timed pass of one processor: data before `start` does not count.
 fn one(stretch: &mut Stretch, start: Nanoseconds, window: Window, control: &Control) -> Result<Share, Failure> {
     moved(stretch, control, |now, _| if now >= start { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
     let cpu = clock::cpu();
@@ -184,7 +179,7 @@ fn one(stretch: &mut Stretch, start: Nanoseconds, window: Window, control: &Cont
     };
     let (mut bytes, mut last, mut slices) = (0, start, Vec::new());
     moved(stretch, control, |now, amount| {
-        // What is moved when the time is over is not of it.
+        // Data after the end does not count.
         if stop.is_some_and(|stop| now > stop) {
             return ControlFlow::Break(());
         }
@@ -199,7 +194,7 @@ fn one(stretch: &mut Stretch, start: Nanoseconds, window: Window, control: &Cont
     Ok(Share { stopped, bytes: Bytes(bytes), slices, cpu: clock::cpu().saturating_sub(cpu) })
 }
 
-/// Moves chunk after chunk until `next`, which is told when each was done and how large it was, says that it is enough.
+/// Moves chunks until `next`, called with the time and size of each, ends it.
 fn moved(
     stretch: &mut Stretch,
     control: &Control,
@@ -217,7 +212,7 @@ fn moved(
     Ok(())
 }
 
-/// Processors of a node that this process may use. Kernels without NUMA have one node, which has them all.
+/// Processors of a node allowed to this process. Kernels without NUMA have one node with all.
 fn processors(tree: &Tree, node: u32) -> Result<Vec<u32>, Failure> {
     let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
     let allowed = affinity::allowed().map_err(|error| refused(format!("the processors are not known: {error}")))?;
@@ -244,8 +239,8 @@ pub(super) fn on(processor: u32) -> Result<(), Failure> {
     })
 }
 
-/// Bytes that are moved between two looks at the clock. A chunk under way when the window ends does not count, so it takes little time: 0.2 ms
-/// where 128 threads share 200 GB/s, and thousands of times what the look takes.
+/// Bytes between two clock readings. An unfinished chunk does not count, so it is short: 0.2 ms where 128 threads share 200 GB/s, and
+/// thousands of times a clock reading.
 const CHUNK: usize = 1 << 18;
 
 pub(super) struct Stretch {
@@ -253,23 +248,21 @@ pub(super) struct Stretch {
     number: u32,
     here: Buffer,
     there: Option<Buffer>,
-    /// Where the next chunk begins.
     at: usize,
 }
 
 impl Stretch {
-    /// Takes `length` bytes, twice of them for a copy, from the node of the processor that the calling thread runs on.
+    /// Allocates `length` bytes, twice for a copy, on the node of the calling thread's processor.
     pub(super) fn new(op: Op, number: u32, length: u64) -> Result<Self, Failure> {
         let there = if op == Op::MemoryCopy { Some(Buffer::new(length, false)?) } else { None };
         Ok(Self { op, number, here: Buffer::new(length, false)?, there, at: 0 })
     }
 
-    /// Bytes that a whole pass moves.
     pub(super) fn length(&self) -> u64 {
         self.here.len() as u64
     }
 
-    /// NUMA nodes of pages spread over it; empty where the kernel does not tell.
+    /// NUMA nodes of sampled pages; empty without data from the kernel.
     pub(super) fn nodes(&self) -> Vec<u32> {
         let all = [Some(&self.here), self.there.as_ref()].into_iter().flatten();
         all.flat_map(|buffer| place::nodes(buffer.bytes())).collect()
@@ -294,7 +287,7 @@ impl Stretch {
         pattern::check(sink.bytes(), pattern, self.number)
     }
 
-    /// Moves the next chunk; how many bytes that were.
+    /// Returns the number of bytes.
     pub(super) fn step(&mut self) -> u64 {
         let end = self.here.len().min(self.at + CHUNK);
         let range = self.at..end;

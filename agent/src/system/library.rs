@@ -146,7 +146,6 @@ impl Library {
         Some(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
 
-    ///
     /// # Safety
     /// As [`Library::optional`].
     pub(crate) unsafe fn required<F: Copy>(&self, symbol: &'static str) -> Result<F, NoFunction> {

@@ -1,4 +1,4 @@
-//! A completion queue, and the channel that announces its entries where a loop sleeps instead of polling.
+//! A completion queue, and its channel for sleeping loops.
 
 use std::{
     any::Any,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::system::library::Owned;
 
-/// A completion channel: a descriptor that becomes readable when an armed queue has an entry.
+/// A descriptor that becomes readable when an armed queue has an entry.
 #[derive(Debug)]
 pub struct Channel {
     handle: Owned<ibv_comp_channel>,
@@ -38,7 +38,7 @@ impl Channel {
         Ok(channel)
     }
 
-    /// Whether taking an event that is not there waits for it, until a signal comes. A new channel does not wait.
+    /// Whether taking a missing event blocks, until a signal. A new channel does not block.
     pub fn set_blocking(&self, blocking: bool) -> io::Result<()> {
         let flags = if blocking { 0 } else { libc::O_NONBLOCK };
         // SAFETY: the descriptor is open and owned by the channel; the call takes no pointer.
@@ -64,7 +64,7 @@ pub struct CompletionQueue {
 }
 
 impl CompletionQueue {
-    /// A queue for at least `entries` completions, with a channel if it is to be slept on.
+    /// For at least `entries` completions, with a channel if `sleeping`.
     pub fn new(device: &Arc<Device>, entries: u32, sleeping: bool) -> Result<Arc<Self>, Failure> {
         let channel = if sleeping { Some(Channel::new(device)?) } else { None };
         let on = channel.as_ref().map_or(ptr::null_mut(), |channel| channel.handle.as_ptr());
@@ -101,8 +101,7 @@ impl CompletionQueue {
         }
     }
 
-    /// Takes and acknowledges one event; whether there was one. Waits for it only if the channel blocks, and then until
-    /// a signal comes.
+    /// Takes and acknowledges one event; returns whether there was one. Blocks only if the channel does, and until a signal at most.
     pub fn take_event(&self) -> Result<bool, Failure> {
         let Some(channel) = &self.channel else { return Ok(false) };
         let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
@@ -125,13 +124,11 @@ impl CompletionQueue {
 pub struct Completion<'a>(&'a ibv_wc);
 
 impl Completion<'_> {
-    /// Whether a receive was consumed; else a send completed.
     #[inline]
     pub fn is_receive(&self) -> bool {
         self.0.opcode & ibv_wc_opcode::IBV_WC_RECV != 0
     }
 
-    /// The tag of the ring that posted the work.
     #[inline]
     pub fn tag(&self) -> usize {
         send::tag(self.0.wr_id) as usize
@@ -142,24 +139,22 @@ impl Completion<'_> {
         send::covered(self.0.wr_id)
     }
 
-    /// The word that came beside a message (receives of [`super::receive::Messages`] only).
+    /// The word sent with a message (receives of [`super::receive::Messages`] only).
     #[inline]
     pub fn word(&self) -> u32 {
         // SAFETY: both members of the union are 32 bits, and any bits are a number.
         u32::from_be(unsafe { self.0.imm_data_invalidated_rkey_union.imm_data })
     }
 
-    /// Bytes that arrived (receives only).
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.0.byte_len)
     }
 }
 
-/// Completions taken at once.
 pub(crate) const BATCH: usize = 32;
 
-/// Takes completions. Nothing here allocates after `new`, unless something went wrong.
+/// Does not allocate after `new`, except for errors.
 pub struct Poller {
     queue: *mut ibv_cq,
     entries: Box<[MaybeUninit<ibv_wc>; BATCH]>,
@@ -172,13 +167,12 @@ pub struct Poller {
 unsafe impl Send for Poller {}
 
 impl Poller {
-    /// A poller of `queue`.
     pub fn new(queue: &Arc<CompletionQueue>) -> Self {
         // SAFETY: the queue is kept alive.
         unsafe { Self::from_raw(queue.raw(), queue.device().name(), queue.clone()) }
     }
 
-    /// A poller of any queue: what [`Poller::new`] uses, and the stub that measures our own cost per message.
+    /// For [`Poller::new`], and for the stub that measures our own cost per message.
     ///
     /// # Safety
     /// `queue` must be one whose context can poll, for as long as `alive` lives.
@@ -187,7 +181,7 @@ impl Poller {
         Self { queue, entries, device: device.to_owned(), failed: None, _alive: alive }
     }
 
-    /// Takes what is there, at most [`BATCH`], and passes each completion on. Returns how many there were.
+    /// Takes at most [`BATCH`] completions, and returns their number.
     #[inline]
     pub fn poll(&mut self, mut each: impl FnMut(Completion<'_>)) -> Result<usize, Failure> {
         let into = self.entries.as_mut_ptr().cast::<ibv_wc>();

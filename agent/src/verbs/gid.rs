@@ -1,6 +1,5 @@
-//! GIDs, and which one a queue pair uses: the choice NCCL makes, so that we measure the path it will take.
-//!
-//! Partition keys, and which one a queue pair uses: by value, since indexes differ from host to host.
+//! GIDs and partition keys of queue pairs: the GID that NCCL chooses, so that we measure its path, and keys by value, since indexes
+//! differ between hosts.
 
 use std::fmt;
 
@@ -12,19 +11,16 @@ use railgauge_wire::{
 
 use crate::system::tree::Tree;
 
-/// What a GID stands for, as `gid_attrs/types/N` of sysfs words it.
+/// Kind of a GID, in the words of `gid_attrs/types/N` in sysfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GidKind {
     /// InfiniBand, or RoCE version 1: sysfs has one word for both.
     IbOrRoceV1,
-    /// RoCE version 2.
     RoceV2,
-    /// Not readable.
     Unknown,
 }
 
 impl GidKind {
-    /// From the kernel's number (`enum ibv_gid_type`).
     pub(crate) const fn from_code(code: u32) -> Self {
         match code {
             0 | 1 => Self::IbOrRoceV1,
@@ -33,7 +29,7 @@ impl GidKind {
         }
     }
 
-    /// From sysfs; unknown where that cannot be read, as in some containers.
+    /// Unknown where unreadable, as in some containers.
     pub(crate) fn from_sysfs(device: &str, port: u8, index: u32) -> Self {
         let path = format!("sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
         match Tree::host().text(path).as_deref() {
@@ -51,7 +47,7 @@ impl GidKind {
         }
     }
 
-    /// The link layer that a port with this GID has.
+    /// The link layer of a port with this GID.
     pub(crate) const fn link_layer(self, ethernet: bool) -> Option<LinkLayer> {
         match (ethernet, self) {
             (false, _) => Some(LinkLayer::Infiniband),
@@ -65,7 +61,6 @@ impl GidKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gid {
     pub index: u8,
-    /// The sixteen bytes.
     pub raw: [u8; 16],
     pub kind: GidKind,
 }
@@ -75,12 +70,12 @@ impl Gid {
         self.raw[0] == 0xfe && self.raw[1] & 0xc0 == 0x80
     }
 
-    /// The IPv4 address in a GID of the form `::ffff:a.b.c.d`.
+    /// For `::ffff:a.b.c.d`.
     pub(crate) fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         std::net::Ipv6Addr::from(self.raw).to_ipv4_mapped()
     }
 
-    /// 32 hexadecimal digits, as it travels to the peer.
+    /// 32 hexadecimal digits, as sent to the peer.
     pub(crate) fn hex(&self) -> String {
         hex::encode(self.raw)
     }
@@ -92,27 +87,26 @@ impl fmt::Display for Gid {
     }
 }
 
-/// Reads what [`Gid::hex`] wrote.
 pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
     let mut raw = [0; 16];
     hex::decode_to_slice(text, &mut raw).ok().map(|()| raw)
 }
 
-/// Index at which the GID of a routed InfiniBand port stands (`NCCL_IB_ROUTABLE_FLID_GID_INDEX`).
+/// Index of the GID of a routed InfiniBand port (`NCCL_IB_ROUTABLE_FLID_GID_INDEX`).
 const ROUTABLE: u8 = 1;
 
-/// Whether a GID has the form of InfiniBand's default prefixes: 10 fixed bits, 22 zeros, 16 bits for the FLID, 16 for the
-/// subnet (NCCL transport/net_ib, "GID Format").
+/// Whether a GID has InfiniBand's default prefix: 10 fixed bits, 22 zeros, 16 bits for the FLID, 16 for the subnet (NCCL
+/// transport/net_ib, "GID Format").
 fn is_default_prefix(raw: &[u8; 16]) -> bool {
     raw[..4] == [0xfe, 0x80, 0, 0]
 }
 
-/// The LID of the router to an InfiniBand port, where its GID names one.
+/// The LID of the router to an InfiniBand port, if its GID names one.
 pub(crate) fn flid(raw: &[u8; 16]) -> Option<u16> {
     Some(u16::from_be_bytes([raw[4], raw[5]])).filter(|flid| *flid != 0 && is_default_prefix(raw))
 }
 
-/// The subnet of an InfiniBand port: its prefix, without a FLID in it.
+/// The prefix of an InfiniBand port, without a FLID.
 pub(crate) fn subnet(raw: &[u8; 16]) -> [u8; 8] {
     let mut prefix = [0; 8];
     prefix.copy_from_slice(&raw[..8]);
@@ -122,8 +116,8 @@ pub(crate) fn subnet(raw: &[u8; 16]) -> [u8; 8] {
     prefix
 }
 
-/// The GID to use: `wanted` if it is given; else the first of InfiniBand, or the one that a router knows; on Ethernet the first by: not link-local,
-/// IPv4-mapped, RoCE v2, lowest index (NCCL's default: `NCCL_IB_ADDR_FAMILY=AF_INET`, `NCCL_IB_ROCE_VERSION_NUM=2`).
+/// The GID to use: `wanted` if given; else the first of InfiniBand, or the one that a router knows; on Ethernet the first by: not
+/// link-local, IPv4-mapped, RoCE v2, lowest index (NCCL's default: `NCCL_IB_ADDR_FAMILY=AF_INET`, `NCCL_IB_ROCE_VERSION_NUM=2`).
 pub(crate) fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, Failure> {
     let refuse =
         |cause: String, remedy: Entry| Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy));
@@ -146,14 +140,13 @@ pub(crate) fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result
     chosen.copied().map_or_else(|| refuse("the port has no GID".to_owned(), remedy::ADDRESS_AND_UP), Ok)
 }
 
-/// The highest bit: a full member of the partition. Limited members talk to full members only (InfiniBand Architecture
-/// Specification 1.4, 10.9.2).
+/// A full member of the partition. Limited members reach full members only (InfiniBand Architecture Specification 1.4, 10.9.2).
 const FULL: u16 = 0x8000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pkey {
     pub index: u16,
-    /// The key with its membership bit.
+    /// With its membership bit.
     pub value: u16,
 }
 
@@ -162,12 +155,12 @@ impl Pkey {
         self.value & FULL != 0
     }
 
-    /// The partition, whatever the membership; 0 is none.
+    /// Without membership; 0 is none.
     pub(crate) const fn partition(self) -> u16 {
         partition(self.value)
     }
 
-    /// As tools write it: `0x8001`.
+    /// As in tools: `0x8001`.
     pub(crate) fn hex(self) -> String {
         format!("{:#06x}", self.value)
     }
@@ -177,8 +170,8 @@ const fn partition(value: u16) -> u16 {
     value & !FULL
 }
 
-/// The entry to use: of the partition `wanted` if it is given, else the first of which the port is a full member (UCX
-/// `uct_ib_iface_init_pkey`; where that is index 0, perftest's and NCCL's default too), else the first that is set.
+/// The partition `wanted` if given, else the first full membership (UCX `uct_ib_iface_init_pkey`; at index 0 also perftest's and NCCL's
+/// default), else the first set entry.
 pub(crate) fn choose_pkey(table: &[Pkey], wanted: Option<u16>, port: &str) -> Result<Pkey, Failure> {
     let fits = |key: &&Pkey| match wanted {
         Some(value) => key.partition() == partition(value),
@@ -197,7 +190,7 @@ pub(crate) fn choose_pkey(table: &[Pkey], wanted: Option<u16>, port: &str) -> Re
     })
 }
 
-/// `Err` unless ports with these keys may talk to each other. What has no partitions has no say.
+/// `Err` unless ports with these keys may communicate. `None` always may.
 pub(crate) fn must_talk(own: Option<u16>, theirs: Option<u16>) -> Result<(), Failure> {
     let (Some(own), Some(theirs)) = (own, theirs) else { return Ok(()) };
     let cause = if partition(own) != partition(theirs) {

@@ -1,4 +1,3 @@
-//!
 //! libibverbs and librdmacm of this host, or those that environment variables name. Posting and polling use the device context's own
 //! table, as the inline functions of `<infiniband/verbs.h>` do.
 

@@ -5,7 +5,6 @@
 //! Sends, Receives post to a QueuePair what lies in a Region; Poller takes what a CompletionQueue has
 //! ```
 //!
-//!
 //! Types are from rdma-sys; its functions are never called by name, so the agent starts without the library.
 
 pub(crate) mod cm;

@@ -18,7 +18,6 @@ pub(crate) struct Landing {
     pub walk: Walk,
 }
 
-///
 pub(crate) struct Receives {
     queue_pair: *mut ibv_qp,
     requests: Box<[ibv_recv_wr]>,

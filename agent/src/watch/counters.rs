@@ -1,19 +1,18 @@
-//! Readings of counters, and the rows that are made of them.
+//! Counter readings, and their rows.
 //!
-//! A row holds differences between two readings of the same counters, over exactly its span. Drivers' statistics cost much more than
-//! files and are read less often, so that they have rows of their own, with their own, longer spans
-//! ([`CounterRow::is_of_statistics`]): what rose in ten seconds is never shown as if it rose in one.
+//! A row has differences between two readings of the same counters, over exactly its span. Drivers' statistics cost much more than files
+//! and are read less often, so they have separate rows with longer spans ([`CounterRow::is_of_statistics`]).
 //!
 //! | what a counter does | what is counted |
 //! | --- | --- |
 //! | rises | the difference |
 //! | is there for the first time | nothing in this row: what it counted before is not known |
 //! | is smaller than before | nothing in this row: it was reset, and what it counted since is not known |
-//! | … and stood in the last quarter below 2³² | the difference over the wrap; not in `counters/`, where none wraps |
-//! | stands at its largest value | nothing any more. The row that found it so has a gauge `saturated/NAME` with the value |
+//! | … and was in the last quarter below 2³² | the difference over the wrap; not in `counters/`, where none wraps |
+//! | is stuck at its largest value | nothing any more. The row that found it so has a gauge `saturated/NAME` with the value |
 //!
-//! The error counters of an InfiniBand port have 4, 8 or 16 bits and stop at their largest value ([`WIDTHS`]). After that nobody sees
-//! further errors until somebody resets them, which a gauge says once.
+//! The error counters of an InfiniBand port have 4, 8 or 16 bits and stop at their largest value ([`WIDTHS`]). Further errors are
+//! invisible until a reset, which a gauge reports once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,20 +25,19 @@ use railgauge_wire::{
 
 pub(super) type Values = BTreeMap<String, u64>;
 
-/// The row of readings that one source gives.
 #[derive(Debug, Default)]
 pub(super) struct Series {
     last: Option<(Nanoseconds, Values)>,
-    /// Counters that have been told to stand at their largest value.
+    /// Counters already reported as stuck at their largest value.
     saturated: BTreeSet<String>,
-    /// Readings that are no counts, for the next row.
+    /// Readings other than counts, for the next row.
     gauges: BTreeMap<String, f64>,
-    /// Whether a row has told which counters there are.
+    /// Whether a row has listed the counters.
     told: bool,
 }
 
 impl Series {
-    /// A reading. Returns the row that ends with it; the first one ends none.
+    /// Returns the row that ends with this reading; `None` for the first.
     pub(super) fn read(&mut self, at: Nanoseconds, values: Values) -> Option<CounterRow> {
         for name in saturated(&values) {
             if self.saturated.insert(name.to_owned()) {
@@ -50,32 +48,31 @@ impl Series {
         let (from, before) = self.last.replace((at, values))?;
         let (_, after) = self.last.as_ref()?;
         let mut counted = rises(&before, after);
-        // That a counter is there and did not rise is not the same as that there is none: the first row has them all.
+        // A counter without a rise differs from a missing one: the first row has them all.
         if std::mem::replace(&mut self.told, true) {
             counted.retain(|_, rise| *rise > 0);
         }
         Some(CounterRow { from, until: at, counted, gauges: std::mem::take(&mut self.gauges), ..CounterRow::default() })
     }
 
-    /// Readings that are no counts: they are in the next row.
+    /// Readings other than counts, for the next row.
     pub(super) fn gauge(&mut self, gauges: impl IntoIterator<Item = (String, f64)>) {
         self.gauges.extend(gauges);
     }
 
-    /// The counters are others from now on: what they held before counts for nothing. Rows go on.
+    /// New counters: earlier values do not count. Rows continue.
     pub(super) fn forget(&mut self) {
         if let Some((_, values)) = &mut self.last {
             values.clear();
         }
     }
 
-    /// Whether there was a reading with counters in it.
     pub(super) fn had_counters(&self) -> bool {
         self.last.as_ref().is_some_and(|(_, values)| !values.is_empty())
     }
 }
 
-/// Rises between two readings, and 0 of what stood still.
+/// Rises between two readings, including zeros.
 fn rises(before: &Values, after: &Values) -> Values {
     let rise = |(name, now): (&String, &u64)| {
         let rise = since(name, *before.get(name)?, *now)?;
@@ -84,14 +81,14 @@ fn rises(before: &Values, after: &Values) -> Values {
     after.iter().filter_map(rise).gathered()
 }
 
-/// Rise of a counter; `None` where it was reset.
+/// `None` after a reset.
 fn since(name: &str, then: u64, now: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     let wraps = || is_of_port(name).is_none() && (WRAP - WRAP / 4..WRAP).contains(&then) && now < WRAP / 4;
     now.checked_sub(then).or_else(|| wraps().then(|| now + WRAP - then))
 }
 
-/// The name of a counter of the port itself, without its folder.
+/// A counter of the port itself, without its folder.
 fn is_of_port(name: &str) -> Option<&str> {
     let (folder, name) = name.split_once('/')?;
     (folder == "counters").then_some(name)
@@ -106,7 +103,7 @@ fn is_largest(name: &str, value: u64) -> bool {
     WIDTHS.iter().any(|(known, bits)| *known == plain && value >= (1 << bits) - 1)
 }
 
-/// Bytes that a row takes in an answer, about: names, numbers and what stands around them.
+/// Approximate bytes of a row in an answer.
 pub(super) fn size(row: &CounterRow) -> usize {
     const AROUND: usize = 24;
     let names = row.counted.keys().chain(row.peaks.keys()).chain(row.gauges.keys());

@@ -11,15 +11,15 @@
 //! contradict each other, as when a driver reports one event in two places.
 //!
 //! * An RDMA port is up while its state is ACTIVE (4) and its interface has a carrier. For InfiniBand only the port's own state counts:
-//! IPoIB's interface may be unused while RDMA passes.
+//!   IPoIB's interface may be unused while RDMA passes.
 //! * An interface is up while it has a carrier. One that is administratively down answers EINVAL: it has none. The operational state is
-//! only reported: that of `lo` is "unknown".
+//!   only reported: that of `lo` is "unknown".
 //! * A bond has a carrier while one of its members has one. The loss of another shows in the rate, which is the sum of the members',
 //!   and in the words.
 //! * An unreadable port is not up, since nothing shows that it is: a change, whose words name the file and the error. Such a look does
-//! not count as one.
+//!   not count as one.
 //! * The rate is that of the RDMA port. Where its driver has no true one ([`RateOrigin`]) it is the interface's `speed`; an emulation has
-//! none. Lanes are reported only with a rate of the RDMA port.
+//!   none. Lanes are reported only with a rate of the RDMA port.
 
 use std::io::{self, Read};
 

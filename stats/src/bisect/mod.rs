@@ -6,14 +6,14 @@
 //! 1. *Screen*: groups of about √N neighbours, each once. The level of good groups is the robust centre of all.
 //! 2. A failing group is measured up to three times; two of three decide.
 //! 3. *Across*: one host of each good group, as a group of the same size. If it is good, nothing is slow between them, and a healthy
-//! cluster needs no further tests. Else the good groups are sorted, by pairs of hosts, into *sides*: hosts that good groups chain
-//! together.
+//!    cluster needs no further tests. Else the good groups are sorted, by pairs of hosts, into *sides*: hosts that good groups chain
+//!    together.
 //! 4. *Halves* of a failing group, against the reference of their size, because bandwidth depends on the group's size. References use
-//! parts of groups that passed, so that none crosses a slow boundary. A single host is measured together with a good one.
+//!    parts of groups that passed, so that none crosses a slow boundary. A single host is measured together with a good one.
 //! 5. Both halves pass: each is tied to a side. If they are of one side, two mixes of half of each, and if both pass the two crosswise
-//! ones, find what is slow between them; if both of two fail it is the whole boundary, if all four pass it was transient.
+//!    ones, find what is slow between them; if both of two fail it is the whole boundary, if all four pass it was transient.
 //! 6. *Confirmation*: a host that failed with a good one is measured with good ones of every side, two at least, and with the other
-//! failed hosts. It is at fault only if no group with it was good. Those that are good together are a side of their own.
+//!    failed hosts. It is at fault only if no group with it was good. Those that are good together are a side of their own.
 //! 7. Two sides are a *boundary*. Its hosts are measured from both: a group that is good with the other side's hosts is excluded.
 //!
 //! (Hwang 1972 on splitting; the votes and mixes as in the fault isolation of large training clusters.) Assumes that a host at fault

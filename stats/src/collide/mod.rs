@@ -11,8 +11,8 @@
 //! 2. It is normal with the most, against the other flows.
 //! 3. Its pass has nothing odd: all low flows fill paths together ([`groups`]), and groups of a size fill as many as they are, within
 //!    the noise. Flows on a slow path fill less than one.
-//! So few passes are odd that slow paths are ruled out. Two paths at half with one flow each look like one full path with two, but not in
-//! every draw of the hash: see [`power`].
+//!    So few passes are odd that slow paths are ruled out. Two paths at half with one flow each look like one full path with two, but not in
+//!    every draw of the hash: see [`power`].
 //! 5. The mean loss vanishes with the most queue pairs. A slow path takes as much of all flows together as before.
 //!
 //! Assumes that every pass hashes flows independently, that paths have the rate of a NIC port, and that flows that share a path fill it.

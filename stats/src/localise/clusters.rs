@@ -1,23 +1,22 @@
-//! Whether the values of a test fall into two clusters that nothing separates.
+//! Detects two unexplained clusters in the values of a test.
 
 use std::collections::BTreeSet;
 
 use super::{cover::Table, model::Explanation, split::split};
 use crate::{robust::median_in_place, student::t_quantile};
 
-/// Fewest results of a kind that show two clusters which no part explains where these are two: a few are far apart by chance too
-/// often, and have to be farther.
+/// Fewest results of a kind for two clusters: fewer are far apart by chance too often, and have to be farther.
 const MANY: usize = 16;
-/// Probability that chance takes any of a few results so far from the others.
+/// Probability that chance moves any of a few results this far.
 const FEW_APART: f64 = 0.005;
-/// Least standard deviations between the centres for the same: twice what many results need, for tails that are not normal.
+/// Least standard deviations between the centres for the same: twice the distance for many results, for tails that are not normal.
 const FAR_APART: f64 = 8.0;
 
-/// How many times farther from the centre than all others a few values are that are no tail: of a tail as heavy as that of Student's t with 3
-/// degrees of freedom the largest value is so in one of a thousand.
+/// Distance ratio of a few values to all others beyond which they are not a tail: for Student's t with 3 degrees of freedom the largest
+/// value exceeds it in one of a thousand.
 const NO_TAIL: f64 = 10.0;
 
-/// Sums over the first values of a sorted list, so that every cut of a long one is looked at in the time of one.
+/// Prefix sums of a sorted list, so that testing every cut takes linear time.
 struct Sums {
     /// Sum of the values before each place, and of their squares, as differences from their mean.
     before: Vec<(f64, f64)>,
@@ -41,7 +40,6 @@ impl Sums {
         Self { before: std::iter::once((0.0, 0.0)).chain(after).collect() }
     }
 
-    /// The sides of a cut after so many values.
     fn sides(&self, below: usize) -> [Side; 2] {
         let all = self.before.len() - 1;
         let side = |from: usize, until: usize| {
@@ -54,8 +52,8 @@ impl Sums {
     }
 }
 
-/// Whether two clusters of sorted values are farther apart than chance makes them (Student's t of two samples; Bonferroni over which value
-/// it is), and by the least effect at least.
+/// Whether two clusters of sorted values are farther apart than by chance (Student's t of two samples; Bonferroni over the cut), and by
+/// the least effect at least.
 fn far_apart([low, high]: &[Side; 2], scale: f64, least: f64) -> bool {
     let n = low.n + high.n;
     let error = scale * (1.0 / low.n + 1.0 / high.n).sqrt();
@@ -64,8 +62,8 @@ fn far_apart([low, high]: &[Side; 2], scale: f64, least: f64) -> bool {
     apart > (FAR_APART * scale).max(least) && apart > t_quantile(FEW_APART / n, n - 2.0) * error
 }
 
-/// Where the upper cluster of many sorted values begins if it has hardly any of them: a fault takes bandwidth away and adds
-/// none, so one pair far above all others says that those are low, however many they are.
+/// Start of the upper cluster of many sorted values if it has hardly any: a fault removes bandwidth and adds none, so one pair far above
+/// all others means that those are low.
 fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
     let most = sorted.len() / 10;
     let sums = Sums::of(sorted);
@@ -78,11 +76,11 @@ fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
     (1..=most).find(above).map(|upper| sorted[sorted.len() - upper])
 }
 
-/// Difference of two results from which on they are two clusters where their noise is not known: two thirds of what a pair
-/// at half the rate differs by, which must be seen.
+/// Difference of two results with unknown noise that makes two clusters: two thirds of that of a pair at half the rate, which must be
+/// detected.
 const FAR_OF_TWO: f64 = 2.0 / 3.0 * std::f64::consts::LN_2;
 
-/// The two clusters that two results are, if they are so far apart: nobody can say which of them is the odd one.
+/// The clusters of two distant results: which one is odd is unknown.
 fn of_two(table: &Table) -> Option<TwoClusters> {
     let [a, b] = &table.cells[..] else { return None };
     let far = if table.noise > 0.0 { (FAR_APART * table.noise).max(table.least) } else { FAR_OF_TWO };
@@ -91,9 +89,9 @@ fn of_two(table: &Table) -> Option<TwoClusters> {
     (a.stratum == b.stratum && good - bad > far).then_some(TwoClusters { good, bad, is_good })
 }
 
-/// The two clusters where a share of all ways is low, whichever their ends: these low cells and what is good.
+/// The clusters if a share of all ways is low: these low cells and good ones.
 fn of_share(table: &Table, low: &BTreeSet<u32>) -> Option<TwoClusters> {
-    // What suspects explain is of neither.
+    // Explained cells are in neither.
     let is_good = |at: u32| table.live[at as usize].then(|| !low.contains(&at));
     let centre = |good: bool| {
         let of = (0..table.cells.len()).filter(|&at| is_good(at as u32) == Some(good));
@@ -101,7 +99,7 @@ fn of_share(table: &Table, low: &BTreeSet<u32>) -> Option<TwoClusters> {
         (!values.is_empty()).then(|| median_in_place(&mut values))
     };
     let (good, bad) = (centre(true)?, centre(false)?);
-    // Results of the same way that were once low and once not lie between.
+    // Mixed results of the same way are in between.
     let between = |at: u32| {
         let from_good = (good - table.cells[at as usize].value) / (good - bad);
         (1.0 / 3.0..2.0 / 3.0).contains(&from_good)
@@ -110,7 +108,7 @@ fn of_share(table: &Table, low: &BTreeSet<u32>) -> Option<TwoClusters> {
     Some(TwoClusters { good, bad, is_good })
 }
 
-/// The two clusters into which the results fall, if they do and nothing separates them.
+/// `None` if there is one cluster or something separates them.
 pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let table = &explanation.table;
     if table.cells.len() == 2 {
@@ -124,14 +122,14 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
         return of_share(table, &explanation.share);
     }
     let left = explanation.unexplained();
-    // Cells by kind: what separates the kinds separates no clusters within them.
+    // The kinds do not count as clusters.
     let one_kind = table.cells.iter().all(|cell| cell.stratum == table.cells[0].stratum);
     let (from, stratum) = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
         let few = values.len() < MANY;
         let Some(split) = split(&values, if few { 1 } else { 3 }) else {
-            // Where there are two kinds, the tail of one is no level of its own.
+            // With two kinds, the tail of one is not a separate level.
             return few_above(&values, table.least).filter(|_| one_kind).map(|from| (from, stratum));
         };
         let below = values.partition_point(|value| *value < split.from);
@@ -140,7 +138,7 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
         }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
     })?;
-    // What suspects explain is of neither.
+    // Explained cells are in neither.
     let free = |at: &usize| table.cells[*at].stratum == stratum && left[*at] == table.residual(*at);
     let centre = |good: bool| {
         let of = (0..left.len()).filter(free).filter(|&at| (left[at] >= from) == good);
@@ -150,16 +148,15 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let (good, bad) = (centre(true)?, centre(false)?);
     let is_good = |at: usize| free(&at).then_some(left[at] >= from);
     let is_good = table.cell_of.iter().map(|&at| is_good(at as usize)).collect();
-    // Closer than the least effect they are one, however narrow each of them is.
+    // Closer than the least effect they are one, however narrow each is.
     (good - bad >= table.least).then_some(TwoClusters { good, bad, is_good })
 }
 
-/// Two clusters of results that neither suspects nor the kinds of pairs, within groups and between them, separate.
+/// Separated neither by suspects nor by the kinds of pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TwoClusters {
     pub good: f64,
     pub bad: f64,
-    /// For each pair given: whether it is in the better one; `None` where it is in neither: a suspect explains it, or the clusters
-    /// are within the other kind of pairs, those within groups and those between them.
+    /// By pair: whether it is in the better one; `None` for neither: a suspect explains it, or it is of the other kind of pairs.
     pub is_good: Vec<Option<bool>>,
 }

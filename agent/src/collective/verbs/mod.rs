@@ -1,9 +1,6 @@
-//! Ranks joined by RDMA: one reliable connection between any two of them.
-//!
-//! Bytes are sent in messages of at most [`SLOT`] bytes out of registered slots into registered slots, and copied out of
-//! them, or reduced out of them, on arrival. The word beside every message says how many messages with payload its
-//! sender has consumed so far: a rank never has more than [`WINDOW`] of them on the way, so every message finds a
-//! receive posted. A rank that has nothing to send says it with an empty message.
+//! Ranks joined by RDMA: one reliable connection between any two. Messages of at most [`SLOT`] bytes are sent from registered slots to
+//! registered slots, and copied or reduced out of them on arrival. The word of every message is the number of payload messages its sender
+//! has consumed: at most [`WINDOW`] are on the way, so every message finds a posted receive. A rank without data sends an empty message.
 
 use std::{collections::VecDeque, os::fd::AsFd, sync::Arc, time::Duration};
 
@@ -26,26 +23,25 @@ mod port;
 
 pub(crate) use port::VerbsRankPort;
 
-/// Largest message in bytes.
 const SLOT: u32 = 64 << 10;
-/// Messages with payload on the way from one rank to another.
+/// Payload messages on the way from one rank to another.
 const WINDOW: u32 = 8;
-/// Empty messages on the way: one for every half window that is consumed, with room to spare.
+/// Empty messages on the way: one for every half window consumed, with a reserve.
 const EMPTY: u32 = 8;
 /// Receives posted, and sends in flight, for each other rank.
 const DEPTH: u32 = WINDOW + EMPTY;
 /// Slots for each other rank: received into, then sent from.
 const SLOTS: u32 = 2 * DEPTH;
 
-/// How often a rank lets others run before it goes to sleep.
+/// Yields before a sleep.
 const YIELDS: u32 = 64;
-/// Tries in vain between two looks at the controller's flags, for a rank that never sleeps.
+/// Vain tries between two checks of the controller's flags, for a rank that never sleeps.
 const LOOK: u32 = 4096;
-/// Longest sleep before the controller's flags are looked at.
+/// Longest sleep between checks of the controller's flags.
 const NAP: Duration = Duration::from_millis(100);
 
 pub(crate) struct Verbs {
-    /// By rank; this rank itself has none.
+    /// `None` for this rank.
     lanes: Vec<Option<Lane>>,
     buffer: Arc<Buffer>,
     queue: Arc<CompletionQueue>,
@@ -57,18 +53,16 @@ pub(crate) struct Verbs {
 struct Lane {
     name: String,
     messages: Messages,
-    /// Messages sent, those of them with payload, and those that have left their slot.
     sent: u32,
     loaded: u32,
     left: u32,
-    /// Of the messages with payload, how many the other rank has consumed.
+    /// Payload messages that the other rank has consumed.
     theirs: u32,
-    /// How many of its messages this rank has consumed, and how many it has told of.
+    /// Its messages that this rank has consumed, and those already reported.
     consumed: u32,
     told: u32,
-    /// Slots with payload, in order: slot and length.
+    /// Payload slots in order: slot and length.
     arrived: VecDeque<(u32, usize)>,
-    /// Bytes consumed of the first of them.
     at: usize,
 }
 
@@ -78,7 +72,7 @@ impl Lane {
         Self { name, messages, sent: 0, loaded: 0, left: 0, theirs: 0, consumed: 0, told: 0, arrived, at: 0 }
     }
 
-    /// Whether a message may be posted: its slot is free, and, if it has payload, a receive waits for it. Counters wrap.
+    /// Whether a slot is free and, for payload, a receive is posted. Counters wrap.
     fn ready(&self, payload: bool) -> bool {
         let free = self.sent.wrapping_sub(self.left) < DEPTH;
         free && (!payload || self.loaded.wrapping_sub(self.theirs) < WINDOW)
@@ -96,7 +90,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Gives the first slot back; tells the other rank now and then.
+    /// Frees the first slot; notifies the other rank now and then.
     fn consume(&mut self, buffer: &Buffer) -> Result<(), Failure> {
         let Some((slot, _)) = self.arrived.pop_front() else { return Ok(()) };
         self.at = 0;
@@ -115,7 +109,7 @@ impl Lane {
 }
 
 impl Verbs {
-    /// Takes completions: messages that came, slots that are free again. Returns how many.
+    /// Takes completions of arrivals and sends. Returns their number.
     fn progress(&mut self) -> Result<usize, Failure> {
         let (lanes, mut again) = (&mut self.lanes, Vec::new());
         let taken = self.poller.poll(|completion| {
@@ -143,7 +137,6 @@ impl Verbs {
         control.check(Stage::Measure).map_err(|failure| self.waiting(failure, from, to))
     }
 
-    /// The failure of a completion, with the rank at the other end; or the event behind it.
     fn failed(&self, failure: Failure) -> Failure {
         if let Err(event) = self.watch.check_behind(failure.stage) {
             return Failure { cause: format!("{}; then: {}", event.cause, failure.cause), ..event };
@@ -156,7 +149,7 @@ impl Verbs {
         self.lanes.get_mut(rank).and_then(Option::as_mut).ok_or_else(|| unconnected(rank))
     }
 
-    /// What of the first message of rank `from` is to be taken: its place in the buffer, and at most `most` bytes.
+    /// Part of rank `from`'s first message to take: its place in the buffer, and at most `most` bytes.
     fn first(&mut self, from: usize, most: usize) -> Result<Option<(u64, usize)>, Failure> {
         if self.lane(from)?.arrived.is_empty() {
             self.progress()?;
@@ -232,7 +225,7 @@ impl Wire for Verbs {
             return if look { self.look(control, from, to) } else { Ok(()) };
         };
         self.look(control, from, to)?;
-        // What came between the last look and arming would wake nobody: look once more.
+        // An arrival before arming causes no event: poll once more.
         queue.arm()?;
         if self.progress()? == 0 {
             let bell = control.bell().map(|bell| (bell.as_fd(), READABLE));
@@ -247,7 +240,7 @@ impl Wire for Verbs {
 
 impl Drop for Verbs {
     fn drop(&mut self) {
-        // An event that nobody takes would keep the queue from being destroyed.
+        // An untaken event would prevent the queue's destruction.
         while let Ok(true) = self.queue.take_event() {}
     }
 }

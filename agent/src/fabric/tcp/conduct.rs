@@ -37,36 +37,35 @@ use crate::{
     system::wait::{self, READABLE},
 };
 
-/// Bytes a stream receives into at least: one call takes as much as is there, however small the messages.
+/// Minimum receive buffer of a stream: one call takes all available bytes, however small the messages.
 pub(super) const RECEIVE: usize = 256 << 10;
 
-/// How long a responder that is asked to stop waits for the pass it is in to end well.
+/// Time for the current pass to end well when a responder is asked to stop.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Longest time between two looks at the window and the controller's word.
+/// Longest time between two checks of the window and the controller.
 const LOOK: Nanoseconds = Nanoseconds::from_millis(100);
 
-/// Shortest time between two looks at a warm-up whose time is over while nothing has moved.
+/// Shortest time between checks of an overdue warm-up without data.
 const LOOK_WHILE_COLD: Nanoseconds = Nanoseconds::from_millis(1);
 
 pub(super) struct Lines<'a> {
     pub channel: &'a mut Channel,
     pub sockets: &'a [TcpStream],
-    /// Sent from, or received into; one buffer per stream.
     pub front: &'a mut [Bytes],
     pub back: &'a mut [Bytes],
-    /// Whether a timed pass walks through the whole of a buffer, or stays in the part that one message needs.
+    /// Whether a timed pass uses the whole buffer, not only one message's part.
     pub dram: bool,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Part {
-    /// The initiator: when to end, and when to start on the agent's clock.
+    /// The initiator's stop rule, and its start on the agent's clock.
     Lead(step::Window, Option<Nanoseconds>),
     Follow,
 }
 
-/// Runs one pass. After a failure the streams are cut: what is on them can no longer be told apart.
+/// Cuts the streams after a failure: their bytes can no longer be assigned.
 pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Measurement, Failure> {
     let Lines { channel, sockets, front, back, dram } = lines;
     let before = clock::cpu();
@@ -93,9 +92,8 @@ pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Resu
             .run(sockets)
         });
         record.map_err(|failure| {
-            // A thread knows better than the signals why a connection broke, but only until the streams are cut.
             let first = shared.failure().filter(|_| failure.kind == Kind::Fabric);
-            // No thread may stay in a call or at the gate, and what is on the streams is of no use any more.
+            // No thread may stay in a call or at the gate, and the streams are useless now.
             shared.halt.store(true, Ordering::Relaxed);
             stream::cut(sockets);
             channel.cut();
@@ -159,10 +157,9 @@ fn begin<'scope, 'env: 'scope>(
     })
 }
 
-/// What the conductor knows when a pass is over.
 #[derive(Default)]
 pub(super) struct PassRecord {
-    /// When the gate was opened; the initiator's window begins there.
+    /// When the gate opened; the initiator's window starts there.
     pub started: Option<Nanoseconds>,
     pub ended: Option<Nanoseconds>,
     pub theirs: Option<Measurement>,
@@ -176,10 +173,10 @@ struct Conductor<'a, 'b> {
     part: Part,
     sends: bool,
     receives: bool,
-    /// The stop rule, at the end that leads a bandwidth pass; counts bytes.
+    /// The stop rule at the leading end of a bandwidth pass; counts bytes.
     window: Option<Window>,
     counted: u64,
-    /// What had moved at the last look.
+    /// Bytes moved at the last check.
     moved: u64,
     said_sent: bool,
     stopping: Option<Instant>,
@@ -229,7 +226,6 @@ impl Conductor<'_, '_> {
         (!self.sends || self.record.theirs.is_some()) && (!self.receives || self.record.ours.is_some())
     }
 
-    /// Waits for something to happen, and does what follows from it.
     fn turn(&mut self, sockets: &[TcpStream]) -> Result<(), Failure> {
         let (shared, control) = (self.shared, self.shared.control);
         let to_mark = self.window.as_ref().map_or(LOOK, |window| window.mark().saturating_sub(clock::now()).min(LOOK));
@@ -270,7 +266,7 @@ impl Conductor<'_, '_> {
         Ok(())
     }
 
-    /// Payload bytes that this end has sent so far, or received where it only receives.
+    /// Sent payload bytes, or received ones where this end only receives.
     fn moved(&self) -> u64 {
         let lanes = self.shared.lanes.iter();
         match self.sends {
@@ -279,7 +275,7 @@ impl Conductor<'_, '_> {
         }
     }
 
-    /// Whether this is a warm-up that has moved nothing yet. On a busy host its time can be over before its threads first ran.
+    /// A warm-up without data. On a busy host its time can be over before its threads first ran.
     fn is_cold(&self) -> bool {
         self.shared.pass.purpose == Purpose::WarmUp && self.moved == 0
     }

@@ -1,12 +1,7 @@
-//! Byte-wise sending and receiving that ends when the controller says so.
+//! Sending and receiving on streams: bandwidth and verifying passes with one `send` per message, and latency on the first stream.
 //!
-//! The sending end of one stream in a bandwidth or verifying pass: one `send` per message, as fast as the socket takes
-//! them.
-//!
-//! One message at a time, there and back, on the first stream.
-//!
-//! Write and send: the message goes there and the same number of bytes comes back; a sample is half a round trip.
-//! Read: a request of [`REQUEST`] bytes goes there and the message comes back; a sample is the whole round trip.
+//! Latency of write and send: a message and the same number of bytes back; a sample is half a round trip. Read: a request of [`REQUEST`]
+//! bytes, and the message back; a sample is the whole round trip.
 
 use std::{
     io::{self, Read, Write},
@@ -33,7 +28,7 @@ pub(super) struct Stream<'a> {
     socket: &'a TcpStream,
     number: usize,
     shared: &'a Shared<'a>,
-    /// Calls in vain since the flags were last looked at.
+    /// Vain calls since the last check of the flags.
     idle: u32,
 }
 
@@ -42,7 +37,6 @@ impl<'a> Stream<'a> {
         Self { socket, number, shared, idle: 0 }
     }
 
-    /// Sends all of `bytes`.
     #[inline]
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
@@ -54,7 +48,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Receives what is there, at least one byte.
+    /// At least one byte.
     #[inline]
     pub(super) fn receive(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
         loop {
@@ -66,14 +60,14 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// `Ok` if a call that failed shall be repeated.
+    /// `Ok` if a failed call is to be repeated.
     #[cold]
     fn again(&mut self, error: io::Error) -> Result<(), Failure> {
         match error.kind() {
             io::ErrorKind::Interrupted => Ok(()),
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if error.raw_os_error() != Some(libc::ETIMEDOUT) => {
                 self.idle = self.idle.wrapping_add(1);
-                // A spinning loop looks at the flags now and then, a sleeping one whenever it wakes in vain.
+                // A spinning loop checks the flags now and then, a sleeping one after every vain wake-up.
                 match !self.shared.spin || self.idle.is_multiple_of(1024) {
                     true => self.shared.control.check(Stage::Measure),
                     false => Ok(()),
@@ -89,18 +83,17 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Makes all streams end at once, so that no thread stays in a call.
+/// Ends all streams at once, so that no thread stays in a call.
 pub(super) fn cut(streams: &[TcpStream]) {
     for stream in streams {
-        // Fails only if it is cut already.
         let _ = stream.shutdown(Shutdown::Both);
     }
 }
 
-/// Longest sleep of a source that is held back: after it, it looks whether it shall end.
+/// Longest sleep of a rate-limited source between checks of the flags.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Sends messages out of `buffer`, walking through the whole of it, until halted or the quota is sent.
+/// Sends messages from the whole of `buffer` in turn, until halted or the quota is sent.
 pub(super) fn source(
     shared: &Shared<'_>,
     number: usize,
@@ -139,19 +132,19 @@ pub(super) fn source(
         shared.lanes[number].sent.store(messages * size as u64, Ordering::Relaxed);
         at = if at + stride + size <= buffer.len() { at + stride } else { 0 };
     }
-    // Also pushes out what was held back to fill a segment.
+    // Also flushes data held back to fill a segment.
     set_nodelay(socket, true);
     let cpu = clock::cpu() - before;
     Ok(Flow { bytes: shared.pass.size * messages, first, last: clock::now(), cpu, ..Flow::default() })
 }
 
 fn set_nodelay(socket: &TcpStream, on: bool) {
-    // Was accepted when the socket was prepared; without it only small segments come later.
+    // Was accepted when the socket was prepared; without it small segments are only delayed.
     let _ = socket.set_nodelay(on);
 }
 
-/// Receives into `buffer` until every announced byte and the final one have come. In a verifying pass byte `i` of the
-/// message lands at `i` and nothing else is touched; in a timed pass the buffer is walked through in a ring.
+/// Receives until every announced byte and the final one have arrived. In a verifying pass byte `i` of the message lands at `i`; in a
+/// timed pass `buffer` is a ring.
 pub(super) fn sink(
     shared: &Shared<'_>,
     number: usize,
@@ -181,7 +174,7 @@ pub(super) fn sink(
         }
         let total = lane.total.load(Ordering::Acquire);
         let done = total == received;
-        // The final byte is no payload: it neither counts nor ends the measured time.
+        // The final byte is not payload: it neither counts nor ends the measured time.
         let payload = n as u64 - u64::from(done);
         if payload > 0 {
             last = now;
@@ -196,25 +189,21 @@ pub(super) fn sink(
     }
 }
 
-/// The moment the first byte of any stream arrived.
 fn origin(origin: &AtomicU64, now: Nanoseconds) -> Nanoseconds {
     match origin.compare_exchange(0, now.0, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => now,
-        // Two threads may see their first bytes at almost the same time; time never runs backwards for either.
+        // Two threads may receive their first bytes at almost the same time; time never runs backwards for either.
         Err(earlier) => Nanoseconds(earlier).min(now),
     }
 }
 
-/// Bytes of a request for a message.
 const REQUEST: usize = 8;
 
-/// Bytes that go there, and bytes that come back.
 pub(super) fn there_and_back(pass: &Pass) -> (usize, usize) {
     let size = pass.size.as_usize();
     if pass.op == Op::Read { (REQUEST, size) } else { (size, size) }
 }
 
-/// The initiator: sends, waits for the answer, keeps the time.
 pub(super) fn ping(
     shared: &Shared<'_>,
     socket: &TcpStream,
@@ -288,7 +277,7 @@ pub(super) fn echo(
                 });
             }
         }
-        // Not in every round: whatever the responder does between two messages costs the initiator time.
+        // Not in every round: the responder's work between two messages costs the initiator time.
         if first.is_none() {
             first = Some(clock::now());
         }

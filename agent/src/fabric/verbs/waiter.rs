@@ -1,4 +1,4 @@
-//! What a loop does while nothing has completed: spin, give the processor away, or sleep until the device wakes it.
+//! Idle behaviour of loops: spin, yield, or sleep until the device wakes the thread.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,27 +15,25 @@ use crate::{
     verbs::{completion::CompletionQueue, events::Watch},
 };
 
-/// Empty polls between two looks at the flags and the deadline.
 const LOOK_EVERY: u32 = 1024;
 
-/// Time between two looks where something completes all the time: a look is a system call.
+/// Time between checks in a busy loop: a check is a system call.
 const LOOK_AFTER: Nanoseconds = Nanoseconds::from_millis(100);
 
-/// Longest sleep in event mode. Neither the mailbox nor a flag wakes anybody, so they are looked at this often.
+/// Longest sleep in event mode. Neither the mailbox nor a flag wakes a thread, so they are polled this often.
 const NAP: Duration = Duration::from_millis(2);
 
-/// The same where there is no mailbox to look at: the controller's word interrupts the sleep, and this is for the deadline
-/// and for a word that came a moment before it. Being woken for nothing is part of the samples: ten times a second made
-/// reads of 430 µs some 15 % slower, in the median too.
+/// The same without a mailbox: the controller interrupts the sleep, and this is for the deadline and for a race with the controller.
+/// Wake-ups are part of the samples: ten per second made reads of 430 µs some 15 % slower, in the median too.
 const LONG_NAP: Duration = Duration::from_secs(1);
 
 pub struct Waiter {
     control: Control,
     stage: Stage,
-    /// Only one processor to run on: whoever makes progress for us needs it.
+    /// Only one processor to run on: threads that work for us need it.
     alone: bool,
     idle: u32,
-    /// When a loop that never pauses looks next; zero before its first completion.
+    /// Next check of a loop that never pauses; zero before its first completion.
     next: Nanoseconds,
     sleeping: Option<Arc<CompletionQueue>>,
     armed: bool,
@@ -51,14 +49,14 @@ struct Woken {
 }
 
 impl Waiter {
-    /// Waits on `queue`: by polling, or sleeping if it has a channel.
+    /// Polls, or sleeps if the queue has a channel.
     pub fn new(queue: &Arc<CompletionQueue>, control: &Control, stage: Stage) -> Self {
         let mut waiter = Self::polling(control, stage);
         waiter.sleeping = queue.channel().is_some().then(|| queue.clone());
         waiter
     }
 
-    /// The same where nothing but completions has to be noticed soon.
+    /// For loops where only completions matter soon.
     #[must_use]
     pub fn undisturbed(mut self) -> Self {
         self.nap = LONG_NAP;
@@ -82,7 +80,7 @@ impl Waiter {
         }
     }
 
-    /// The same, ended by events that concern the link and by a failure of the peer, too.
+    /// Also ends on events of the link and on a failure of the peer.
     #[must_use]
     pub(crate) fn watching(mut self, watch: &Arc<Watch>, peer: Reader) -> Self {
         self.watch = Some((watch.clone(), peer));
@@ -106,15 +104,15 @@ impl Waiter {
         self.sleeping.is_some()
     }
 
-    /// Messages of a pass have completed by `now`. A loop that is never idle looks here, now and then.
+    /// Messages completed by `now`. A loop that is never idle checks here.
     #[inline]
     pub fn completed(&mut self, now: Nanoseconds) -> Result<(), Failure> {
         self.control.progressed(now);
         if self.is_due(now) { self.look() } else { Ok(()) }
     }
 
-    /// Whether it looks by now, though it was never idle. What a look takes belongs to no sample: a loop that records them
-    /// asks first, then calls [`look`](Self::look) and begins its next sample after it.
+    /// Whether a busy loop must check by now. The check is not part of a sample: a loop that records samples asks first, then calls
+    /// [`look`](Self::look) and begins its next sample after it.
     #[inline]
     pub fn is_due(&mut self, now: Nanoseconds) -> bool {
         if now < self.next {
@@ -128,39 +126,37 @@ impl Waiter {
         self.idle = 0;
     }
 
-    /// Nothing has completed: waits a little. Call it after every empty poll, then poll again.
+    /// Call it after every empty poll, then poll again.
     #[inline]
     pub fn pause(&mut self) -> Result<(), Failure> {
         if self.sleeping.is_some() {
             return self.sleep();
         }
         self.idle = self.idle.wrapping_add(1);
-        // No hint to the processor that this is a spin: its pause (140 cycles since Skylake, a way out of the guest on
-        // an emulated one) would be part of every latency.
+        // No spin hint to the processor: its pause (140 cycles since Skylake, a guest exit on an emulated one) would be part of every
+        // latency.
         if self.alone {
             std::thread::yield_now();
         }
         if self.idle.is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
     }
 
-    /// A message is on its way, and everything that had completed before was taken: sleeps at once if the queue is armed,
-    /// instead of looking at what cannot be there yet.
+    /// A message is on its way, and all earlier completions were taken: sleeps at once if the queue is armed.
     #[inline]
     pub fn rest(&mut self) -> Result<(), Failure> {
         if self.armed { self.sleep() } else { Ok(()) }
     }
 
-    /// Whether the controller wants a `Serve` step to end.
     #[inline]
     pub fn stopped(&self) -> bool {
         self.control.stopped()
     }
 
-    /// Arms the queue first and lets the caller poll once more, for what came in between; then sleeps.
+    /// Arms the queue first and lets the caller poll once more, for completions in between; then sleeps.
     ///
-    /// Waiting for an event and taking it are one call, and the queue is armed anew on waking. A message that follows
-    /// is then posted to an armed queue, and this thread sleeps at once after it: a fabric whose work the kernel does
-    /// gets this processor, and not another one that has to wake up first.
+    /// Waiting for an event and taking it are one call, and the queue is armed again on waking. So the next message is posted to an armed
+    /// queue, and this thread sleeps at once after it: a fabric that uses the kernel gets this processor, not another one that must wake
+    /// up first.
     fn sleep(&mut self) -> Result<(), Failure> {
         let Some(queue) = &self.sleeping else { return Ok(()) };
         if !self.armed {
@@ -174,11 +170,11 @@ impl Waiter {
                     .remedy(remedy::RAISE_PENDING_SIGNALS)
             })?);
         }
-        // An armed queue tells once.
+        // An armed queue reports once.
         if queue.take_event()? {
             queue.arm()?;
             self.events = self.events.wrapping_add(1);
-            // The alarm leads to a look as a rule, but not where this thread hardly sleeps.
+            // The alarm usually leads to a check, but not if this thread hardly sleeps.
             if !self.events.is_multiple_of(LOOK_EVERY) {
                 return Ok(());
             }
@@ -187,7 +183,7 @@ impl Waiter {
     }
 }
 
-/// Makes taking an event wait for it, and something end the wait: the controller's word, and every `nap`.
+/// Makes taking an event block; the controller and every `nap` interrupt it.
 fn block(queue: &CompletionQueue, nap: Duration, control: &Control) -> std::io::Result<Woken> {
     let woken = Woken { _alarm: Alarm::every(nap)?, _controller: control.interrupting()? };
     queue.channel().map_or(Ok(()), |channel| channel.set_blocking(true))?;
@@ -196,7 +192,7 @@ fn block(queue: &CompletionQueue, nap: Duration, control: &Control) -> std::io::
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        // An event that nobody takes would keep the queue from being destroyed.
+        // An untaken event would prevent the queue's destruction.
         if let Some(queue) = &self.sleeping
             && queue.channel().is_some_and(|channel| channel.set_blocking(false).is_ok())
         {
