@@ -35,7 +35,6 @@ use crate::{
 
 /// Limit for the tender to start the command.
 const STARTED: Duration = Duration::from_secs(5);
-/// Extra time for the tender to end it.
 const MORE: Duration = Duration::from_secs(1);
 
 /// At most one command runs on a host. A separate thread handles the requests in order.

@@ -1,4 +1,4 @@
-//! Programs of this host that tell of switches and cables: lldpcli, ibnetdiscover, dump_fts. What they write is passed on page by page.
+//! Programs of this host that report switches and cables: lldpcli, ibnetdiscover, dump_fts. Their output is passed on page by page.
 
 use parking_lot::Mutex;
 use railgauge_wire::{

@@ -1,4 +1,3 @@
-
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

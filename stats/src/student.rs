@@ -1,4 +1,3 @@
-
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 use crate::{

@@ -52,7 +52,6 @@ pub struct CaseAccount {
     /// The NIC's counters before and after the timed pass, as [`crate::message::Answer::Counters`]. Empty on loopback, which everything
     /// on a host shares, and where unreadable.
     pub counters: (BTreeMap<String, u64>, BTreeMap<String, u64>),
-    /// Empty where the end uses none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuSeen>,
     pub spent: Spent,

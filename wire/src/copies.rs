@@ -9,7 +9,7 @@ use crate::unit::GigabytesPerSecond;
 pub struct Copies {
     /// CUDA device index.
     pub gpu: u32,
-    /// PCI address as CUDA tells it: CUDA may count GPUs otherwise than the facts do.
+    /// PCI address from CUDA, whose numbers of GPUs may differ from those of the facts.
     pub pci: String,
     pub to_gpu: GigabytesPerSecond,
     pub from_gpu: GigabytesPerSecond,

@@ -10,11 +10,9 @@ pub enum RateOrigin {
     /// map everything above 40 Gb/s to 100 and an unknown speed to 2.5, and later ones end at 400 where the driver does not report its
     /// lanes.
     InterfaceInSteps,
-    /// A constant of the driver for all devices.
     Constant,
 }
 
-/// Counters whose sum passed a port, in and out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteCounter {
     /// Sent bytes, by the agent's names; those that a device has are added.

@@ -13,7 +13,6 @@ pub struct Errand {
     pub left: Vec<u32>,
 }
 
-/// How a command ended that nobody had asked to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlyEnd {
     pub ran: Nanoseconds,

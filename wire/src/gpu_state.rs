@@ -21,7 +21,6 @@ pub const EVERY_AT_LEAST: Duration = Duration::from_millis(100);
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Most GPUs in one answer: more than any host has.
 pub const MOST: usize = 64;
-/// Most Xids of a GPU for a case.
 pub const MOST_XIDS: usize = 16;
 
 /// Xids that a program's own mistake causes (NVIDIA, XID Errors), with a healthy GPU.
@@ -35,7 +34,6 @@ pub mod counter {
     /// Packets of the PCIe link that were sent again (`NVML_FI_DEV_PCIE_REPLAY_COUNTER`).
     pub const PCIE_REPLAYS: &str = "pcie/replays";
     pub const NVLINK_REPLAYS: &str = "nvlink/replays";
-    /// NVLinks that went down and recovered by themselves.
     pub const NVLINK_RECOVERIES: &str = "nvlink/recoveries";
     pub const NVLINK_CRC: &str = "nvlink/crc_errors";
     /// Errors of the GPU's memories since the driver was loaded.
@@ -62,14 +60,12 @@ pub mod counter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
-    /// The power limit: normal for a loaded GPU.
     PowerCap,
     /// The hardware halves the clocks, or more, for heat or power.
     HardwareSlowdown,
     SyncBoost,
     HotDriver,
     HotHardware,
-    /// The host's power supply asks for less.
     PowerBrake,
 }
 
@@ -131,7 +127,6 @@ pub struct GpuReading {
     pub watts: Option<f64>,
     pub celsius: Option<u32>,
     pub memory_celsius: Option<u32>,
-    /// For joined readings, those of any.
     pub held: Option<BTreeSet<Hold>>,
     pub pcie: Option<(u32, u32)>,
     /// Programs with a context on it, without the agent and what it started; for joined readings, the most. `None` where NVML does not
@@ -175,7 +170,6 @@ pub struct GpuSeen {
     pub celsius: Option<Range>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_celsius: Option<Range>,
-    /// Readings of the pass in which each reason held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<Hold, u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]

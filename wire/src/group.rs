@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! controller   OpenMember to every rank   → MemberOpened: its ticket
-//! controller   JoinMember with all tickets → Done, once the group stands
+//! controller   JoinMember with all tickets → Done, once the group is complete
 //! controller   MeasureMember to every rank → MemberMeasured: times of this rank, what it verified, what carried it
 //! ```
 //! A rank is a link of its agent and has a [`crate::link::LinkId`] of its own: a host may hold several. Ranks agree on
@@ -28,11 +28,8 @@ pub struct MemberSpec {
     pub transport: Transport,
     /// CUDA device index, where the data is on a GPU.
     pub gpu: Option<u32>,
-    /// Replaces the library that the loader finds.
     pub library: Option<String>,
-    /// In addition to the agent's environment.
     pub env: BTreeMap<String, String>,
-    /// Largest [`CollectiveSpec::size`] of this rank.
     pub max_size: Bytes,
     /// Ranks of the group on this rank's host, which share its memory.
     pub siblings: u32,
@@ -79,7 +76,6 @@ pub struct CollectiveOptions {
     pub datatype: Datatype,
     /// `None` for operations that only move data.
     pub reduction: Option<Reduction>,
-    /// Whether the result replaces the input.
     pub in_place: bool,
     /// Whether the operations are captured into a CUDA graph and the graph is launched.
     pub graph: bool,

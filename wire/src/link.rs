@@ -226,7 +226,6 @@ pub enum Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerbsEndpoint {
     pub qp_numbers: Vec<u32>,
-    /// First packet sequence number of each queue pair.
     pub psns: Vec<u32>,
     /// Local identifier; 0 on Ethernet.
     pub lid: u16,
@@ -253,7 +252,6 @@ pub struct VerbsEndpoint {
     pub max_reads: u8,
     /// Queue key (datagrams only).
     pub qkey: u32,
-    /// librdmacm's listening port, where rdma_cm joins the link.
     #[serde(default)]
     pub cm_port: Option<u16>,
     #[serde(default)]
@@ -277,7 +275,6 @@ pub struct TcpEndpoint {
     pub port: u16,
 }
 
-/// Verified names and resolved settings, for the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub endpoint: Endpoint,
@@ -293,6 +290,5 @@ pub struct Opened {
     /// Known once joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_order: Option<WriteOrder>,
-    /// Resolved settings by their names in plans.
     pub settings: BTreeMap<String, String>,
 }

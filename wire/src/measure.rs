@@ -1,4 +1,3 @@
-
 use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
 
@@ -11,7 +10,6 @@ pub struct Measurement {
     pub started: Nanoseconds,
     /// From the first post to the last completion.
     pub elapsed: Nanoseconds,
-    /// Completed inside the window.
     pub operations: u64,
     /// Payload bytes of those operations.
     pub bytes: Bytes,
@@ -63,7 +61,6 @@ pub enum SourcePort {
     PredictedUdp(u16),
 }
 
-/// Length of a slice in [`Measurement::slices`].
 pub const SLICE: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl Measurement {

@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -38,7 +37,6 @@ pub enum Ask {
     /// The facts of this host: hardware, software and configuration.
     Facts,
     Clock,
-    /// Counters of one device and its network interface, now.
     Counters {
         device: String,
         port: u8,
@@ -64,14 +62,12 @@ pub enum Ask {
     },
     /// What was seen of the watched ports since the last question; answered by [`Answer::Watched`].
     Watched,
-    /// Copies between host and GPU; answered by [`Answer::Copies`].
     Copies {
         gpu: u32,
         peers: Vec<u32>,
     },
     /// One cell of tests within this host, on all parts of it that run at the same time; answered by [`Answer::Node`].
     Node(Box<NodeSpec>),
-    /// Opens one end of a link; answered by [`Answer::Opened`].
     Open {
         link: LinkId,
         spec: Box<LinkSpec>,

@@ -13,11 +13,9 @@ pub const MOST: usize = 8192;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heard {
     pub neighbours: Vec<Neighbour>,
-    /// Interfaces whose neighbour has no identity.
     pub unnamed: Vec<String>,
 }
 
-/// Why a document is unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotHeard {
     #[error("no field `lldp`: this is not the output of lldpcli")]
@@ -108,7 +106,6 @@ fn first(value: &Value) -> Option<&Value> {
     each(value).next()
 }
 
-/// A text: `"x"`, `{"value": "x"}`, `[{"value": "x"}]`.
 fn words(value: &Value) -> Option<&str> {
     let one = first(value)?;
     one.as_str().or_else(|| one.get("value")?.as_str()).map(str::trim).filter(|text| !text.is_empty())

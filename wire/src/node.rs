@@ -23,7 +23,6 @@ use crate::{
     unit::{Bytes, Nanoseconds},
 };
 
-/// Patterns of a test of a GPU's memory.
 pub const PATTERNS: u64 = 10;
 
 /// Distance of dependent reads in a latency test: a cache line of most processors.
@@ -32,7 +31,6 @@ pub const LINE: Bytes = Bytes(64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSpec {
     pub op: Op,
-    /// Throughput, or the time of dependent reads.
     pub metric: TestMetric,
     /// Bytes that one operation reads, writes or copies; those of the result of a matrix product; the range of single reads.
     pub size: Bytes,
@@ -81,7 +79,6 @@ pub struct NicPort {
     /// Required path of GPU memory; any direct path if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_path: Option<GpuPath>,
-    /// Settings of the queue pairs, as of a link.
     #[serde(default)]
     pub knobs: Knobs,
 }

@@ -17,15 +17,12 @@ use crate::{
     unit::{self, BitsPerSecond, Bytes, Nanoseconds},
 };
 
-/// Length of a timed step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Window {
     Duration(Nanoseconds),
-    /// Per queue pair.
     Iterations(u64),
     /// Until the 95 % interval of the mean is narrow enough, or the cap is reached.
     Adaptive {
-        /// Half width of the interval over its centre.
         relative: f64,
         at_least: Nanoseconds,
         at_most: Nanoseconds,
@@ -40,7 +37,6 @@ impl Window {
         }
     }
 
-    /// Maximum time by itself. Only a deadline bounds iterations.
     pub fn at_most(self) -> Duration {
         match self {
             Self::Duration(time) | Self::Adaptive { at_most: time, .. } => time.into(),
@@ -63,7 +59,6 @@ pub enum Step {
     /// Responder: serves a timed or verifying pass until `Stop`. Answered when ready; the answer to `Stop` has the account.
     Serve {
         op: Op,
-        /// The loop the initiator runs.
         metric: TestMetric,
         size: Bytes,
         /// The initiator's window; `None` in a verify pass, and where the peer leads.

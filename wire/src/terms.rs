@@ -39,12 +39,9 @@ pub use precision::{MOST as MOST_ROWS, Precision, STEP as ROW_STEP, flops};
 
 words! {
     Op {
-        /// RDMA WRITE (`ib_write_*`).
         Write = "write",
         WriteImm = "write_imm",
-        /// RDMA READ (`ib_read_*`).
         Read = "read",
-        /// SEND and RECV (`ib_send_*`); over TCP a plain stream.
         Send = "send",
         /// 8-byte atomic fetch-and-add (`ib_atomic_* -A FETCH_AND_ADD`).
         AtomicFadd = "atomic_fadd",
@@ -67,7 +64,6 @@ words! {
         GpuToGpu = "gpu_to_gpu",
         /// The GPU writes patterns to its memory and compares them.
         GpuMemoryTest = "gpu_memory_test",
-        /// GEMM by cuBLASLt or hipBLASLt.
         Matmul = "matmul",
         /// RDMA from a host's memory to other memory of the same host, through one of its RDMA ports.
         NicLoopback = "nic_loopback",
@@ -135,7 +131,6 @@ impl Op {
 }
 
 words! {
-    /// The kind of loop that a test runs.
     TestMetric {
         /// As many bytes as possible; also yields the message rate.
         Bandwidth = "bandwidth",
@@ -263,7 +258,6 @@ words! {
 }
 
 impl Algorithm {
-    /// Whether the algorithm supports `op`.
     pub const fn does(self, op: Op) -> bool {
         match self {
             Self::Ring => matches!(op, Op::AllReduce | Op::AllGather | Op::ReduceScatter),

@@ -49,7 +49,6 @@ pub use bytes::Bytes;
 pub use rate::{BitsPerSecond, GigabitsPerSecond, GigabytesPerSecond, MegabitsPerSecond, MegabytesPerSecond};
 pub use time::{Nanoseconds, NanosecondsF64, NanosecondsI64};
 
-/// Whether the amount is zero, which serialization omits.
 pub fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
     *amount == T::default()
 }

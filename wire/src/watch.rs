@@ -18,11 +18,8 @@ use crate::{
     unit::{GigabitsPerSecond, Nanoseconds},
 };
 
-/// Interval of state reads, where they cost little.
 pub const STATE_EVERY: Duration = Duration::from_millis(100);
-/// Interval of counter reads, where they cost little.
 pub const COUNTERS_EVERY: Duration = Duration::from_secs(1);
-/// Largest share of a processor for watching.
 pub const LARGEST_SHARE: f64 = 0.01;
 
 /// The same where an interval is asked for ([`Ask::Watch`](crate::message::Ask::Watch)).
@@ -112,7 +109,6 @@ pub struct PortState {
     pub words: String,
 }
 
-/// Counts between two readings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CounterRow {

@@ -7,7 +7,6 @@ use railgauge_wire::terms::{Datatype, Reduction};
 /// binary16 elements converted at a time.
 const BLOCK: usize = 128;
 
-/// Lengths are equal and multiples of the type's width.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// Reduces the second into the first.

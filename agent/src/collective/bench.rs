@@ -33,7 +33,6 @@ pub(crate) struct Bench {
 }
 
 pub(crate) trait Group {
-    /// Current activity, for messages of a deadline.
     fn say(&self, _words: &str) {}
 
     fn fill(&mut self) -> Result<(), Failure>;
@@ -44,7 +43,6 @@ pub(crate) trait Group {
 
     fn compare(&mut self, slot: u64) -> Result<Checked, Failure>;
 
-    /// The maximum over all ranks; also a barrier.
     fn largest(&mut self, mine: Nanoseconds) -> Result<Nanoseconds, Failure>;
 
     fn repeat(&mut self, operations: u64) -> Result<(), Failure>;

@@ -203,12 +203,10 @@ pub(crate) trait Wire {
     }
 }
 
-/// The wire has no connection to a rank.
 pub(super) fn unconnected(rank: usize) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
 }
 
-/// A rank as in its ticket.
 #[derive(Debug, Clone)]
 pub(crate) struct Neighbour {
     /// As `rank 2 (lab3)`.
@@ -216,11 +214,9 @@ pub(crate) struct Neighbour {
     pub endpoint: Endpoint,
 }
 
-/// A rank's port before it joins its group.
 pub(crate) trait RankPort {
     fn opened(&self) -> &Opened;
 
-    /// Joins rank `rank` with all ranks of `group`.
     fn join(
         self: Box<Self>,
         rank: usize,

@@ -127,9 +127,7 @@ pub(crate) struct Job {
     pub rank: usize,
     pub ranks: usize,
     pub count: usize,
-    /// Bytes of an element.
     pub width: usize,
-    /// Whether the result replaces the input.
     pub in_place: bool,
 }
 

@@ -31,7 +31,6 @@ use crate::{
     worker,
 };
 
-/// Limit for joining: a missing peer is named.
 const JOIN: Duration = Duration::from_secs(20);
 
 pub(super) struct End {

@@ -25,7 +25,6 @@ use crate::{
     worker::{self, Worker, caught},
 };
 
-/// Limit for closing links when the controller says goodbye.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 pub(super) struct Register<T> {
@@ -163,7 +162,6 @@ impl<T: 'static> Register<T> {
         });
     }
 
-    /// Answers with the result of the stopped request.
     pub(super) fn stop(
         &self,
         id: u64,
@@ -186,13 +184,11 @@ impl<T: 'static> Register<T> {
         }
     }
 
-    /// Answers that the number is unknown.
     pub(super) fn unknown(&self, id: u64, number: LinkId) {
         let cause = format!("{} {number} is not open", self.what);
         self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
     }
 
-    /// `false` for an unknown number.
     pub(super) fn close(&self, id: u64, number: LinkId) -> bool {
         let outlet = self.outlet.clone();
         self.closing(number, move || outlet.reply(id, Ok(Answer::Done)))

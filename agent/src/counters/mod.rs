@@ -32,7 +32,6 @@ use crate::{
 
 const LIFESPAN: u64 = 200;
 
-/// Counters of `/proc/net/snmp` and `/proc/net/netstat` that show TCP's problems.
 const TCP: [&str; 7] =
     ["InSegs", "OutSegs", "RetransSegs", "InErrs", "TCPTimeouts", "TCPLostRetransmit", "TCPOFOQueue"];
 
@@ -108,7 +107,6 @@ pub(crate) struct Places {
     pub(crate) port: Option<String>,
     hardware: Option<String>,
     pub(crate) interface: Option<String>,
-    /// Members of the bond that the port uses.
     pub(crate) members: Vec<String>,
     /// All members of the bond, as in its file.
     bonded: Option<String>,
@@ -171,7 +169,6 @@ fn directory(tree: &Tree, path: &str, prefix: &str, into: &mut BTreeMap<String, 
     }));
 }
 
-/// Lines come in pairs: `Tcp: names…`, `Tcp: values…`.
 fn tcp(tree: &Tree, into: &mut BTreeMap<String, u64>) {
     let text = ["proc/net/snmp", "proc/net/netstat"].map(|path| tree.text(path).unwrap_or_default()).join("\n");
     let lines: Vec<_> = text.lines().collect();

@@ -50,7 +50,6 @@ pub(crate) trait Link {
     /// is back, which [`Link::await_turn`] then takes.
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure>;
 
-    /// This end has done its part of a case.
     fn give_turn(&mut self) -> Result<(), Failure>;
 
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure>;

@@ -19,7 +19,6 @@ use crate::{system::tree::Tree, worker};
 const APART: Duration = Duration::from_millis(200);
 /// Oldest first reading still in use: it should reflect the state that the run meets.
 const OLDEST: Duration = Duration::from_secs(5);
-/// Bytes of a word of InfiniBand's data counters.
 const WORD: u64 = 4;
 
 type Bytes = (u64, u64);
@@ -135,7 +134,6 @@ impl Times {
     }
 }
 
-/// This process and its ended children, from `/proc/self/stat`.
 fn own(tree: &Tree) -> Option<u64> {
     let text = tree.text("proc/self/stat")?;
     // The second word is the name, in parentheses, and may have spaces and parentheses itself.

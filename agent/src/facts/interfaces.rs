@@ -15,7 +15,6 @@ use crate::system::{ethtool, interfaces::Address, netlink, tree::Tree};
 
 const CLASS: &str = "sys/class/net";
 
-/// Answers of a driver that are in no file.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
     pub driver: Option<(String, String)>,
@@ -86,7 +85,6 @@ fn bond(tree: &Tree, name: &str) -> Option<Bond> {
     }
 }
 
-/// The interface itself, or the one below a VLAN.
 fn bond_below(tree: &Tree, name: &str) -> Option<String> {
     let mut name = name.to_owned();
     // A VLAN may be on a VLAN (802.1ad), rarely on more.
@@ -121,7 +119,6 @@ pub(crate) fn master(tree: &Tree, name: &str) -> Option<String> {
     Some(master.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Empty for an interface other than a bond.
 pub(crate) fn members(tree: &Tree, bond: &str) -> Vec<String> {
     let place = format!("{CLASS}/{bond}/bonding/slaves");
     let names = if tree.has(&place) { tree.text(place) } else { None };
@@ -139,7 +136,6 @@ pub(crate) fn bond_members(tree: &Tree, bond: &str) -> Vec<BondMember> {
     members(tree, bond).into_iter().map(one).collect()
 }
 
-/// In MLNX_OFED's files: one switch for each priority.
 fn ecn(tree: &Tree, name: &str) -> Option<Ecn> {
     let on = |point: &str| {
         let place = format!("{CLASS}/{name}/ecn/{point}/enable");

@@ -118,7 +118,6 @@ fn cards(tree: &Tree, facts: &HostFacts) -> Vec<Card> {
     carried.into_values().filter_map(card).collect()
 }
 
-/// In ports of interfaces with hardware.
 fn modules(tree: &Tree, facts: &HostFacts) -> Vec<Module> {
     let mut found = Vec::new();
     for interface in facts.interfaces.iter().filter(|one| tree.has(format!("{NET}/{}/device", one.name))) {
@@ -156,12 +155,10 @@ fn memory(mut read: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Result<Vec<u
 /// Bytes of the lower page, and of page 00h after it.
 pub(crate) const HALF: u8 = 128;
 
-/// Offsets of the texts, and their checksums.
 struct Layout {
     vendor: RangeInclusive<usize>,
     part_number: RangeInclusive<usize>,
     serial: RangeInclusive<usize>,
-    /// Offset of a sum, and its range.
     sums: &'static [(usize, RangeInclusive<usize>)],
 }
 

@@ -246,7 +246,6 @@ pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&
 #[derive(Debug, Default)]
 pub(crate) struct Below {
     pub(crate) netdev: Option<String>,
-    /// Interfaces of the physical ports of a bond.
     pub(crate) members: Vec<String>,
 }
 

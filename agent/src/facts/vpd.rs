@@ -35,7 +35,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vpd, Broken> {
     loop {
         let Some(&tag) = bytes.get(at) else { return Err(if at == 0 { Broken::None } else { Broken::Cut }) };
         if tag & LARGE == 0 {
-            // Some firmware has a small resource more; zeros and ones are memory that nobody wrote.
+            // Some firmware has one more small resource; zeros and ones are unwritten memory.
             if tag >> 3 == END {
                 return if at == 0 { Err(Broken::None) } else { Ok(vpd) };
             }

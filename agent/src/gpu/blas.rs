@@ -12,7 +12,6 @@ use railgauge_wire::{
 use super::{driver::Handle, vendor::Vendor};
 use crate::system::library::{Library, Owned, functions, said};
 
-/// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
 /// `CUBLAS_STATUS_SUCCESS`, `HIPBLAS_STATUS_SUCCESS`.
 pub(super) const SUCCESS: Status = 0;
@@ -29,7 +28,6 @@ pub(crate) const HIP_NAMES: [&str; 4] =
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Algorithm(pub [u64; 8]);
 
-/// `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Proposal {
@@ -40,7 +38,6 @@ pub(super) struct Proposal {
     pub(super) reserved: [c_int; 4],
 }
 
-/// `hipblasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct HipProposal {

@@ -33,13 +33,11 @@ pub(crate) enum Unread {
     Lost(String),
 }
 
-/// Constant while tests run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Lasting {
     /// The library's index: in the order of PCI addresses.
     pub index: Option<u32>,
     pub best_mhz: Option<(u32, u32)>,
-    /// Best generation and width of the PCIe link.
     pub best_pcie: Option<(u32, u32)>,
     pub limit_watts: Option<f64>,
     pub is_amd: bool,

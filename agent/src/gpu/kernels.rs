@@ -28,7 +28,6 @@ const HIP_SOURCE: &str = concat!(include_str!("kernels.hip"), "\0");
 const THREADS: u32 = 256;
 /// Limit of a grid: enough blocks for every GPU, few enough to launch quickly.
 const BLOCKS: u64 = 4096;
-/// `CU_JIT_ERROR_LOG_BUFFER` and its size.
 const ERROR_LOG: i32 = 5;
 const ERROR_LOG_BYTES: i32 = 6;
 
@@ -105,7 +104,7 @@ fn launch(stream: &Stream, function: Handle, items: u64, arguments: &mut [u64]) 
     // At most BLOCKS, which fits.
     let blocks = items.div_ceil(u64::from(THREADS)).clamp(1, BLOCKS) as u32;
     let device = stream.device();
-    // SAFETY: every caller below gives as many arguments as its kernel declares, none of which is wider; the driver copies
+    // SAFETY: every caller below gives as many arguments as its kernel declares, and none is wider; the driver copies
     // them before it returns.
     let status = unsafe {
         let none = std::ptr::null_mut();
@@ -344,7 +343,6 @@ impl Tally {
     }
 }
 
-/// `hiprtcResult`.
 type Status = c_int;
 /// `HIPRTC_SUCCESS`.
 const SUCCESS: Status = 0;
@@ -421,7 +419,6 @@ impl Compiler {
         Ok(code)
     }
 
-    /// The compiler's log of a program, where available.
     fn log(&self, program: &Program<'_>) -> String {
         let mut size = 0;
         // SAFETY: the program lives; `size` is valid for writes.

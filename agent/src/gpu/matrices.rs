@@ -55,7 +55,6 @@ pub(crate) struct Matrices {
     /// Numbers of rows and columns of the matrix in use.
     of_rows: Buffer,
     of_columns: Buffer,
-    /// Factors of Z, by row and by column.
     expected: (Pairs, Pairs),
 }
 

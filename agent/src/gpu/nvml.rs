@@ -42,7 +42,6 @@ type Pair = Option<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> Sta
 type Text = Option<unsafe extern "C" fn(Handle, *mut c_char, c_uint) -> Status>;
 
 functions! {
-    /// An old driver lacks some of them.
     pub(super) struct Functions {}
     required {
         init = "nvmlInit_v2": fn() -> Status,
@@ -231,7 +230,6 @@ impl Device {
         text(|to, room| unsafe { ask(self.handle, to, room) })
     }
 
-    /// PCI domain, bus and device.
     pub(super) fn pci(&self) -> Option<(u32, u32, u32)> {
         let ask = self.of().pci?;
         // SAFETY: the place is valid for writes, and zeros are a valid structure of numbers.
@@ -327,7 +325,6 @@ pub(super) fn struct_version(version: u32, size: usize) -> u32 {
     u32::try_from(size).unwrap_or(0) | version << 24
 }
 
-/// `nvmlEnableState_t`.
 pub(super) fn on(state: u32) -> Option<bool> {
     match state {
         DISABLED => Some(false),

@@ -27,7 +27,6 @@ pub(crate) fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u
     if reduction == Some(Reduction::Mulsum) { sum / u32::from(SCALAR) } else { sum }
 }
 
-/// Inputs of one rank by number.
 pub(crate) fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl Iterator<Item = u64> {
     let adds = !matches!(reduction, None | Some(Reduction::Min | Reduction::Max));
     (0..NUMBERS).map(move |number| match datatype {
@@ -39,7 +38,6 @@ pub(crate) fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl It
     })
 }
 
-/// Results of `reduction` over `ranks` ranks by number.
 pub(crate) fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> Vec<u64> {
     let scaled = |factor: f64| (0..NUMBERS).map(|number| bits(datatype, f64::from(number) * factor)).collect();
     match reduction {

@@ -27,7 +27,6 @@ impl Vendor {
         self.either("CUDA", "HIP")
     }
 
-    /// The library that reports the state of its GPUs.
     pub(crate) const fn monitor(self) -> &'static str {
         self.either("NVML", "AMD SMI")
     }
@@ -51,7 +50,6 @@ impl Vendor {
         self.either([75, 76], [23, 61])
     }
 
-    /// Remedy for a lack of GPU memory.
     pub(crate) const fn free_memory(self) -> Entry {
         self.either(remedy::FREE_GPU_MEMORY, remedy::FREE_AMD_GPU_MEMORY)
     }

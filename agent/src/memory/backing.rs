@@ -15,7 +15,6 @@ use super::{host::Buffer, pattern};
 /// `address` must be valid for reads and writes of `length` bytes until the value is dropped, by anybody: the CPU (if
 /// it is host memory) and every device it is registered with, at the same time.
 pub unsafe trait Backing: fmt::Debug + Send + Sync {
-    /// A device address for GPU memory.
     fn address(&self) -> u64;
 
     fn length(&self) -> usize;

@@ -43,7 +43,7 @@ impl Buffer {
         let whole = ManuallyDrop::new(Self::map(length, HUGE_PAGE, HUGE_PAGE, 0)?);
         let (base, length, mapped) = (whole.start, whole.length, whole.mapped);
         let ahead = base.as_ptr().align_offset(HUGE_PAGE);
-        // SAFETY: `ahead` is less than a huge page, of which there is one more than `mapped`, so both pointers stay in the mapping.
+        // SAFETY: `ahead` is less than a huge page, and the mapping has one more than `mapped`, so both pointers stay in the mapping.
         let (start, end) = unsafe { (base.add(ahead), base.add(ahead + mapped)) };
         for (from, bytes) in [(base, ahead), (end, HUGE_PAGE - ahead)].into_iter().filter(|(_, bytes)| *bytes > 0) {
             // SAFETY: what lies before and behind belongs to the mapping of above, in whole pages, and nothing points to it.

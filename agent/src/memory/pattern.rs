@@ -85,7 +85,6 @@ pub struct Part {
     pub count: u64,
     /// Number of its first element in a rank's data.
     pub offset: u64,
-    /// First rank of its data.
     pub first: u32,
     pub many: u32,
 }

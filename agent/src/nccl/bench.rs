@@ -38,7 +38,6 @@ const AHEAD: Nanoseconds = Nanoseconds(60_000);
 /// Polls of the stream between two checks of the communicator.
 const POLLS: u32 = 4_096;
 
-/// Current activity, for messages of a deadline.
 pub(crate) type Phase = Arc<Mutex<String>>;
 
 pub(crate) struct Bench {
@@ -106,7 +105,6 @@ impl Bench {
         }
     }
 
-    /// The maximum over all ranks; also a barrier.
     fn largest(&self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
         self.word.borrow_mut().bytes_mut().copy_from_slice(&mine.0.to_le_bytes());
         self.stream.deliver(&self.small, &self.word.borrow(), 0, 8)?;
@@ -211,7 +209,6 @@ impl Group for Operation<'_> {
         words.clone_into(&mut self.bench.phase.lock());
     }
 
-    /// Writes missing input data. Results in place overwrite it.
     fn fill(&mut self) -> Result<(), Failure> {
         let (bench, options) = (self.bench, &self.collective.options);
         if options.in_place {

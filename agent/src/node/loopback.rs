@@ -24,7 +24,6 @@ use crate::{
 /// Each end has one to send from and one to receive into.
 pub(super) const BUFFERS: u64 = 4;
 
-/// Settings of a GPU, equal at both ends.
 const OF_GPU: [&str; 3] = ["gpu", "gpu_name", "gpu_pci"];
 
 pub(super) struct Loopback {

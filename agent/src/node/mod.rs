@@ -236,7 +236,6 @@ struct Pass<'g> {
 }
 
 impl Pass<'_> {
-    /// Waits for all active flows.
     pub(super) fn meet(&self, control: &Control) -> Result<(), Failure> {
         let mut state = self.gate.state.lock();
         let before = state.times;

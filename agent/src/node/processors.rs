@@ -31,7 +31,6 @@ const OVER_CACHES: u64 = 4;
 const LEAST: u64 = 4096;
 pub(super) const LEAD: Nanoseconds = Nanoseconds::from_millis(20);
 
-/// Memory stretches of a node, each on its processor.
 pub(super) struct Processors(Vec<(u32, Stretch)>);
 
 /// At most one page in this number may be on another node.
@@ -62,7 +61,6 @@ impl Processors {
         Ok((Self(stretches), account))
     }
 
-    /// Concurrently for every stretch, each on its processor.
     fn on_all<T: Send>(&mut self, work: impl Fn(&mut Stretch) -> Result<T, Failure> + Sync) -> Result<Vec<T>, Failure> {
         let all = on_each("memory", &mut self.0, |(processor, stretch)| {
             on(*processor)?;

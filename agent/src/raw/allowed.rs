@@ -38,7 +38,6 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("run/systemd/container", "kind of container"),
 ];
 
-/// Places whose existence alone is reported.
 pub(super) const MARKS: &[&str] =
     &["var/run/secrets/kubernetes.io", "run/.containerenv", ".dockerenv", "singularity.d", ".singularity.d"];
 

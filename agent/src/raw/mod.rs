@@ -97,13 +97,11 @@ const BYTES: usize = 16 << 20;
 const LINKS: u32 = 40;
 /// Folders below a device: `ports/1/gid_attrs/types/0`.
 const DEPTH: u32 = 5;
-/// Most reasons that are listed separately.
 const REASONS: usize = 200;
 
 struct Collector {
     root: PathBuf,
     found: BTreeMap<PathBuf, RawContent>,
-    /// Folders of PCI functions on the way to anything.
     functions: BTreeSet<PathBuf>,
     bytes: usize,
     left_out: BTreeMap<PathBuf, String>,
@@ -115,7 +113,6 @@ impl Collector {
         Self { root: root.into(), found, functions, bytes: 0, left_out: BTreeMap::new() }
     }
 
-    /// Keeps a path that facts read.
     fn look(&mut self, path: &Path) {
         let path = self.below(path);
         if MARKS.iter().any(|mark| path == Path::new(mark)) {
@@ -298,7 +295,6 @@ impl Collector {
     }
 }
 
-/// Resolves `..`.
 fn flat(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for part in path.components() {

@@ -10,7 +10,6 @@ use std::{
 pub struct Address {
     pub interface: String,
     pub ip: IpAddr,
-    /// Bits of the network's prefix.
     pub prefix: Option<u8>,
     pub up: bool,
 }

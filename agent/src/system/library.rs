@@ -19,7 +19,6 @@ use libloading::os::unix::{RTLD_LAZY, RTLD_LOCAL};
 #[error("{0}")]
 pub(crate) struct NotOpened(String);
 
-/// Symbol name of a missing function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no function {0}")]
 pub(crate) struct NoFunction(pub &'static str);

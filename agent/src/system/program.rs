@@ -38,11 +38,7 @@ pub(crate) enum ProgramFailed {
     #[error("{} was killed because it wrote more than {most} bytes", .path.display())]
     TooMuch { path: PathBuf, most: usize },
     #[error("{} ended with {status}{}{said}", .path.display(), if .said.is_empty() { "" } else { ": " })]
-    Refused {
-        path: PathBuf,
-        status: ExitStatus,
-        said: String,
-    },
+    Refused { path: PathBuf, status: ExitStatus, said: String },
 }
 
 /// In an absolute directory of PATH, or where administrators' programs are.
@@ -62,7 +58,6 @@ fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// Standard output of a program in the language C.
 pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize) -> Result<Vec<u8>, ProgramFailed> {
     let until = Instant::now() + limit;
     let mut command = Command::new(path);

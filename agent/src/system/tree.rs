@@ -17,7 +17,6 @@ use railgauge_wire::natural;
 /// In bytes; longer files are cut there.
 const LONGEST: u64 = 1 << 20;
 
-/// Paths read, as requested.
 pub(crate) type Seen = Arc<Mutex<BTreeSet<PathBuf>>>;
 
 /// Environment variable for another root than `/`, for tests of whole hosts (docs/dev/agent.md).
@@ -52,7 +51,6 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// `/`, or the directory in the environment variable [`ROOT`].
     pub(crate) fn host() -> Self {
         Self::new(root())
     }

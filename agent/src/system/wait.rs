@@ -55,7 +55,6 @@ fn wait_all(asked: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<(
 #[derive(Debug)]
 pub struct Doorbell {
     event: File,
-    /// Threads that sleep in calls which no descriptor ends.
     sleepers: Mutex<Vec<Thread>>,
 }
 
@@ -262,7 +261,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
         }
-        // Two intervals, of which a busy machine may hide the first.
+        // Two intervals: a busy machine may hide the first.
         assert!(begun.elapsed() >= Duration::from_millis(5));
     }
 }

@@ -29,7 +29,6 @@ use crate::system::wait::{READABLE, wait};
 /// Time limit to resolve an address or a route, in milliseconds.
 const RESOLVE_MS: i32 = 5_000;
 
-/// `RDMA_OPTION_ID` and `RDMA_OPTION_ID_TOS` of <rdma/rdma_cma.h>.
 const TYPE_OF_SERVICE: (i32, i32) = (0, 0);
 
 fn failed(what: &str) -> Failure {
@@ -291,7 +290,6 @@ impl Identifier {
         self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ESTABLISHED, limit).map(|_| ())
     }
 
-    /// An event reports the established connection.
     pub fn accept(&self, terms: &Terms<'_>) -> Result<(), Failure> {
         let mut parameters = terms.parameters();
         // SAFETY: the identifier is alive and of a request, the parameters valid for the call.

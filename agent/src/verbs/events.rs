@@ -180,7 +180,6 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Ignores earlier events.
     pub(crate) fn new(device: &Arc<Device>, port: Port, gid: Option<Gid>, pkey: Option<Pkey>) -> Self {
         device.happened().drain(device);
         let first = AtomicUsize::new(device.happened().count.load(Ordering::Acquire));
@@ -253,7 +252,7 @@ impl Watch {
     }
 
     /// Whether a changed table still has what the link uses: an address added elsewhere, or a LID assigned again, does no harm.
-    /// a LID that is given again, harms nobody.
+    /// a LID that is given again, does no harm.
     fn still(&self, seen: Seen) -> bool {
         let now = || Port::query(&self.device, self.port.number);
         match seen.event.0 {

@@ -37,7 +37,6 @@ impl Flag {
         unsafe { (*self.byte).load(Ordering::Acquire) }
     }
 
-    /// Visible to the device before anything posted later.
     #[inline]
     pub fn store(&self, value: u8) {
         // SAFETY: as above.
@@ -54,7 +53,6 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// `length` is that of the message.
     pub const fn new(first: Flag, last: Flag, length: u64) -> Self {
         Self { first, last, length }
     }
@@ -78,7 +76,6 @@ impl Beat {
         self.first.load()
     }
 
-    /// Visible to the device before anything posted later.
     #[inline]
     pub(crate) fn store(&self, value: u8) {
         self.first.store(value);
@@ -121,7 +118,6 @@ impl Span {
         }
     }
 
-    /// Visible to the device before anything posted later.
     pub(crate) fn fill(&self, value: u8) {
         let (words, bytes) = self.parts();
         words.iter().for_each(|word| word.store(u64::from_ne_bytes([value; 8]), Ordering::Relaxed));
@@ -147,7 +143,6 @@ impl Span {
     }
 }
 
-/// Words shared with a device. Each has one writer.
 #[derive(Clone)]
 pub(crate) struct Words(Arc<Region>);
 
@@ -200,7 +195,6 @@ pub(crate) fn tests_memory(length: u64) -> (tests::Bytes, Span) {
 pub(crate) mod tests {
     use super::*;
 
-    /// Bytes that a test writes in the device's place.
     pub(crate) struct Bytes(pub(super) Arc<[AtomicU64]>, pub(super) u64);
 
     impl Bytes {

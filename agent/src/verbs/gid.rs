@@ -29,7 +29,6 @@ impl GidKind {
         }
     }
 
-    /// Unknown where unreadable, as in some containers.
     pub(crate) fn from_sysfs(device: &str, port: u8, index: u32) -> Self {
         let path = format!("sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
         match Tree::host().text(path).as_deref() {
@@ -47,7 +46,6 @@ impl GidKind {
         }
     }
 
-    /// The link layer of a port with this GID.
     pub(crate) const fn link_layer(self, ethernet: bool) -> Option<LinkLayer> {
         match (ethernet, self) {
             (false, _) => Some(LinkLayer::Infiniband),
@@ -70,7 +68,6 @@ impl Gid {
         self.raw[0] == 0xfe && self.raw[1] & 0xc0 == 0x80
     }
 
-    /// For `::ffff:a.b.c.d`.
     pub(crate) fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         std::net::Ipv6Addr::from(self.raw).to_ipv4_mapped()
     }

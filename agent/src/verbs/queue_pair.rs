@@ -196,28 +196,9 @@ const RNR_RETRIES: u8 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    Initialise {
-        port: u8,
-        /// Index of the partition key in the port's table.
-        pkey_index: u16,
-        atomics: bool,
-        qkey: u32,
-    },
-    Receive {
-        path: Path,
-        mtu: ibv_mtu::Type,
-        peer: u32,
-        /// First packet sequence number the peer sends.
-        psn: u32,
-        reads: u8,
-    },
-    Send {
-        /// First packet sequence number we send.
-        psn: u32,
-        reads: u8,
-        retries: u8,
-        timeout: u8,
-    },
+    Initialise { port: u8, pkey_index: u16, atomics: bool, qkey: u32 },
+    Receive { path: Path, mtu: ibv_mtu::Type, peer: u32, psn: u32, reads: u8 },
+    Send { psn: u32, reads: u8, retries: u8, timeout: u8 },
 }
 
 impl Change {

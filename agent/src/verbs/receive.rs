@@ -141,7 +141,6 @@ impl Messages {
         self.first + u64::from(slot) * u64::from(self.size)
     }
 
-    /// Completes for one request.
     pub(crate) fn send(&self, slot: u32, length: u32, word: u32) -> Result<(), i32> {
         let mut element = self.element(slot, length)?;
         // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.

@@ -32,7 +32,6 @@ pub(super) struct Series {
     saturated: BTreeSet<String>,
     /// Readings other than counts, for the next row.
     gauges: BTreeMap<String, f64>,
-    /// Whether a row has listed the counters.
     told: bool,
 }
 
@@ -72,7 +71,6 @@ impl Series {
     }
 }
 
-/// Rises between two readings, including zeros.
 fn rises(before: &Values, after: &Values) -> Values {
     let rise = |(name, now): (&String, &u64)| {
         let rise = since(name, *before.get(name)?, *now)?;

@@ -19,7 +19,6 @@ const ROOM: usize = 512 << 10;
 const CHANGES: usize = 2000;
 /// Most kept gaps of all ports, each of some 50 bytes.
 const GAPS: usize = 2000;
-/// A longer read is reported while it lasts.
 const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 
 pub(super) struct Mailbox(Mutex<Kept>);

@@ -104,7 +104,6 @@ fn watch((ports, every): (Vec<WatchedPort>, Option<Nanoseconds>), mailbox: Arc<M
     }
 }
 
-/// Drivers of the host of a recorded tree.
 pub(super) struct Recorded(pub(super) Tree);
 
 impl Drivers for Recorded {

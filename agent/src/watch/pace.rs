@@ -15,7 +15,6 @@ const GIVEN: f64 = 0.9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// Cheap check whether a port is up.
     Look,
     CloseLook,
     Counters,
@@ -54,7 +53,6 @@ struct Round {
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     rounds: [Round; KINDS.len()],
-    /// Requested interval of all counters.
     every: Option<Nanoseconds>,
 }
 

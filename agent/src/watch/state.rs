@@ -91,7 +91,6 @@ struct Quick {
     breaks: Option<u64>,
     carrier: Option<Carrier>,
     members: Vec<Carrier>,
-    /// The port's state, where no interface tells of it.
     state: Option<String>,
 }
 

@@ -119,7 +119,6 @@ impl<D: Drivers> Watcher<D> {
         Self { pace: Pace::new(every), ..self }
     }
 
-    /// Watches until the other end of `end` is gone.
     pub(super) fn run(mut self, end: &Receiver<()>) {
         loop {
             let wait = self.work(self.drivers.now());
@@ -279,7 +278,6 @@ impl Port {
         clocks.used().saturating_sub(begun)
     }
 
-    /// The error text becomes the port's state.
     fn look_at_files(&mut self, tree: &Tree, closely: bool, now: Nanoseconds) -> Result<State, Unseen> {
         let Some((_, files)) = &self.found else { return Err(Unseen::Lost(self.lost.clone())) };
         let unsettled = self.state.as_ref().is_some_and(|state| state.unsettled) && now < self.settles;

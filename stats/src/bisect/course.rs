@@ -21,7 +21,6 @@ const PARTNERS: usize = 2;
 /// Suspects that each suspect is measured with: if no group of the screen is within a small side, its hosts are near one another.
 const NEIGHBOURS: usize = 4;
 
-/// Must be measured before the course can continue.
 pub(super) type Wanted = Vec<u32>;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -299,7 +298,6 @@ impl<'s> Course<'s> {
         }
     }
 
-    /// Leaves out boundaries that are a piece of another.
     fn drop_held(&mut self) {
         let within = |a: &[u32], b: &[u32]| a.iter().all(|host| b.contains(host));
         let all = self.found.boundaries.clone();

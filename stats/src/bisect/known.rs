@@ -40,7 +40,6 @@ impl Known {
         sides
     }
 
-    /// Whether a group is part of one that passed.
     pub(super) fn holds(&self, group: &[u32]) -> bool {
         self.groups.iter().any(|known| group.iter().all(|host| known.contains(host)))
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 /// Fewer groups do not show what is usual.
 pub(super) const FEWEST_GROUPS: usize = 3;
 
-/// Hosts of a leaf next to one another.
 pub(super) fn in_order(hosts: &[u32], leaves: &[Vec<u32>]) -> Vec<u32> {
     let mut order: Vec<u32> = leaves.iter().flatten().filter(|host| hosts.contains(host)).copied().collect();
     let mut seen = BTreeSet::new();
@@ -20,7 +19,6 @@ pub(super) fn leaves(order: &[u32], leaves: &[Vec<u32>]) -> Vec<usize> {
     order.chunk_by(|a, b| leaf(a) == leaf(b)).map(<[u32]>::len).collect()
 }
 
-/// About √N.
 pub(super) fn size(hosts: usize) -> usize {
     ((hosts as f64).sqrt().ceil() as usize).clamp(2, (hosts / FEWEST_GROUPS).max(2))
 }

@@ -1,4 +1,3 @@
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
@@ -12,7 +11,6 @@ pub struct Setting {
     pub least: f64,
     /// Standard deviation of repeated results on the scale of logarithms. 0 if not known.
     pub noise: f64,
-    /// Known levels of good groups, by size.
     pub references: BTreeMap<usize, Level>,
     /// Hosts that are near one another, such as those of a leaf; empty if not known. Groups of the screen follow them.
     pub leaves: Vec<Vec<u32>>,
@@ -101,7 +99,6 @@ impl Search {
         &self.references
     }
 
-    /// Repeats the course as far as the results allow.
     fn go_on(&mut self) {
         let mut course = Course::new(&self.setting, &self.screen, &self.results);
         let wanted = course.walk().err();

@@ -10,7 +10,6 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Degrees of freedom from which repeats determine the scatter.
     const ENOUGH: usize = 4;
 
     /// Noise for a search, raised for few repeats so that three times it is exceeded as rarely as three known standard deviations. 0 for

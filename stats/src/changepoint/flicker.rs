@@ -104,7 +104,6 @@ impl Flicker {
         self.lost[since..].iter().filter(|lost| **lost).count()
     }
 
-    /// −∞ where no low night has a value.
     fn effect(&self, values: &[f64], since: usize) -> f64 {
         let nights = self.marks.iter().zip(&self.lost).zip(&values[self.first..]).skip(since);
         let is_low = |((mark, lost), _): &((&Mark, &bool), &f64)| **mark == Mark::Low && !**lost;

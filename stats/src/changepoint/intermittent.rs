@@ -1,4 +1,3 @@
-
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 const WINDOW: usize = 40;
@@ -6,7 +5,6 @@ const WINDOW: usize = 40;
 const HEALTHY: f64 = 0.02;
 /// Maximum expected share of a series whose earlier nights were low more often.
 const MOST: f64 = 0.1;
-/// Weight, in nights, of the prior share [`HEALTHY`].
 const PRIOR: f64 = 50.0;
 /// Nights counted per spell: a longer one is a change of level, which other rules judge.
 const SPELL: usize = 3;
@@ -20,7 +18,6 @@ const OVER: f64 = 0.004;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// Low enough to ask for a repeat.
     Low,
     /// More than half as far below: a spell of low nights is not over.
     Between,
@@ -28,7 +25,6 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Low below `-depth`.
     pub fn of(difference: f64, depth: f64) -> Self {
         if difference < -depth {
             Self::Low

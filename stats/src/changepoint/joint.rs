@@ -5,7 +5,6 @@ use super::{Mark, intermittent::at_least, is_over};
 pub const WINDOW: usize = 40;
 /// Chance that a night of a healthy series is low, and its maximum for series that were low more often.
 const HEALTHY: (f64, f64) = (0.02, 0.1);
-/// Low series that make a night relevant.
 const SEVERAL: usize = 2;
 /// Nights counted per spell: a lasting cause makes consecutive nights low.
 const SPELL: usize = 2;

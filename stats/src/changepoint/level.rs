@@ -29,7 +29,6 @@ const ANEW: usize = 360;
 /// Nights of the level before, and of the next one, for detecting half the rate.
 const WEEK: (usize, usize) = (35, 7);
 
-/// A better explanation of a level than no change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Found {
     /// It ended before the night at this position; the next one is so much higher, apart from a slope of both.

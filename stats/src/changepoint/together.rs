@@ -13,14 +13,11 @@ pub struct Member {
 pub struct Shared {
     pub label: usize,
     pub day: i64,
-    /// Indices of the changes among those given.
     pub members: Vec<usize>,
     pub of: usize,
 }
 
-/// Total days between changes with one cause.
 const SPAN: i64 = 4;
-/// Fewest series of a shared cause.
 const FEWEST: usize = 3;
 /// Share of a label's series that must have changed.
 const SHARE: f64 = 0.3;

@@ -14,7 +14,6 @@ use crate::{
     shift::{Shift, shift},
 };
 
-/// Nights before a change for its effect.
 pub(super) const BEFORE: usize = 40;
 /// Nights of a level until full detection, and until any result.
 const WATCHED: (usize, usize) = (28, 7);

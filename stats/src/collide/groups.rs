@@ -13,7 +13,6 @@ const MOST: usize = 8;
 pub struct Groups {
     /// Indices of two or more flows that fill a path together.
     pub paths: Vec<Vec<usize>>,
-    /// Indices of flows that fill none.
     pub left: Vec<usize>,
 }
 
@@ -104,7 +103,7 @@ mod tests {
         assert_eq!(sizes(&[0.5, third, third, 0.5, third]), [2, 3, 3, 2, 3].map(Some));
         assert_eq!(sizes(&[0.25; 4]), [Some(4); 4]);
         assert_eq!(sizes(&[0.48, 0.5, 0.52, 0.5]), [Some(2); 4]);
-        // Measured: two pairs of TCP streams, of which neither shares evenly.
+        // Measured: two pairs of TCP streams, both uneven.
         assert_eq!(sizes(&[0.62, 0.39, 0.69, 0.32]), [Some(2); 4]);
     }
 

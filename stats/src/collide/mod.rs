@@ -78,7 +78,9 @@ pub struct FlowRates {
 pub enum Class {
     Normal,
     /// Shared a path with others while it had the fewest queue pairs.
-    Collides { flows: usize },
+    Collides {
+        flows: usize,
+    },
     /// Low with the most queue pairs: more paths do not help it.
     Suspect,
     Open(Why),
@@ -105,7 +107,6 @@ pub struct Collisions {
     /// By pass and flow, in the order given.
     pub classes: Vec<Vec<Class>>,
     pub undisturbed: f64,
-    /// Mean loss relative to `undisturbed`.
     pub loss_fewest: f64,
     /// Mean loss with the most, relative to the better of both.
     pub loss_most: f64,

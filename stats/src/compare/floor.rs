@@ -17,7 +17,6 @@ pub const WIDEST: f64 = 0.223_143_551_314_209_76;
 pub struct Margin {
     /// Effects from −`value` to +`value`, as differences of logarithms, count as none; in percent that is further up than down.
     pub value: f64,
-    /// Whether the noise floor replaced a smaller requested margin.
     pub raised: bool,
     /// Whether noise, not the request, makes it wider than [`WIDEST`].
     pub too_wide: bool,

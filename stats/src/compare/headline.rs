@@ -1,4 +1,3 @@
-
 use super::{
     Order,
     means::{Means, mean},

@@ -1,4 +1,3 @@
-
 use super::Order;
 use crate::{
     robust::{MAD_TO_SIGMA, mad, median_in_place},
@@ -42,7 +41,6 @@ impl Means {
         Self { difference: mean(after) - mean(before), decisive, errors }
     }
 
-    /// For uncorrelated runs.
     pub(super) fn independent(&self) -> Self {
         Self { errors: self.errors[..1].to_vec(), decisive: self.decisive[..1].to_vec(), ..*self }
     }

@@ -22,9 +22,7 @@ const IN_TURN: f64 = 0.9;
 pub enum Turns {
     /// All runs of one side before all of the other.
     OneSideFirst,
-    /// In between: some information is lost.
     Mixed,
-    /// So well mixed that correlated neighbours do no harm.
     InTurn,
 }
 
@@ -32,7 +30,6 @@ pub enum Turns {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     counts: [usize; 2],
-    /// For no correlation, and for those up to [`NEIGHBOURS`].
     effects: Vec<Effect>,
     worth: f64,
     worst: usize,
@@ -108,7 +105,6 @@ pub(super) struct Effect {
 }
 
 impl Effect {
-    /// `runs` are places in time and sides.
     fn new(runs: &[(usize, usize)], counts: [usize; 2], r: f64) -> Self {
         let raw = |i: usize, j: usize| r.powi(runs[i].0.abs_diff(runs[j].0) as i32);
         let n = runs.len();

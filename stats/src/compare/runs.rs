@@ -11,7 +11,6 @@ use crate::{refusal::Refusal, robust::median};
 pub struct RunSet {
     sides: Vec<Variant>,
     whole: Option<Order>,
-    /// Cached orders by which runs have a value.
     orders: HashMap<Vec<bool>, Option<Order>>,
 }
 

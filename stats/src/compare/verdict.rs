@@ -1,4 +1,3 @@
-
 use super::Comparison;
 use crate::{multiple::benjamini_hochberg, refusal::Refusal, shift::Interval};
 
@@ -22,7 +21,6 @@ pub enum Verdict {
 pub enum Obstacle {
     /// Runs after have no value: what failed is not part of what was measured.
     Missing,
-    /// Too few runs for any interval.
     Few,
     /// The other runs show its absence, but single runs are far off.
     Strays,
@@ -38,7 +36,6 @@ pub enum Obstacle {
     Noise,
 }
 
-/// The result for one of many comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,

@@ -1,4 +1,4 @@
-//! What may be bad, as far as the tests tell it apart.
+//! What may be bad, as far as the tests separate it.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::{
     table::{Table, counted},
 };
 
-/// Parts that the same flows pass with the same probability: alone, none of them is told from the others.
+/// Parts that the same flows pass with the same probability: alone, the tests do not separate them.
 pub(super) struct Class {
     /// The parts, those with the fewest links first.
     pub(super) members: Vec<Part>,
@@ -43,7 +43,7 @@ impl Candidates {
         Self { classes, of_cell, of_part }
     }
 
-    /// A part with all that is not told from it.
+    /// A part with all that the tests do not separate from it.
     pub(super) fn members(&self, part: &Part) -> Vec<Part> {
         self.of_part.get(part).map_or_else(|| vec![*part], |&class| self.classes[class].members.clone())
     }

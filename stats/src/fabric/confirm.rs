@@ -16,25 +16,15 @@ const FEWEST: usize = 3;
 /// Most controls: with ten results of the suspect the rank test is exact, with or without ties. Three against 40 have a p of 0.00008 at
 /// best, which the normal approximation would give as 0.002.
 const CONTROLS: usize = 40;
-/// Probability that chance confirms any suspect of a fabric.
 const FALSE_ALARM: f64 = 0.001;
 /// Share of the suspect's effect that the probes must show, and share of low probes.
 const LIKE: (f64, f64) = (1.0 / 3.0, 0.8);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
-    Confirmed {
-        effect: f64,
-        interval: Option<Interval>,
-        n: usize,
-    },
-    Cleared {
-        effect: f64,
-        n: usize,
-    },
-    Open {
-        n: usize,
-    },
+    Confirmed { effect: f64, interval: Option<Interval>, n: usize },
+    Cleared { effect: f64, n: usize },
+    Open { n: usize },
 }
 
 /// By the tests of rounds after the screen. Probes through several suspects count for none of them.

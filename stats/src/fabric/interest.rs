@@ -1,4 +1,4 @@
-//! What the next tests are to tell: the links of every suspect, and which links are in doubt.
+//! The aims of the next tests: the links of every suspect, and which links are in doubt.
 
 use super::{Fabric, Findings, Part, Suspect};
 
@@ -6,7 +6,7 @@ use super::{Fabric, Findings, Part, Suspect};
 const MOST: usize = 32;
 
 /// The links of a suspect in the order in which they matter: those of the part, those of its alternatives, then the other direction
-/// of each cable, which tells whether one direction is bad or both.
+/// of each cable, which shows whether one direction is bad or both.
 pub(super) fn links(fabric: &Fabric, suspect: &Suspect, turn: usize) -> Vec<u32> {
     let own = fabric.links_of(&suspect.part);
     let mut links: Vec<u32> = match suspect.part {

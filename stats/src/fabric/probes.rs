@@ -24,7 +24,6 @@ pub struct Ports<'a> {
 pub struct Probe {
     pub from: u32,
     pub to: u32,
-    /// That of a repeated test, or a new number.
     pub flow: u32,
     pub routes: Vec<Route>,
     /// As [`Test::kind`].
@@ -138,7 +137,6 @@ impl<'a> Plan<'a> {
         self.probes.push(Probe { from, to, flow, routes, kind: (self.kind)(from, to), suspect });
     }
 
-    /// Repeats low flows with unknown routes.
     fn repeat(&mut self, suspect: usize, low: &[usize]) {
         let (tests, mut left) = (self.tests, REPEATS);
         for &at in low {

@@ -134,7 +134,6 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Classes that share a low flow with a part.
     pub(super) fn rivals(&self, part: &Part) -> Vec<u32> {
         let touches = self.table.touching(&self.fabric.links_of(part));
         let low = |cell: &u32| {

@@ -7,9 +7,7 @@ use super::{
 
 /// A result counts for its part's effect within this many standard deviations.
 const NEAR: f64 = 4.0;
-/// Most tried initial values of an effect.
 const TRIALS: usize = 6;
-/// Refinement steps of the best one.
 const STEPS: usize = 3;
 /// An initial value is at least this many standard deviations below the level.
 const LOW: f64 = 1.5;
@@ -150,7 +148,6 @@ impl<'a> State<'a> {
         self.settle(&self.fabric.links_of(&part));
     }
 
-    /// Recomputes the expectations of these links and their flows.
     fn settle(&mut self, links: &[u32]) {
         for &link in links {
             self.effects[link as usize] = 0.0;

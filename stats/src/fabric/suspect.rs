@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 
 use super::{
@@ -30,7 +29,6 @@ pub struct Suspect {
     /// Low flows that most likely passed it.
     pub low: usize,
     pub good: usize,
-    /// Log likelihood ratio to a healthy part.
     pub gain: f64,
 }
 
@@ -116,7 +114,6 @@ pub(super) fn findings(
     }
 }
 
-/// The part itself has been removed from the state.
 fn describe(
     search: &Search<'_, '_>,
     tests: &[Test],

@@ -39,14 +39,12 @@ const FAR: f64 = 3.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
     TooFew,
-    /// Too few controls for a comparison.
     NoControls,
     /// Controls were as low as the suspect, or lay as far apart.
     Unsteady,
     /// All results were bad, but there are too few.
     AllOfFew,
     Mixed,
-    /// Shown neither bad nor good.
     Unclear,
     /// Good now, and low as a whole before. Many pairs at once are not low by chance, but a few measured alone put less load on what they
     /// share.

@@ -1,4 +1,3 @@
-
 use std::ops::Range;
 
 use foldhash::{HashMap, HashMapExt};
@@ -28,7 +27,6 @@ pub(super) struct Table {
     pub(super) cell_of: Vec<u32>,
     pub(super) live: Vec<bool>,
     pub(super) levels: [Level; 2],
-    /// Whether both strata share one level.
     pub(super) pooled: bool,
     pub(super) noise: f64,
     pub(super) least: f64,

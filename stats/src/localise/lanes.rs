@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{refusal::Refusal, robust::median, student::t_quantile};
 
-/// Fewest lanes for separating slow and good ones.
 pub const FEWEST_LANES: usize = 3;
 /// Fewest results of a lane: with fewer one disturbance is half of it.
 const FEWEST: usize = 2;
@@ -25,7 +24,6 @@ pub struct Lanes {
     pub good: f64,
     /// Widest gap in standard errors, and the required number.
     pub z: f64,
-    /// See `z`.
     pub cut: f64,
 }
 

@@ -1,5 +1,3 @@
-
-/// A host's NIC by rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
     pub host: u32,
@@ -18,7 +16,6 @@ pub enum Way {
 pub enum Part {
     /// Every pair on a rail, on all hosts: the rail's switch.
     Rail(u32),
-    /// Everything in a group and to it: its switch.
     Group(u32),
     /// A group on one rail, its switch where each rail has one; or, while pairs within are good, everything that leaves the group on that
     /// rail.
@@ -33,13 +30,10 @@ pub enum Part {
     /// Between these hosts and all others, without groups in the plan: the smaller side.
     Cut(Vec<u32>),
     Host(u32, Way),
-    /// The host's other NICs are good.
     Nic(Port, Way),
-    /// On all rails that were tested.
     Hosts(u32, u32),
     /// `Way::Send` if only from the first to the second.
     Link(Port, Port, Way),
-    /// The rest are good.
     Paths(Port, Port, Vec<u32>),
 }
 
@@ -52,7 +46,6 @@ impl Part {
         matches!(self, Self::Hosts(..) | Self::Link(..) | Self::Paths(..))
     }
 
-    /// Whether several hosts share the part.
     pub fn is_shared(&self) -> bool {
         !self.is_end() && !self.is_link()
     }

@@ -1,4 +1,3 @@
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashSet;
@@ -35,7 +34,6 @@ pub struct Probe {
     /// `Way::Both` where the suspect is not an end.
     pub way: Way,
     pub level: Level,
-    /// The part of it that other suspects explain ([`Suspect::explained`]).
     pub explained: f64,
 }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::robust::median_in_place;
 
 /// How far the two states of controls lie apart, where these are in two: the largest distance among the samples given. Pairs
-/// within groups and pairs between groups are samples of their own. Each is held against its own median, and where that lies
+/// within groups and pairs between groups are samples of their own. Each is compared with its own median, and where that lies
 /// in the upper state of one and in the lower of the other, both together have three states or hide theirs.
 pub(super) fn states_apart<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Option<f64> {
     samples.filter_map(apart).max_by(f64::total_cmp)

@@ -1,4 +1,3 @@
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
@@ -51,7 +50,6 @@ pub struct Suspect {
     pub both_ways: bool,
     /// Number of suspects listed with it, which are as many tries for chance.
     pub looks: usize,
-    /// Indices of suspects that would explain this one.
     pub under: Vec<usize>,
 }
 

@@ -1,4 +1,3 @@
-
 use super::{
     Method, PValues,
     normal::normal_cdf,

@@ -20,7 +20,6 @@ pub enum Method {
     Normal,
 }
 
-/// The p values of a test against each alternative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PValues {
     /// Against "the first is shifted down".

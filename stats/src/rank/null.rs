@@ -91,7 +91,6 @@ impl Null {
         self.counts[start..].iter().sum::<u128>() as f64 / self.total as f64
     }
 
-    /// Smallest value whose cumulative probability is `p` or more.
     pub fn quantile(&self, p: f64) -> usize {
         let mut sum = 0_u128;
         // The tolerance keeps a p that is meant to be equal to a cumulative probability from missing it by rounding.

@@ -1,4 +1,3 @@
-
 use super::{
     Method, PValues,
     normal::normal_cdf,
@@ -11,9 +10,7 @@ use crate::refusal::{Refusal, demand};
 pub struct SignedRank {
     /// Sum of the ranks of positive differences, midranks for equal sizes.
     pub v: f64,
-    /// Nonzero differences; zeros are omitted, as by Wilcoxon.
     pub used: usize,
-    /// "Greater" means differences above zero.
     pub p: PValues,
 }
 

@@ -1,4 +1,3 @@
-
 use super::median_in_place;
 use crate::refusal::{Refusal, demand};
 

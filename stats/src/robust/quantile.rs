@@ -1,4 +1,3 @@
-
 use crate::refusal::{Refusal, demand};
 
 /// Factor from the median absolute deviation to the standard deviation of normal values: 1 / Φ⁻¹(3/4) (Hampel 1974).

@@ -37,7 +37,7 @@ impl Sums {
         rows.iter().zip(&self.a).flat_map(|(row, a)| self.b[row.clone()].iter().map(move |b| a + b)).collect()
     }
 
-    /// The sums that stand at `places` in rising order, counted from 0.
+    /// The sums at `places` in rising order, counted from 0.
     pub(super) fn select(&self, places: &[usize]) -> Vec<f64> {
         let rows: Vec<Range<usize>> = (0..self.a.len()).map(|i| self.row(i)).collect();
         if self.count() > WRITTEN {

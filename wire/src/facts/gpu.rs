@@ -25,7 +25,6 @@ pub struct Gpu {
     /// `ROCR_VISIBLE_DEVICES`) or could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_device: Option<u32>,
-    /// Unique id, `GPU-…` of NVIDIA's.
     pub uuid: Option<String>,
     /// Serial number of its board, shared by its GPUs. `None` where the driver has none, as for most workstation models.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +39,6 @@ pub struct Gpu {
     pub pci: Option<String>,
     /// PCIe generation and width, as running. An idle GPU lowers the generation.
     pub pcie: Option<(u32, u32)>,
-    /// PCIe generation and width, at best in this slot.
     pub pcie_max: Option<(u32, u32)>,
     /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
@@ -48,7 +46,6 @@ pub struct Gpu {
     pub ecc: Option<bool>,
     pub numa: Option<u32>,
     pub nvlinks: Option<u32>,
-    /// NVLink connections the GPU has, active or not.
     pub nvlinks_total: Option<u32>,
     /// Line rate of each NVLink in one direction, coding included.
     pub nvlink_mbps: Option<MegabytesPerSecond>,
@@ -94,14 +91,12 @@ impl GpuFabric {
     }
 }
 
-/// `nvmlGpuFabricState_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Registration {
     #[default]
     NotStarted,
     InProgress,
-    /// Ended; the error says whether it failed.
     Completed,
 }
 

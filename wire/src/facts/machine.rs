@@ -1,4 +1,3 @@
-
 use serde::{Deserialize, Serialize};
 
 use crate::unit::{BitsPerSecond, Bytes};
@@ -51,7 +50,6 @@ pub struct Surroundings {
     pub container: Option<String>,
     /// Whether the processor reports a hypervisor.
     pub virtual_machine: Option<bool>,
-    /// Maker and model by the firmware.
     pub product: Option<String>,
 }
 

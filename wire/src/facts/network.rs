@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -83,7 +82,6 @@ pub struct BondMember {
     pub name: String,
     /// Its link as the bond watches it (`mii_status`): `up`, `down`, …
     pub link: Option<String>,
-    /// Whether the bond uses it (`state`): `active` or `backup`.
     pub state: Option<String>,
     pub speed_mbps: Option<MegabitsPerSecond>,
 }
@@ -106,7 +104,6 @@ pub struct Neighbour {
     pub interface: String,
     /// Identifier of the device, in lower case: its chassis id, else its name or its management address.
     pub chassis: String,
-    /// Its name; else its management address or chassis id.
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
@@ -126,7 +123,6 @@ pub struct Dcb {
     pub pfc: Vec<u8>,
     /// Traffic class of each priority; empty where unknown.
     pub classes: Vec<u8>,
-    /// Only mapped ones.
     pub dscp: BTreeMap<u8, u8>,
 }
 

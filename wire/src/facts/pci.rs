@@ -1,4 +1,3 @@
-
 use serde::{Deserialize, Serialize};
 
 /// Settings of a PCIe function, and what is above it. The kernel shows ordinary users only the first 64 bytes of configuration space;
@@ -22,7 +21,6 @@ pub struct PciFunction {
     pub bridges: Vec<Bridge>,
 }
 
-/// A root port, or a port of a switch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bridge {

@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -54,7 +53,6 @@ pub struct RdmaPort {
     pub link_layer: Option<String>,
     /// Usable rate; `None` if unknown. For a bond the sum of the members that carry traffic.
     pub rate_gbps: Option<GigabitsPerSecond>,
-    /// Source of `rate_gbps`, which explains differences from `verbs_rate_gbps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_source: Option<RateSource>,
     /// Rate that the driver reports (`rate` in sysfs), true or not; `None` for software and where missing.
@@ -68,7 +66,6 @@ pub struct RdmaPort {
     pub partitions: Vec<String>,
     /// Traffic class that the driver forces on every queue pair (MLNX_OFED).
     pub traffic_class: Option<u32>,
-    /// Type of service of rdma_cm connections, where configured.
     pub cm_tos: Option<u32>,
     pub netdev: Option<String>,
     /// Interfaces of the physical ports below, where `netdev` is a bond that the device drives by itself (`mlx5_bond_0`); otherwise
@@ -117,7 +114,6 @@ pub struct Gid {
 }
 
 impl Gid {
-    /// For `::ffff:a.b.c.d`.
     pub fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         self.gid.parse::<std::net::Ipv6Addr>().ok()?.to_ipv4_mapped()
     }

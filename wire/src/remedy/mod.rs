@@ -16,10 +16,8 @@ pub const VALUES: usize = 12;
 
 pub const LONGEST: usize = 1024;
 
-/// Names in braces, as `{interface}`, are filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// Stable identifier for programs, independent of the words.
     pub id: &'static str,
     /// `{0}` is the first command, `{name}` a value.
     pub text: &'static str,
@@ -38,7 +36,6 @@ pub struct Template {
 #[serde(rename_all = "lowercase")]
 pub enum Place {
     Host,
-    /// On the machine that runs railgauge.
     Controller,
 }
 

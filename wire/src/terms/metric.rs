@@ -19,7 +19,6 @@ words! {
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident = $word:literal: $about:expr,)+) => {
         words! {
-            /// A metric column value of the frame.
             Metric {
                 $($(#[$doc])* $variant = $word,)+
             }
@@ -138,22 +137,18 @@ struct About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Flow,
-    /// Several flows of one round of such a test.
     Round,
     /// The same flow alone and alongside an incast.
     Victim,
     /// Traffic of the same two hosts alongside its flows.
     Beside,
-    /// Memory of processors and GPUs.
     Node,
-    /// Memory of processors.
     NodeLatency,
     Compute,
     Latency,
     Group,
     Step,
     Collective,
-    /// Only of other tools.
     Imported,
 }
 
@@ -281,7 +276,6 @@ impl Metric {
         self.about().is_optional
     }
 
-    /// Whether zero is valid.
     pub const fn may_be_zero(self) -> bool {
         self.about().may_be_zero
     }

@@ -9,7 +9,7 @@ words! {
     Precision {
         Bf16 = "bf16",
         Fp16 = "fp16",
-        /// Binary32 of which tensor cores use 10 bits of mantissa; the result is binary32.
+        /// Binary32 with 10 bits of mantissa in tensor cores; the result is binary32.
         Tf32 = "tf32",
         Fp32 = "fp32",
         /// OCP FP8 with 4 bits of exponent and 3 of mantissa (E4M3); the result is bfloat16.
@@ -43,7 +43,6 @@ impl Precision {
         }
     }
 
-    /// Bytes of a square result of so many rows.
     pub const fn square(self, rows: u32) -> Bytes {
         Bytes(rows as u64 * rows as u64 * self.result().0)
     }

@@ -25,7 +25,7 @@ rate! {
 }
 
 rate! {
-    /// 1e6 bits per second: the speed of a network interface, as the kernel tells it.
+    /// 1e6 bits per second: the speed of a network interface, as the kernel reports it.
     MegabitsPerSecond(u64)
 }
 
@@ -40,7 +40,7 @@ rate! {
 }
 
 rate! {
-    /// 1e6 bytes per second: the line rate of an NVLink, as NVML tells it.
+    /// 1e6 bytes per second: the line rate of an NVLink, as NVML reports it.
     MegabytesPerSecond(u32)
 }
 

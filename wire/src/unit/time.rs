@@ -1,4 +1,3 @@
-
 use std::{
     fmt,
     ops::{Add, Div, Mul, Sub},

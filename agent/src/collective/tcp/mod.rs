@@ -30,7 +30,6 @@ const YIELDS: (u32, u32) = (200, 2);
 const MUCH: usize = 32 << 10;
 /// Vain tries between two checks of the controller's flags, for a rank that never sleeps.
 const LOOK: u32 = 4096;
-/// Longest sleep between checks of the controller's flags.
 const NAP: Duration = Duration::from_millis(100);
 
 pub(crate) struct Tcp {

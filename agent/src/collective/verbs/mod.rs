@@ -37,7 +37,6 @@ const SLOTS: u32 = 2 * DEPTH;
 const YIELDS: u32 = 64;
 /// Vain tries between two checks of the controller's flags, for a rank that never sleeps.
 const LOOK: u32 = 4096;
-/// Longest sleep between checks of the controller's flags.
 const NAP: Duration = Duration::from_millis(100);
 
 pub(crate) struct Verbs {
@@ -56,7 +55,6 @@ struct Lane {
     sent: u32,
     loaded: u32,
     left: u32,
-    /// Payload messages that the other rank has consumed.
     theirs: u32,
     /// Its messages that this rank has consumed, and those already reported.
     consumed: u32,

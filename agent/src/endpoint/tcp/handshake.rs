@@ -26,7 +26,6 @@ const ACCEPTED: u8 = b'+';
 
 const STRANGER: Duration = Duration::from_secs(2);
 
-/// Most concurrent unauthenticated connections.
 const STRANGERS: usize = 64;
 
 const CONNECT: Duration = Duration::from_secs(5);
@@ -228,7 +227,6 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
         .remedy(remedy::CHECK_ROUTE.with([("peer", to.ip().to_string())]))
 }
 
-/// It arrives when all connections are there.
 pub(crate) fn accepted(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
     let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
     loop {

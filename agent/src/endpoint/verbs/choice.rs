@@ -221,7 +221,6 @@ pub(crate) struct Driver {
     pub kernel: Option<(u32, u32)>,
 }
 
-/// EFA's driver, and the prefix of its devices.
 const EFA: &str = "efa";
 
 /// mlx5_core's constant version in kernels before 5.10.

@@ -24,7 +24,6 @@ pub(crate) struct Target {
     pub mtu: u32,
     pub number: u32,
     pub psn: u32,
-    /// First packet sequence number of our queue pair.
     pub own_psn: u32,
     /// Concurrent reads and atomics of the peer that this end answers.
     pub accepted: u8,
@@ -81,7 +80,6 @@ pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i
 #[derive(Debug, Clone, Copy)]
 struct Ends {
     ethernet: bool,
-    /// Whether either port requires a global route header.
     grh_required: bool,
     own: Option<[u8; 16]>,
     theirs: Option<[u8; 16]>,

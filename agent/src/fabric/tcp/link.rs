@@ -1,4 +1,3 @@
-
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd,
@@ -53,7 +52,6 @@ struct Tcp {
     spin: bool,
     /// Received turns of the peer that were not consumed yet.
     turns: u32,
-    /// Why the streams are unusable.
     broken: Option<Failure>,
 }
 
@@ -290,7 +288,6 @@ impl Tcp {
         Ok(Pass { op, metric, size, bidirectional: false, only: None, pace: None, quota: None, purpose })
     }
 
-    /// A failure breaks the link for good.
     fn conduct(&mut self, pass: Pass, part: Part, control: &Control) -> Result<Measurement, Failure> {
         if let Some(broken) = &self.broken {
             let cause = format!("the link broke earlier: {}", broken.cause);
@@ -345,7 +342,6 @@ impl Tcp {
         Ok(Stepped::Measured(Box::new(Measurement { moved, lanes, ..measurement })))
     }
 
-    /// Takes part in the initiator's passes until stopped.
     fn serve(&mut self, op: Op, metric: TestMetric, size: unit::Bytes, control: &Control) -> Result<Stepped, Failure> {
         self.pass(op, metric, size, Purpose::Measure)?;
         let (mut account, mut moved) = (None, unit::Bytes::ZERO);

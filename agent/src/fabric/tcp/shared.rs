@@ -38,7 +38,6 @@ pub(super) struct Shared<'a> {
     pub peer: String,
     /// The initiator's stop rule; latency loops follow it by themselves.
     pub rule: Option<step::Window>,
-    /// Sources end after the current message.
     pub halt: AtomicBool,
     /// When the first payload byte of any stream arrived, in nanoseconds on the agent's clock; 0 before.
     pub origin: AtomicU64,
@@ -50,7 +49,6 @@ pub(super) struct Shared<'a> {
     gate: (Mutex<bool>, Condvar),
 }
 
-/// On separate cache lines.
 #[repr(align(128))]
 #[derive(Default)]
 pub(super) struct Lane {
@@ -280,7 +278,6 @@ pub(super) struct Pass {
 pub(super) enum Purpose {
     /// One message per stream, kept for the check.
     Verify,
-    /// Not counted.
     WarmUp,
     Measure,
 }
@@ -288,7 +285,6 @@ pub(super) enum Purpose {
 /// I is the initiator, R the responder; a source sends payload, a sink receives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Signal {
-    /// I → R: a pass begins.
     Go(Pass),
     Ready,
     Refused(String),

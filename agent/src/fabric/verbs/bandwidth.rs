@@ -170,7 +170,6 @@ impl VerbsEnd {
         (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
     }
 
-    /// For the credits of the next pass.
     pub(crate) fn account(&mut self, flows: &[Sends]) {
         for (sent, flow) in self.progress.sent.iter_mut().zip(flows) {
             *sent += flow.posted();

@@ -46,7 +46,6 @@ pub(crate) struct VerbsEnd {
     pub notes: BTreeMap<String, String>,
 }
 
-/// Unchanged from `open` to `close`.
 pub(crate) struct Resources {
     pub service: Service,
     pub rides_out: bool,
@@ -58,7 +57,6 @@ pub(crate) struct Resources {
     /// Whether the NIC's driver would copy small messages into place with the CPU, which fails for GPU memory.
     pub scatters: bool,
     pub queue: Arc<CompletionQueue>,
-    /// Takes from `queue`.
     pub poller: Poller,
     pub capacity: Capacity,
     /// Whether what the peer writes here may be polled: host memory, registered without relaxed ordering.
@@ -255,7 +253,6 @@ impl VerbsEnd {
             .ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a message would leave the registered buffer"))
     }
 
-    /// Within the memory of both ends.
     pub(crate) fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
         let area = self.resources.layout.area.min(self.peer()?.area);
         Ok(if op.is_atomic() {

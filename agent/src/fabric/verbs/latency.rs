@@ -90,7 +90,6 @@ impl VerbsEnd {
         }
     }
 
-    /// RDMA WRITE polls memory, or uses immediate data.
     pub(crate) fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));

@@ -122,7 +122,6 @@ struct Ordering {
 }
 
 impl Ordering {
-    /// For the record.
     fn notes(self, driver: &Driver) -> BTreeMap<String, String> {
         let mut notes = BTreeMap::from([("relaxed_ordering".to_owned(), self.relaxed.to_string())]);
         if self.relaxed {
@@ -149,7 +148,6 @@ fn registered<R>(
     }
 }
 
-/// Name and version of the module for GPU memory.
 fn peer_memory(host: &Tree) -> Result<String, Failure> {
     let loaded = PEER_MEMORY.iter().find_map(|file| {
         let module = file.rsplit('/').nth(1)?;
@@ -177,7 +175,6 @@ pub(crate) const HEADER: u64 = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub qps: u32,
-    /// Bytes of half a share.
     pub area: u64,
     pub max_size: u64,
     pub footprint: Footprint,

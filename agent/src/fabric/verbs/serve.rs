@@ -26,7 +26,6 @@ use crate::{
     verbs::{completion::Completion, send::Sends},
 };
 
-/// First pause between two polls of an idle mailbox.
 const SHORT_NAP: Duration = Duration::from_micros(500);
 
 const LONG_NAP: Duration = Duration::from_millis(100);

@@ -42,7 +42,6 @@ pub trait Credits {
     fn idle(&mut self, flows: &[Sends], now: Nanoseconds);
 }
 
-/// The peer's CPU takes no part.
 pub struct Unlimited;
 
 impl Credits for Unlimited {
@@ -54,7 +53,6 @@ impl Credits for Unlimited {
     fn idle(&mut self, _flows: &[Sends], _now: Nanoseconds) {}
 }
 
-/// Handles messages that arrive while we send.
 pub trait Incoming {
     fn arrived(&mut self, completion: Completion<'_>);
 
@@ -181,7 +179,6 @@ pub(crate) struct Granted {
     reader: Reader,
     /// Messages sent before this pass, per flow.
     before: Vec<u64>,
-    /// Lost messages: their receives are still posted.
     lost: Vec<u64>,
     stalled: Vec<Option<Nanoseconds>>,
     lossy: bool,
@@ -251,7 +248,6 @@ pub(crate) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// `stage`: where messages are copied after arrival.
     pub(crate) fn new(
         receives: &'a mut [Receives],
         mailbox: &'a mut Mailbox,

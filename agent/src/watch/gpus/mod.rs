@@ -176,9 +176,7 @@ pub(super) struct Fault {
 enum What {
     /// An Xid that a program's own mistake does not cause.
     Xid(u32),
-    /// Uncorrectable errors of its memory.
     Memory(u64),
-    /// It no longer answers.
     Lost,
 }
 

@@ -17,24 +17,12 @@ use crate::{
     watch::counters::{Series, Values},
 };
 
-/// Largest share of a processor for readings during cases.
 const SHARE: f64 = 0.02;
 
 pub(super) enum Order {
-    Begin {
-        span: u64,
-        gpus: Vec<String>,
-        every: Nanoseconds,
-        asked: Nanoseconds,
-    },
-    End {
-        span: u64,
-        answer: Sender<BTreeMap<String, OfGpu>>,
-        asked: Nanoseconds,
-    },
-    Forget {
-        span: u64,
-    },
+    Begin { span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds },
+    End { span: u64, answer: Sender<BTreeMap<String, OfGpu>>, asked: Nanoseconds },
+    Forget { span: u64 },
 }
 
 struct Open {

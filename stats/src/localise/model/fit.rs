@@ -197,7 +197,6 @@ impl<'a> Fit<'a> {
         self.left[at] - effect < -(LOW * self.scale(at).hypot(spread)).max(self.table.least)
     }
 
-    /// Higher where its pairs have a spread.
     pub(super) fn price(&self, taken: &Taken) -> f64 {
         let uneven = if taken.spread > 0.0 { 0.5 * (self.cover.cells[taken.part].len() as f64).ln() } else { 0.0 };
         self.prices[taken.part] + uneven

@@ -73,7 +73,6 @@ const FAR: f64 = 8.0;
 const WIDE: f64 = 1.3;
 /// Number of ends that hosts may share.
 const SEVERAL: usize = 2;
-/// An explanation by so few parts needs no comparison.
 const SIMPLE: usize = 2;
 /// An explanation is nearly as good if its cost exceeds the best by at most this.
 const CLOSE: f64 = 1.0;
@@ -136,14 +135,12 @@ struct Fit<'a> {
     left: Vec<f64>,
     expected: Vec<Expected>,
     taken: Vec<Taken>,
-    /// Index in `taken`, or [`NONE`].
     place: Vec<u32>,
     cap: f64,
     low: usize,
     usual: f64,
     cut: [f64; 2],
     with_ends: bool,
-    /// Whether partitions of the hosts are candidates.
     with_cuts: bool,
     open: Vec<bool>,
 }
@@ -331,5 +328,4 @@ const NORMAL_WIDTH: f64 = 2.563;
 /// Most repetitions of the search with its estimates of the spread and the share of low results.
 const STEPS: usize = 3;
 
-/// Saving of a part, with its effect.
 type Saving = (f64, Taken);

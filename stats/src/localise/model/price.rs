@@ -40,7 +40,6 @@ pub(super) fn loss(z: f64) -> f64 {
     if z > 2.0 { robust * (z / 2.0).min(UP) } else { robust }
 }
 
-/// Fewest cells by which a part can be judged.
 pub(super) fn fewest(part: &Part) -> usize {
     match part {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,

@@ -1,4 +1,4 @@
-//! What to do about programs of hosts that tell of switches and cables.
+//! What to do about programs of hosts that report switches and cables.
 
 use super::remedies;
 
