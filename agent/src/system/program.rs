@@ -38,7 +38,12 @@ pub(crate) enum ProgramFailed {
     #[error("{} was killed because it wrote more than {most} bytes", .path.display())]
     TooMuch { path: PathBuf, most: usize },
     #[error("{} ended with {status}{}{said}", .path.display(), if .said.is_empty() { "" } else { ": " })]
-    Refused { path: PathBuf, status: ExitStatus, said: String },
+    Refused {
+        path: PathBuf,
+        status: ExitStatus,
+        /// The last line of its errors.
+        said: String,
+    },
 }
 
 /// In an absolute directory of PATH, or where administrators' programs are.

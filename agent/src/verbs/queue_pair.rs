@@ -196,9 +196,28 @@ const RNR_RETRIES: u8 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    Initialise { port: u8, pkey_index: u16, atomics: bool, qkey: u32 },
-    Receive { path: Path, mtu: ibv_mtu::Type, peer: u32, psn: u32, reads: u8 },
-    Send { psn: u32, reads: u8, retries: u8, timeout: u8 },
+    Initialise {
+        port: u8,
+        /// Index in the port's table.
+        pkey_index: u16,
+        atomics: bool,
+        qkey: u32,
+    },
+    Receive {
+        path: Path,
+        mtu: ibv_mtu::Type,
+        peer: u32,
+        /// First packet sequence number of the peer.
+        psn: u32,
+        reads: u8,
+    },
+    Send {
+        /// Our first packet sequence number.
+        psn: u32,
+        reads: u8,
+        retries: u8,
+        timeout: u8,
+    },
 }
 
 impl Change {

@@ -76,11 +76,10 @@ pub struct FlowRates {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
+    /// Not low.
     Normal,
     /// Shared a path with others while it had the fewest queue pairs.
-    Collides {
-        flows: usize,
-    },
+    Collides { flows: usize },
     /// Low with the most queue pairs: more paths do not help it.
     Suspect,
     Open(Why),

@@ -22,9 +22,19 @@ const LIKE: (f64, f64) = (1.0 / 3.0, 0.8);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
-    Confirmed { effect: f64, interval: Option<Interval>, n: usize },
-    Cleared { effect: f64, n: usize },
-    Open { n: usize },
+    Confirmed {
+        effect: f64,
+        /// `None` for too few probes.
+        interval: Option<Interval>,
+        n: usize,
+    },
+    Cleared {
+        effect: f64,
+        n: usize,
+    },
+    Open {
+        n: usize,
+    },
 }
 
 /// By the tests of rounds after the screen. Probes through several suspects count for none of them.

@@ -20,9 +20,21 @@ use crate::{
 const SHARE: f64 = 0.02;
 
 pub(super) enum Order {
-    Begin { span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds },
-    End { span: u64, answer: Sender<BTreeMap<String, OfGpu>>, asked: Nanoseconds },
-    Forget { span: u64 },
+    Begin {
+        span: u64,
+        gpus: Vec<String>,
+        every: Nanoseconds,
+        asked: Nanoseconds,
+    },
+    /// Sends the readings to `answer`.
+    End {
+        span: u64,
+        answer: Sender<BTreeMap<String, OfGpu>>,
+        asked: Nanoseconds,
+    },
+    Forget {
+        span: u64,
+    },
 }
 
 struct Open {
