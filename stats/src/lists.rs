@@ -1,5 +1,3 @@
-//! Many short lists in sequence.
-
 /// One of millions of lists needs no allocation of its own.
 #[derive(Debug, Clone)]
 pub struct Lists<T> {

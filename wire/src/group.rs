@@ -30,6 +30,7 @@ pub struct MemberSpec {
     pub gpu: Option<u32>,
     pub library: Option<String>,
     pub env: BTreeMap<String, String>,
+    /// Largest [`CollectiveSpec::size`] of this rank.
     pub max_size: Bytes,
     /// Ranks of the group on this rank's host, which share its memory.
     pub siblings: u32,

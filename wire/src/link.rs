@@ -1,5 +1,3 @@
-//! One endpoint of a measured connection.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

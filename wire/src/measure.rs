@@ -61,6 +61,7 @@ pub enum SourcePort {
     PredictedUdp(u16),
 }
 
+/// Length of a slice in [`Measurement::slices`].
 pub const SLICE: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl Measurement {

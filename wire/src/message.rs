@@ -62,12 +62,14 @@ pub enum Ask {
     },
     /// What was seen of the watched ports since the last question; answered by [`Answer::Watched`].
     Watched,
+    /// Copies between host and GPU; answered by [`Answer::Copies`].
     Copies {
         gpu: u32,
         peers: Vec<u32>,
     },
     /// One cell of tests within this host, on all parts of it that run at the same time; answered by [`Answer::Node`].
     Node(Box<NodeSpec>),
+    /// Opens one end of a link; answered by [`Answer::Opened`].
     Open {
         link: LinkId,
         spec: Box<LinkSpec>,

@@ -106,6 +106,7 @@ fn first(value: &Value) -> Option<&Value> {
     each(value).next()
 }
 
+/// A text: `"x"`, `{"value": "x"}`, `[{"value": "x"}]`.
 fn words(value: &Value) -> Option<&str> {
     let one = first(value)?;
     one.as_str().or_else(|| one.get("value")?.as_str()).map(str::trim).filter(|text| !text.is_empty())

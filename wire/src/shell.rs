@@ -1,5 +1,3 @@
-//! Words of a shell's command line.
-
 /// A word as a shell takes it unchanged. A tilde at the beginning stays one: paths of ours begin with it.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+~={}".contains(c);

@@ -39,9 +39,12 @@ pub use precision::{MOST as MOST_ROWS, Precision, STEP as ROW_STEP, flops};
 
 words! {
     Op {
+        /// RDMA WRITE (`ib_write_*`).
         Write = "write",
         WriteImm = "write_imm",
+        /// RDMA READ (`ib_read_*`).
         Read = "read",
+        /// SEND and RECV (`ib_send_*`); over TCP a plain stream.
         Send = "send",
         /// 8-byte atomic fetch-and-add (`ib_atomic_* -A FETCH_AND_ADD`).
         AtomicFadd = "atomic_fadd",
@@ -258,6 +261,7 @@ words! {
 }
 
 impl Algorithm {
+    /// Whether the algorithm supports `op`.
     pub const fn does(self, op: Op) -> bool {
         match self {
             Self::Ring => matches!(op, Op::AllReduce | Op::AllGather | Op::ReduceScatter),

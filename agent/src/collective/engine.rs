@@ -217,6 +217,7 @@ pub(crate) struct Neighbour {
 pub(crate) trait RankPort {
     fn opened(&self) -> &Opened;
 
+    /// Joins rank `rank` with all ranks of `group`.
     fn join(
         self: Box<Self>,
         rank: usize,

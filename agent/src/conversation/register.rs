@@ -189,6 +189,7 @@ impl<T: 'static> Register<T> {
         self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
     }
 
+    /// `false` for an unknown number.
     pub(super) fn close(&self, id: u64, number: LinkId) -> bool {
         let outlet = self.outlet.clone();
         self.closing(number, move || outlet.reply(id, Ok(Answer::Done)))

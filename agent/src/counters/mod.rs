@@ -32,6 +32,7 @@ use crate::{
 
 const LIFESPAN: u64 = 200;
 
+/// Counters of `/proc/net/snmp` and `/proc/net/netstat` that show TCP's problems.
 const TCP: [&str; 7] =
     ["InSegs", "OutSegs", "RetransSegs", "InErrs", "TCPTimeouts", "TCPLostRetransmit", "TCPOFOQueue"];
 
@@ -169,6 +170,7 @@ fn directory(tree: &Tree, path: &str, prefix: &str, into: &mut BTreeMap<String, 
     }));
 }
 
+/// Lines come in pairs: `Tcp: names…`, `Tcp: values…`.
 fn tcp(tree: &Tree, into: &mut BTreeMap<String, u64>) {
     let text = ["proc/net/snmp", "proc/net/netstat"].map(|path| tree.text(path).unwrap_or_default()).join("\n");
     let lines: Vec<_> = text.lines().collect();

@@ -134,6 +134,7 @@ impl Times {
     }
 }
 
+/// This process and its ended children, from `/proc/self/stat`.
 fn own(tree: &Tree) -> Option<u64> {
     let text = tree.text("proc/self/stat")?;
     // The second word is the name, in parentheses, and may have spaces and parentheses itself.

@@ -149,6 +149,7 @@ fn allowed(tree: &Tree) -> Option<u32> {
 /// drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`). A container's possible capabilities are in the bounding set
 /// (capabilities(7)); for a user other than root they are not in effect.
 fn ipc_lock(tree: &Tree) -> Option<IpcLock> {
+    /// `CAP_IPC_LOCK` of include/uapi/linux/capability.h.
     const IPC_LOCK: u64 = 1 << 14;
     let status = tree.text(STATUS)?;
     let has = |set: &str| {

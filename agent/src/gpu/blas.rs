@@ -12,6 +12,7 @@ use railgauge_wire::{
 use super::{driver::Handle, vendor::Vendor};
 use crate::system::library::{Library, Owned, functions, said};
 
+/// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
 /// `CUBLAS_STATUS_SUCCESS`, `HIPBLAS_STATUS_SUCCESS`.
 pub(super) const SUCCESS: Status = 0;
@@ -28,6 +29,7 @@ pub(crate) const HIP_NAMES: [&str; 4] =
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Algorithm(pub [u64; 8]);
 
+/// `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Proposal {
@@ -38,6 +40,7 @@ pub(super) struct Proposal {
     pub(super) reserved: [c_int; 4],
 }
 
+/// `hipblasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct HipProposal {

@@ -22,11 +22,15 @@ const GRANULE: u64 = 65_536;
 /// Memory left free for the driver, NCCL and others, in bytes.
 const RESERVE: u64 = 256 << 20;
 
+/// `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED`.
 const DMA_BUF_SUPPORTED: c_int = 124;
+/// `CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD`.
 const DMA_BUF_FD: c_int = 1;
 /// `CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE` (CUDA 12.8).
 const DMA_BUF_BY_PCIE: u64 = 1;
+/// `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
 const SYNC_MEMOPS: c_int = 6;
+/// `CU_POINTER_ATTRIBUTE_IS_MANAGED`.
 const IS_MANAGED: c_int = 8;
 
 /// Plain device memory, never managed: what a NIC reads must not move to the host meanwhile.

@@ -19,15 +19,20 @@ use super::{
     vendor::Vendor,
 };
 
+/// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
 const FLUSH_OPTIONS: c_int = 117;
+/// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST`.
 const FLUSH_BY_HOST: c_int = 1;
+/// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX`.
 const FLUSH_CURRENT_CONTEXT: c_int = 0;
+/// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER`.
 const FLUSH_TO_OWNER: c_int = 100;
 
 /// `HSA_AMD_LINK_INFO_TYPE_PCIE` and `HSA_AMD_LINK_INFO_TYPE_XGMI` of `hsa_ext_amd.h`, as HIP reports them.
 const LINK_PCIE: u32 = 2;
 const LINK_XGMI: u32 = 4;
 
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `hipErrorPeerAccessAlreadyEnabled`.
 const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
 
 /// A GPU whose primary context is held. Cheap to share.

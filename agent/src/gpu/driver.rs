@@ -20,11 +20,16 @@ use crate::system::{
 };
 
 pub(crate) type DevicePtr = u64;
+/// `CUresult`, `hipError_t`.
 pub(crate) type Status = c_int;
+/// `CUstream`, `CUcontext`, `CUmodule`, `CUfunction`, `CUgraph`, `CUgraphExec`.
 pub(crate) type Handle = *mut c_void;
 
+/// `CUDA_SUCCESS`, `hipSuccess`.
 pub(crate) const SUCCESS: Status = 0;
+/// `CUDA_ERROR_OUT_OF_MEMORY`, `hipErrorOutOfMemory`.
 pub(crate) const OUT_OF_MEMORY: Status = 2;
+/// `CUDA_ERROR_NO_DEVICE`, `hipErrorNoDevice`.
 const NO_DEVICE: Status = 100;
 pub(crate) const NOT_READY: Status = 600;
 

@@ -28,6 +28,7 @@ const HIP_SOURCE: &str = concat!(include_str!("kernels.hip"), "\0");
 const THREADS: u32 = 256;
 /// Limit of a grid: enough blocks for every GPU, few enough to launch quickly.
 const BLOCKS: u64 = 4096;
+/// `CU_JIT_ERROR_LOG_BUFFER` and its size.
 const ERROR_LOG: i32 = 5;
 const ERROR_LOG_BYTES: i32 = 6;
 
@@ -343,6 +344,7 @@ impl Tally {
     }
 }
 
+/// `hiprtcResult`.
 type Status = c_int;
 /// `HIPRTC_SUCCESS`.
 const SUCCESS: Status = 0;

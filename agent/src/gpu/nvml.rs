@@ -325,6 +325,7 @@ pub(super) fn struct_version(version: u32, size: usize) -> u32 {
     u32::try_from(size).unwrap_or(0) | version << 24
 }
 
+/// `nvmlEnableState_t`.
 pub(super) fn on(state: u32) -> Option<bool> {
     match state {
         DISABLED => Some(false),

@@ -31,6 +31,7 @@ const TRIALS: u32 = 3;
 
 /// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`, `HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
 const MOST_WORKSPACE: c_int = 1;
+/// `CUBLASLT_ALGO_CONFIG_ID`, `…_TILE_ID`, `…_SPLITK_NUM`, `…_STAGES_ID`.
 const CONFIGURATION: [(&str, c_int); 4] = [("id", 0), ("tile", 1), ("split-k", 2), ("stages", 6)];
 
 /// `CUDA_R_32F`, `HIP_R_32F`: the type of the factors alpha and beta, too.

@@ -17,6 +17,7 @@ use crate::memory::host;
 
 /// `CU_STREAM_NON_BLOCKING`, `hipStreamNonBlocking`.
 const NON_BLOCKING: u32 = 1;
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`, `hipStreamCaptureModeThreadLocal`.
 const CAPTURE_THREAD_LOCAL: i32 = 1;
 
 /// Destroyed once, with its context current.
@@ -50,6 +51,7 @@ impl Stream {
         Ok(Self(Owned { device: Arc::clone(device), handle, destroy: device.driver().stream_destroy }))
     }
 
+    /// `CUstream`, which is `cudaStream_t`; or `hipStream_t`.
     pub fn handle(&self) -> Handle {
         self.0.handle
     }

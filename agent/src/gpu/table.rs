@@ -38,6 +38,7 @@ pub(crate) fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl It
     })
 }
 
+/// Results of `reduction` over `ranks` ranks by number.
 pub(crate) fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> Vec<u64> {
     let scaled = |factor: f64| (0..NUMBERS).map(|number| bits(datatype, f64::from(number) * factor)).collect();
     match reduction {

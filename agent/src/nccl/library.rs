@@ -22,12 +22,16 @@ use crate::{
     system::library::{self, Library, NoFunction, functions, said},
 };
 
+/// `ncclUniqueId`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct UniqueId(pub [u8; 128]);
 
+/// `ncclResult_t`.
 pub(crate) type Status = c_int;
+/// `ncclSuccess`.
 pub(crate) const SUCCESS: Status = 0;
+/// `ncclInProgress`.
 pub(crate) const IN_PROGRESS: Status = 7;
 
 type Source = *const c_void;
@@ -66,6 +70,7 @@ functions! {
 const OLDEST: c_int = 21_100;
 /// First NCCL with numbers of 8 bits.
 const EIGHT_BITS: c_int = 22_400;
+/// `ncclScalarHostImmediate`: the scalar is read during the call.
 const SCALAR_OF_HOST: c_int = 1;
 
 /// The name of a vendor's library, and its files as the run-time packages install them.
@@ -159,6 +164,7 @@ impl Nccl {
     }
 }
 
+/// `ncclDataType_t`.
 pub(crate) fn datatype(of: Datatype) -> c_int {
     match of {
         Datatype::I8 => 0,
@@ -176,6 +182,7 @@ pub(crate) fn datatype(of: Datatype) -> c_int {
     }
 }
 
+/// `ncclMax`.
 pub(crate) const LARGEST: c_int = 2;
 
 /// `ncclRedOp_t`; a scaled sum is made for each communicator ([`Nccl::scaled_sum`]).

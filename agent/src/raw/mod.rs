@@ -295,6 +295,7 @@ impl Collector {
     }
 }
 
+/// Resolves `..`.
 fn flat(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for part in path.components() {

@@ -19,7 +19,9 @@ use socket2::{Socket, Type};
 
 use super::ethtool;
 
+/// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
+/// Bytes of `struct nlattr`.
 const ATTRIBUTE: usize = 4;
 const ERROR: u16 = 2;
 /// The bits of an attribute's type that are flags (nested, network byte order).
@@ -93,6 +95,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 const RTM_GETDCB: u16 = 78;
+/// `DCB_CMD_IEEE_GET`.
 const IEEE_GET: u8 = 21;
 const ATTR_IFNAME: u16 = 1;
 const ATTR_IEEE: u16 = 13;
@@ -101,6 +104,7 @@ const IEEE_PFC: u16 = 2;
 const IEEE_APP_TABLE: u16 = 3;
 /// An entry of the application table that is about DSCP.
 const SELECTOR_DSCP: u8 = 5;
+/// Bytes of `struct dcbmsg`.
 const DCB_MESSAGE: usize = 4;
 /// Offset of `prio_tc` in `struct ieee_ets`: after three flags, twice eight bandwidths and eight algorithms.
 const PRIORITY_CLASSES: std::ops::Range<usize> = 27..35;
@@ -158,6 +162,7 @@ const PAGE: u16 = 4;
 const BANK: u16 = 5;
 const ADDRESS: u16 = 6;
 const DATA: u16 = 7;
+/// `ETHTOOL_A_HEADER_DEV_NAME`.
 const MODULE_NAME: u16 = 2;
 
 /// Bytes of half a page, which is what the upper pages have.
@@ -169,6 +174,7 @@ pub(crate) const DIAGNOSTICS: u8 = 0x51;
 /// A part of a module's memory, within half a page; only page 0 has a lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
+    /// [`MODULE`] or [`DIAGNOSTICS`].
     pub address: u8,
     pub page: u8,
     /// From the start of the page.

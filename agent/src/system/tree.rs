@@ -51,6 +51,7 @@ impl Tree {
         self.root.join(path)
     }
 
+    /// `/`, or the directory in the environment variable [`ROOT`].
     pub(crate) fn host() -> Self {
         Self::new(root())
     }

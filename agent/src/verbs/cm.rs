@@ -29,6 +29,7 @@ use crate::system::wait::{READABLE, wait};
 /// Time limit to resolve an address or a route, in milliseconds.
 const RESOLVE_MS: i32 = 5_000;
 
+/// `RDMA_OPTION_ID` and `RDMA_OPTION_ID_TOS` of <rdma/rdma_cma.h>.
 const TYPE_OF_SERVICE: (i32, i32) = (0, 0);
 
 fn failed(what: &str) -> Failure {

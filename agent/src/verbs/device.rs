@@ -20,6 +20,7 @@ use super::{
 };
 use crate::system::library::Owned;
 
+/// What a device speaks (`ibv_device::transport_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Infiniband,

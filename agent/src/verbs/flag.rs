@@ -53,6 +53,7 @@ pub struct Beat {
 }
 
 impl Beat {
+    /// `length` is that of the message.
     pub const fn new(first: Flag, last: Flag, length: u64) -> Self {
         Self { first, last, length }
     }

@@ -68,6 +68,7 @@ impl Gid {
         self.raw[0] == 0xfe && self.raw[1] & 0xc0 == 0x80
     }
 
+    /// For `::ffff:a.b.c.d`.
     pub(crate) fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         std::net::Ipv6Addr::from(self.raw).to_ipv4_mapped()
     }

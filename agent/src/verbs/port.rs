@@ -29,10 +29,13 @@ pub(crate) struct Port {
     pub longest_message: u64,
 }
 
+/// Value of `ibv_port_attr::link_layer` for Ethernet (`IBV_LINK_LAYER_ETHERNET`).
 const ETHERNET: u8 = 2;
 
+/// `IBV_QPF_GRH_REQUIRED` of `ibv_port_attr::flags`.
 const GRH_REQUIRED: u8 = 1;
 
+/// Bytes of an `enum ibv_mtu`.
 pub(crate) const fn mtu_bytes(mtu: ibv_mtu::Type) -> u32 {
     128 << mtu
 }

@@ -8,18 +8,31 @@ use rdma_sys::{ibv_wc, ibv_wc_status as wc};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
+    /// `ibv_get_device_list`.
     ListDevices,
+    /// `ibv_open_device`.
     OpenDevice,
+    /// `ibv_query_device`, `ibv_query_port`, `ibv_query_gid`.
     Query,
+    /// `ibv_alloc_pd`.
     AllocateDomain,
+    /// `ibv_reg_mr`, `ibv_reg_dmabuf_mr`.
     Register,
+    /// `ibv_create_cq`, `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event`.
     Completions,
+    /// `ibv_create_qp`.
     CreateQueuePair,
+    /// `ibv_modify_qp` to INIT.
     Initialise,
+    /// `ibv_modify_qp` to RTR.
     Receive,
+    /// `ibv_modify_qp` to RTS.
     Send,
+    /// `ibv_create_ah`.
     Address,
+    /// `ibv_post_send`, `ibv_post_recv`.
     Post,
+    /// `ibv_poll_cq`.
     Poll,
     ConnectionManager,
 }

@@ -119,6 +119,7 @@ impl<D: Drivers> Watcher<D> {
         Self { pace: Pace::new(every), ..self }
     }
 
+    /// Watches until the other end of `end` is gone.
     pub(super) fn run(mut self, end: &Receiver<()>) {
         loop {
             let wait = self.work(self.drivers.now());

@@ -1,5 +1,3 @@
-//! The first groups to measure.
-
 use std::collections::BTreeSet;
 
 /// Fewer groups do not show what is usual.

@@ -1,5 +1,3 @@
-//! Sides: hosts that are good together.
-
 use super::course::{Course, Sure, Wanted};
 
 impl Course<'_> {

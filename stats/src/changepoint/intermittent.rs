@@ -5,6 +5,7 @@ const WINDOW: usize = 40;
 const HEALTHY: f64 = 0.02;
 /// Maximum expected share of a series whose earlier nights were low more often.
 const MOST: f64 = 0.1;
+/// Weight, in nights, of the prior share [`HEALTHY`].
 const PRIOR: f64 = 50.0;
 /// Nights counted per spell: a longer one is a change of level, which other rules judge.
 const SPELL: usize = 3;
@@ -25,6 +26,7 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// Low below `-depth`.
     pub fn of(difference: f64, depth: f64) -> Self {
         if difference < -depth {
             Self::Low

@@ -1,5 +1,3 @@
-//! Night-to-night noise of a series.
-
 use crate::{
     rank::{normal_cdf, normal_quantile},
     robust::median_in_place,

@@ -82,6 +82,7 @@ pub enum Class {
     Collides { flows: usize },
     /// Low with the most queue pairs: more paths do not help it.
     Suspect,
+    /// Not known, with the reason.
     Open(Why),
 }
 
@@ -106,6 +107,7 @@ pub struct Collisions {
     /// By pass and flow, in the order given.
     pub classes: Vec<Vec<Class>>,
     pub undisturbed: f64,
+    /// Mean loss relative to `undisturbed`.
     pub loss_fewest: f64,
     /// Mean loss with the most, relative to the better of both.
     pub loss_most: f64,

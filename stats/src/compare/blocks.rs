@@ -1,5 +1,3 @@
-//! Interleaving: A B B A.
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -30,6 +30,7 @@ pub enum Turns {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     counts: [usize; 2],
+    /// For no correlation, and for those up to [`NEIGHBOURS`].
     effects: Vec<Effect>,
     worth: f64,
     worst: usize,
@@ -105,6 +106,7 @@ pub(super) struct Effect {
 }
 
 impl Effect {
+    /// `runs` are places in time and sides.
     fn new(runs: &[(usize, usize)], counts: [usize; 2], r: f64) -> Self {
         let raw = |i: usize, j: usize| r.powi(runs[i].0.abs_diff(runs[j].0) as i32);
         let n = runs.len();

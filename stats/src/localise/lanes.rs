@@ -24,6 +24,7 @@ pub struct Lanes {
     pub good: f64,
     /// Widest gap in standard errors, and the required number.
     pub z: f64,
+    /// See `z`.
     pub cut: f64,
 }
 

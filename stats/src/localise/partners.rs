@@ -1,5 +1,3 @@
-//! Partners for measuring a suspect.
-
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};

@@ -34,6 +34,7 @@ pub struct Probe {
     /// `Way::Both` where the suspect is not an end.
     pub way: Way,
     pub level: Level,
+    /// The part of it that other suspects explain ([`Suspect::explained`]).
     pub explained: f64,
 }
 

@@ -1,5 +1,3 @@
-//! Exact null distributions of rank statistics.
-
 /// Most values a side for an exact distribution without ties: C(100, 50) still fits 128 bits.
 pub const EXACT: usize = 50;
 /// Most values of both sides together for counting arrangements of tied midranks; beyond, a test would take tens of milliseconds.
@@ -91,6 +89,7 @@ impl Null {
         self.counts[start..].iter().sum::<u128>() as f64 / self.total as f64
     }
 
+    /// Smallest value whose cumulative probability is `p` or more.
     pub fn quantile(&self, p: f64) -> usize {
         let mut sum = 0_u128;
         // The tolerance keeps a p that is meant to be equal to a cumulative probability from missing it by rounding.

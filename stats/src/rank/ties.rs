@@ -1,5 +1,3 @@
-//! Midranks.
-
 /// Twice the midrank of every value: equal values share the mean of their ranks, and twice a midrank is a whole number.
 /// Ranks count from 1, the smallest value first. The second result is the length of every group of equal values.
 pub(super) fn doubled_midranks(values: &[f64]) -> (Vec<usize>, Vec<usize>) {

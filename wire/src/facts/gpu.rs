@@ -1,5 +1,3 @@
-//! GPUs.
-
 use serde::{Deserialize, Serialize};
 
 use super::PciFunction;
@@ -25,6 +23,7 @@ pub struct Gpu {
     /// `ROCR_VISIBLE_DEVICES`) or could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_device: Option<u32>,
+    /// Unique id, `GPU-…` of NVIDIA's.
     pub uuid: Option<String>,
     /// Serial number of its board, shared by its GPUs. `None` where the driver has none, as for most workstation models.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +90,7 @@ impl GpuFabric {
     }
 }
 
+/// `nvmlGpuFabricState_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Registration {

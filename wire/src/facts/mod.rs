@@ -54,6 +54,7 @@ pub const MODULES: [&str; 23] = [
 pub const GPUS: &str = "gpus";
 /// Folder of the IOMMUs, and key of [`HostFacts::unreadable`] for them.
 pub const IOMMUS: &str = "sys/class/iommu";
+/// Key of [`HostFacts::unreadable`] for the host's LLDP neighbours.
 pub const NEIGHBOURS: &str = "neighbours (LLDP)";
 /// File of the limits that the agent runs under, and key of [`HostFacts::unreadable`] for them.
 pub const LIMITS: &str = "proc/self/limits";
@@ -61,11 +62,14 @@ pub const LIMITS: &str = "proc/self/limits";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
+    /// The host's own name (`uname -n`).
     pub hostname: String,
     /// Operating system, as `PRETTY_NAME` of os-release.
     pub os: Option<String>,
+    /// Kernel release (`uname -r`).
     pub kernel: String,
     pub command_line: Option<String>,
+    /// Machine architecture (`uname -m`).
     pub architecture: String,
     pub surroundings: Surroundings,
     pub cpu: Cpu,

@@ -82,6 +82,7 @@ pub struct BondMember {
     pub name: String,
     /// Its link as the bond watches it (`mii_status`): `up`, `down`, …
     pub link: Option<String>,
+    /// Whether the bond uses it (`state`): `active` or `backup`.
     pub state: Option<String>,
     pub speed_mbps: Option<MegabitsPerSecond>,
 }

@@ -53,6 +53,7 @@ pub struct RdmaPort {
     pub link_layer: Option<String>,
     /// Usable rate; `None` if unknown. For a bond the sum of the members that carry traffic.
     pub rate_gbps: Option<GigabitsPerSecond>,
+    /// Source of `rate_gbps`, which explains differences from `verbs_rate_gbps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_source: Option<RateSource>,
     /// Rate that the driver reports (`rate` in sysfs), true or not; `None` for software and where missing.
@@ -114,6 +115,7 @@ pub struct Gid {
 }
 
 impl Gid {
+    /// For `::ffff:a.b.c.d`.
     pub fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         self.gid.parse::<std::net::Ipv6Addr>().ok()?.to_ipv4_mapped()
     }

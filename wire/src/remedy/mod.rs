@@ -16,6 +16,7 @@ pub const VALUES: usize = 12;
 
 pub const LONGEST: usize = 1024;
 
+/// Names in braces, as `{interface}`, are filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Entry {
     pub id: &'static str,

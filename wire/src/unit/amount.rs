@@ -26,12 +26,14 @@ macro_rules! amount {
                 self.0 as f64
             }
 
+            /// The sum, [`Self::MAX`] where it is larger than that.
             #[inline]
             #[must_use]
             pub const fn saturating_add(self, other: Self) -> Self {
                 Self(self.0.saturating_add(other.0))
             }
 
+            /// The difference, nothing where `other` is the larger one.
             #[inline]
             #[must_use]
             pub const fn saturating_sub(self, other: Self) -> Self {
@@ -104,6 +106,7 @@ macro_rules! amount {
         impl std::ops::Div for $name {
             type Output = u64;
 
+            /// How often `other` goes into it.
             #[inline]
             fn div(self, other: Self) -> u64 {
                 self.0 / other.0

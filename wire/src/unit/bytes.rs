@@ -1,5 +1,3 @@
-//! Amounts of data.
-
 use serde::{Deserialize, Serialize};
 
 amount! {

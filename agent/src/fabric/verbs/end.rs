@@ -46,6 +46,7 @@ pub(crate) struct VerbsEnd {
     pub notes: BTreeMap<String, String>,
 }
 
+/// Unchanged from `open` to `close`.
 pub(crate) struct Resources {
     pub service: Service,
     pub rides_out: bool,
@@ -57,6 +58,7 @@ pub(crate) struct Resources {
     /// Whether the NIC's driver would copy small messages into place with the CPU, which fails for GPU memory.
     pub scatters: bool,
     pub queue: Arc<CompletionQueue>,
+    /// Takes from `queue`.
     pub poller: Poller,
     pub capacity: Capacity,
     /// Whether what the peer writes here may be polled: host memory, registered without relaxed ordering.

@@ -248,6 +248,7 @@ pub(crate) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
+    /// `stage`: where messages are copied after arrival.
     pub(crate) fn new(
         receives: &'a mut [Receives],
         mailbox: &'a mut Mailbox,

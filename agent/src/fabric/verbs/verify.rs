@@ -199,6 +199,7 @@ impl VerbsEnd {
 }
 
 impl Copies {
+    /// Copies messages before posting them on queue pair `i`.
     pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
         (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
     }

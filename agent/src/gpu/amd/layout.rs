@@ -49,10 +49,13 @@ impl Space {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
+    /// `amdsmi_board_info_t::product_serial`: place and length.
     pub(super) product_serial: (usize, usize),
+    /// `amdsmi_power_info_t`: `current_socket_power` and `average_socket_power`.
     power: [usize; 2],
     /// `amdsmi_violation_status_t`: the first of `active_prochot_thrm`, `…ppt_pwr`, `…socket_thrm`, `…vr_thrm`, `…hbm_thrm`.
     active: usize,
+    /// `amdsmi_proc_info_t`: its size, and `pid`.
     program: (usize, usize),
 }
 
@@ -136,11 +139,13 @@ fn is_unknown(number: u32) -> bool {
     number == u32::MAX || number == u32::from(u16::MAX)
 }
 
+/// `amdsmi_clk_info_t`: `clk` and `max_clk`.
 pub(super) fn clock(space: &Space) -> (Option<u32>, Option<u32>) {
     let told = |at| Some(space.word(at)).filter(|clock| *clock != 0 && !is_unknown(*clock));
     (told(0), told(8))
 }
 
+/// `amdsmi_power_cap_info_t::power_cap`, which is in µW.
 pub(super) fn limit_watts(space: &Space) -> Option<f64> {
     Some(space.long(0)).filter(|cap| (1..u64::MAX).contains(cap)).map(|cap| cap as f64 / 1e6)
 }

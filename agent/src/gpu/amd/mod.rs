@@ -28,6 +28,7 @@ use super::driver::Handle;
 use crate::system::library::{Library, NoFunction, functions, said};
 use layout::{Layout, Space};
 
+/// `amdsmi_status_t`.
 type Status = c_int;
 /// `AMDSMI_STATUS_SUCCESS`.
 const SUCCESS: Status = 0;

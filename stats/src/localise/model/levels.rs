@@ -1,5 +1,3 @@
-//! Candidate levels of good pairs.
-
 use super::{CUT, FEW, LOW, MANY_GOOD, MEDIAN_ERROR, WIDE};
 use crate::{
     localise::{

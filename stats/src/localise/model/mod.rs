@@ -135,6 +135,7 @@ struct Fit<'a> {
     left: Vec<f64>,
     expected: Vec<Expected>,
     taken: Vec<Taken>,
+    /// Index in `taken`, or [`NONE`].
     place: Vec<u32>,
     cap: f64,
     low: usize,

@@ -1,5 +1,3 @@
-//! What an explanation costs.
-
 use std::{
     f64::consts::LN_2,
     mem::{Discriminant, discriminant},
