@@ -24,8 +24,8 @@ impl<T: Copy + Default> Lists<T> {
         Self { ends, all }
     }
 
+    /// # Panics
     /// If there is no such list.
-    /// There is none of this number.
     pub fn of(&self, list: usize) -> &[T] {
         let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.all[from..self.ends[list]]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! conversation ─ Watch ──▶ separate thread ─ looks, readings ─▶ mailbox
-//! ─ Watched ─────────────────────── takes ───────────┘
+//!              ─ Watched ──────────────────────── takes ──────────┘
 //! ```
 //!
 //! The conversation never waits for a file: it starts the thread, and takes what is in the mailbox. A read that hangs, as for a failing
