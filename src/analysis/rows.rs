@@ -280,9 +280,9 @@ fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
     result.link?.settings.get(name)?.parse().ok()
 }
 
-/// How a collective works on its data, if no column says it, and its cell of the environment matrix; the number (from
-/// 1) of a queue pair used alone; how write latency was measured, and the devices' byte order guarantees; the value of
-/// the test, which is last because it may contain spaces.
+/// How a collective works on its data, if no column says it, and its cell of the environment matrix; the number of a queue pair
+/// that is used alone, from 1; how write latency was measured, and the devices' byte order guarantees; the value of the test, which is
+/// last because it may contain spaces.
 fn env(result: &CaseResult<'_>) -> String {
     let applied = result.case.cell.applied.as_ref().map(|value| format!("value={value}"));
     let words = [Some(manner_of(result)).filter(|words| !words.is_empty()), applied];

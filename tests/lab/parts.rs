@@ -102,7 +102,7 @@ fn the_bad_part(lab: &Borrowed, least: usize) -> Value {
     assert!(controls > 0 && again >= cases + controls, "{again} further rows, {cases} and {controls} told");
     assert_eq!((verdicts["status"].as_str(), &verdicts["cases"]["planned"]), (Some("fail"), &6.into()));
     let page = results.report();
-    for words in ["Which part is bad", "confirmed", &format!("measured again: {cases} cases")] {
+    for words in ["Faulty components", "confirmed", &format!("measured again: {cases} cases")] {
         assert!(page.contains(words), "the page does not say `{words}`");
     }
     // Lines are folded to the width of a terminal.

@@ -61,8 +61,15 @@ fn starts(outcomes: &[Value]) -> BTreeMap<u64, Vec<f64>> {
 
 #[test]
 fn flows_share_a_receiver_and_their_sum_is_judged() {
-    let scene = Scene::new();
-    scene.start(&scene.write("plan.toml", PLAN)).end().expect(0);
+    // An agent that gets no processor for a while counts too seldom, and its run is inconclusive.
+    let run = || {
+        let scene = Scene::new();
+        let ended = scene.start(&scene.write("plan.toml", PLAN)).end();
+        (scene, ended)
+    };
+    let mut runs = std::iter::repeat_with(run).take(5);
+    let (scene, ended) = runs.find(|(_, ended)| ended.status.code() != Some(3)).unwrap();
+    ended.expect(0);
     let rows = scene.results().rows();
     assert!(rows.iter().all(|row| row.value.is_some() && row.error.is_none()), "{rows:?}");
 

@@ -1,4 +1,4 @@
-//! What ran where: shared facts, differences, and every host.
+//! Environment: shared facts, differences, and every host.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which part is bad: what stands out, in the order of urgency, and what was searched. Parts, states and order are from
+//! Faulty components: outliers in the order of urgency, and what was searched. Parts, states and order are from
 //! [`outliers`](mod@crate::analysis::outliers).
 
 use railgauge_model::{plan::count::capital, schedule::Flow};
