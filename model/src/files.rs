@@ -107,7 +107,7 @@ impl Prepared {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -181,12 +181,7 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(path, |mut file| file.write_all(content.as_ref()), |error| error)
 }
 
-/// [`write()`] for a file that only its owner may ever read.
-pub fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    replace_with_mode(path, PRIVATE, true, |mut file| file.write_all(content.as_ref()), |error| error)
-}
-
-/// [`write_private`] that fails with [`io::ErrorKind::AlreadyExists`] if the file exists.
+/// [`write()`] for a file that only its owner may ever read. Fails with [`io::ErrorKind::AlreadyExists`] if the file exists.
 pub fn write_private_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace_with_mode(path, PRIVATE, false, |mut file| file.write_all(content.as_ref()), |error| error)
 }
@@ -232,7 +227,8 @@ mod tests {
             file.write_all(b"x")
         };
         replace_with_mode(&path, PRIVATE, true, checked, |error| error).unwrap();
-        write_private(&path, "y").unwrap();
+        fs::remove_file(&path).unwrap();
+        write_private_new(&path, "y").unwrap();
         assert_eq!((mode(&File::open(&path).unwrap()), fs::read(&path).unwrap()), (0o600, b"y".to_vec()));
         assert_eq!(write_private_new(&path, "z").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"y");

@@ -84,6 +84,11 @@ pub enum State {
 }
 
 impl State {
+    /// Whether the value of such a case may be compared with others.
+    pub const fn is_trusted(self) -> bool {
+        matches!(self, Self::Measured | Self::Short)
+    }
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Measured => "measured",

@@ -7,10 +7,9 @@ use std::{
 };
 
 use anyhow::Context;
-use railgauge_model::directory::JOURNAL;
 use railgauge_model::{
     border::text::{for_terminal, path_text},
-    directory::FILES,
+    directory::{FILES, JOURNAL},
     files,
     plan::{self, Loaded, Plan, allocation::Allocation, model::Launcher},
 };
@@ -19,6 +18,11 @@ use serde::Serialize;
 
 use super::Misuse;
 use crate::{analysis::history::RunError, cluster, night::NightError};
+
+/// A runtime for a command that talks to hosts.
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")
+}
 
 /// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
 pub(super) fn unusable(error: RunError) -> anyhow::Error {
@@ -201,7 +205,7 @@ pub(super) fn metric(word: &str) -> Result<Metric, String> {
 /// # Errors
 /// The path is that of a file of a run directory.
 pub(super) fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = files::directory_of(path);
     let own = path.file_name().is_some_and(|name| FILES.iter().any(|own| name == *own));
     if own && directory.join(JOURNAL).exists() {
         let (path, run) = (path_text(path), path_text(directory));

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::{
     Common, Exit, Misuse,
+    common::runtime,
     run::{interrupts, run_in},
 };
 use crate::{
@@ -42,7 +43,7 @@ pub(super) struct Args {
     /// The file to write [default: bundle-<plan name>-<UTC time>.tar.gz]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace host names, addresses, GUIDs, UUIDs and serial numbers; the mapping is saved beside the file
+    /// Replace host names, addresses, GUIDs, UUIDs and serial numbers; the mapping is saved next to the file
     #[arg(long, visible_alias = "anonymise")]
     anonymize: bool,
     /// Print what was packed as JSON on stdout
@@ -53,8 +54,8 @@ pub(super) struct Args {
 /// What is printed before anything is done.
 const BEFORE: &str = "\
 bundle reads from each host: files of /sys about RDMA devices, network interfaces and the PCI functions above them, the files of
-  /proc and /sys that facts are made of, and the switches that lldpd hears. It does not read SSH keys, environment variables or
-  home directories. Then it runs the tests of the plan, each briefly.
+  /proc and /sys that facts are made of, and the switches that lldpd hears. It does not read SSH keys or home
+  directories, and of environments only variables that hide GPUs or replace files for railgauge. Then it runs the tests of the plan, each briefly.
 Nothing is uploaded: bundle writes one file here. Look into it before you send it (docs/dev/bundle.md).";
 
 /// Packs a kit.
@@ -78,8 +79,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     common.say(BEFORE);
     let key = args.anonymize.then(random).transpose()?;
     let place = tempfile::tempdir().context("no temporary directory")?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime = runtime()?;
     // It also hears an interrupt of the run and while the kit is packed.
     let spine = Spine::unrecorded(common.quiet, common.verbose);
     let run_id = format!("kit-{}-{}", std::process::id(), spine::now());
@@ -129,7 +129,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     // A kit that is being packed is not waited for.
     runtime.shutdown_background();
     let Some(packed) = packed else { return Ok(Exit::Interrupted) };
-    let ((packed, bytes), packing) = packed.context("the kit cannot be packed")??;
+    let ((packed, bytes), packing) = packed.context("the bundle cannot be packed")??;
     put(&packing.output, &bytes, packed.names.as_ref())?;
     let Packing { met, output, .. } = packing;
     let document = json!({
@@ -265,7 +265,7 @@ fn put(path: &Path, bytes: &[u8], names: Option<&Anonymiser>) -> anyhow::Result<
 
 /// The folder of a file that will be written after some minutes has to be there, and writable, before any host is contacted.
 pub(super) fn check_folder(file: &Path) -> Result<(), Misuse> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = files::directory_of(file);
     let refused =
         |why: String| Misuse(format!("cannot write to {}: {why}; choose another file with -o", path_text(folder)));
     if file.file_name().is_none() {

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
-use anyhow::Context;
 use railgauge_model::{
     border::text::path_text,
     plan::{self, count::count},
@@ -11,7 +10,7 @@ use railgauge_wire::natural;
 
 use super::{
     Common, Exit,
-    common::{no_foreign_file, page_path},
+    common::{no_foreign_file, page_path, runtime},
     selection::Selection,
 };
 use crate::{
@@ -52,8 +51,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let page = args.output.map(|asked| page_path(Some(asked), "preflight", no_foreign_file)).transpose()?;
     let Some(loaded) = args.selection.load_of_hosts(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime = runtime()?;
     let run_id = format!("preflight-{}-{}", std::process::id(), spine::now());
     let met = runtime.block_on(async {
         let spine = Spine::unrecorded(common.quiet, common.verbose);

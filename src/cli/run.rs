@@ -31,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Common, Exit, Misuse,
-    common::{found_again, tell},
+    common::{found_again, runtime, tell},
     dry_run,
     report::{exit_of, written_out},
     selection::Selection,
@@ -146,8 +146,7 @@ fn drive(start: Start, page: Option<Listening>, shown: Shown, common: &Common) -
     let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
     let _serving = page.map(|page| served(page, &directory, &spine)).transpose()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime = runtime()?;
     let (end, farewell) = runtime.block_on(async {
         tokio::spawn(interrupts(spine.clone()));
         tokio::spawn({

@@ -89,11 +89,9 @@ fn url(text: &str) -> Result<String, String> {
 
 /// A length of time as `26h`, `90min` or `2 days`.
 pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
-    let span: jiff::Span =
-        text.parse().map_err(|_| format!("`{text}` is no length of time; write it as 26h or 90min"))?;
-    let length = span
-        .to_duration(jiff::SpanRelativeTo::days_are_24_hours())
-        .map_err(|_| format!("`{text}` is no length of time; write it as 26h or 90min"))?;
+    let wrong = || format!("`{text}` is not a length of time; write it as 26h or 90min");
+    let span: jiff::Span = text.parse().map_err(|_| wrong())?;
+    let length = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
     if length.is_positive() { Ok(length) } else { Err(format!("`{text}` has to be more than 0")) }
 }
 
@@ -163,17 +161,14 @@ fn health_code(standing: &Standing) -> u8 {
 /// How a command line ends that could not be understood, where its codes are those of a plugin: in a way that is no alarm and drains no
 /// node.
 pub(super) fn misunderstood(words: impl Iterator<Item = OsString>) -> Option<Exit> {
-    let (mut words, mut is_format) = (words.skip_while(|word| word != "status"), false);
-    words.find_map(|word| {
-        let word = word.to_str().unwrap_or_default();
-        let format = word.strip_prefix("--format=").or(is_format.then_some(word));
-        is_format = word == "--format";
-        match format? {
-            "nagios" => Some(Exit::Plugin(State::Unknown.code())),
-            "nhc" => Some(Exit::Plugin(0)),
-            _ => None,
-        }
-    })
+    // `--format=nhc` is `--format nhc`.
+    let parts = |word: OsString| word.to_string_lossy().split('=').map(str::to_owned).collect::<Vec<_>>();
+    let mut words = words.skip_while(|word| word != "status").flat_map(parts).skip_while(|word| word != "--format");
+    match words.nth(1)?.as_str() {
+        "nagios" => Some(Exit::Plugin(State::Unknown.code())),
+        "nhc" => Some(Exit::Plugin(0)),
+        _ => None,
+    }
 }
 
 fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exit> {

@@ -79,7 +79,7 @@ impl Conversation {
             return Err(self.lost().unwrap_or_else(closed));
         };
         if frames.send(frame).is_err() {
-            let cause = "the agent no longer reads what it is told";
+            let cause = "the agent no longer reads requests";
             return Err(self.lost().unwrap_or_else(|| Failure::new(Stage::Converse, Kind::Lost, cause)));
         }
         state.next += 1;

@@ -65,7 +65,7 @@ impl Purpose {
                 "The configuration of today is required from now on, and what links and GPUs reach is measured."
             }
             Self::Acceptance => {
-                "What links reach is measured; nothing is required of the hosts, because nobody looked at them."
+                "What links reach is measured; nothing is required of the hosts, because they were not queried."
             }
             Self::Nightly => {
                 "Other pairs each night, short windows: it finds the link that became slow since yesterday."
@@ -156,9 +156,10 @@ pub fn draft(request: &Request<'_>) -> Result<Draft, DraftError> {
         false => Seen::unseen(&hosts, request.is_local),
     };
     let mut text = Text::of(request, &seen);
-    if is_known && request.purpose == Purpose::Acceptance {
-        let bare = read(&page::page(&Text { bare: true, ..Text::of(request, &seen) })?)?;
-        text.agreed = wanted::agreed(&bare, request.cluster, &seen);
+    text.bare = is_known && request.purpose == Purpose::Acceptance;
+    if text.bare {
+        let bare = read(&page::page(&text)?)?;
+        (text.bare, text.agreed) = (false, wanted::agreed(&bare, request.cluster, &seen));
     }
     let (time, system) = (time(&read(&page::page(&text)?)?)?, systems::fitting(&seen));
     let found = if is_known { found(&seen) } else { String::new() };

@@ -13,6 +13,12 @@ use super::{
     number,
 };
 
+pub(super) fn output() -> Output {
+    let mut output = Output::of("perftest");
+    output.notes.push("peak bandwidth and standard deviations are not taken".to_owned());
+    output
+}
+
 /// The title: `RDMA_Write BW Test`, `Send Bidirectional BW Test`, `RDMA_Read Latency Test`.
 pub(super) fn is_title(text: &str) -> bool {
     let verb = text.split_whitespace().next().unwrap_or_default();
@@ -90,9 +96,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
             let kind = kind_of(text)
                 .ok_or_else(|| ImportError::unsupported(lines.file, line.number, format!("`{text}`"), TESTS))?;
             let memory = if on_gpu { Memory::Cuda } else { Memory::Host };
-            let mut output = Output::of("perftest");
-            output.notes.push("peak bandwidth and standard deviations are not taken".to_owned());
-            current = Some((output, Kind { memory, ..kind }));
+            current = Some((output(), Kind { memory, ..kind }));
         } else if is_header(text) {
             let Some((_, kind)) = &current else {
                 return Err(lines.malformed(line, "one table under each title"));

@@ -10,7 +10,7 @@ use super::{
     ImportError, Kind, Output, Said,
     found::SAME,
     number,
-    perftest::{TESTS, bandwidth, kind_of, setting},
+    perftest::{TESTS, bandwidth, kind_of, output, setting},
 };
 
 pub(super) fn is_one(text: &str) -> bool {
@@ -58,8 +58,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Output>, ImportError> {
     if open != 9 {
         return Err(ImportError::truncated(file, last, "closing braces"));
     }
-    let mut output = Output::of("perftest");
-    output.notes.push("peak bandwidth and standard deviations are not taken".to_owned());
+    let mut output = output();
     let kind = settings(file, &info, last, &mut output)?;
     output.said = values(file, &results, last, kind)?;
     Ok(vec![output])

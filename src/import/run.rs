@@ -74,7 +74,7 @@ pub fn imported(run_id: &str, version: &str, sources: &[Source], given: &Given) 
     }
     let Making { mut plan, cases, values, .. } = making;
     plan.name = run_id.to_owned();
-    plan.description = "imported: nobody ran this plan".to_owned();
+    plan.description = "imported: this plan was not run".to_owned();
     Ok(Imported { run_id: run_id.to_owned(), version: version.to_owned(), plan: Box::new(plan), files, cases, values })
 }
 

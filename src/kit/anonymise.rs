@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
 };
 
 use regex::{Captures, Regex};
@@ -53,7 +54,7 @@ const SHAPES: &str = "(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\
 pub struct Anonymiser {
     /// Decides which bits of addresses are flipped.
     key: [u8; 32],
-    pattern: Regex,
+    pattern: Arc<Regex>,
     /// Placeholders by the kind and the text of the original; MAC addresses and GUIDs as digits only.
     known: BTreeMap<(&'static str, String), String>,
 }
@@ -95,7 +96,7 @@ impl Anonymiser {
             any(&stems),
             any(&names)
         );
-        let pattern = regex::RegexBuilder::new(&pattern).size_limit(256 << 20).build()?;
+        let pattern = Arc::new(regex::RegexBuilder::new(&pattern).size_limit(256 << 20).build()?);
         Ok(Self { key, pattern, known })
     }
 
@@ -110,7 +111,7 @@ impl Anonymiser {
 
     /// Where a text may be a version, four numbers with dots are an address only if known as one.
     fn replaced(&mut self, text: &str, is_version: bool) -> String {
-        let pattern = self.pattern.clone();
+        let pattern = Arc::clone(&self.pattern);
         let (mut out, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
         while let Some(found) = pattern.captures_at(text, at) {
             let start = found.get(0).map_or(text.len(), |whole| whole.start());
@@ -138,10 +139,7 @@ impl Anonymiser {
         }
         if let Some(uuid) = found.name("uuid") {
             let original = uuid.as_str().to_lowercase();
-            return Some((
-                uuid.end(),
-                self.numbered("uuid", original, |n| format!("{}{n:012}", "00000000-0000-0000-0000-")),
-            ));
+            return Some((uuid.end(), self.numbered("uuid", original, |n| format!("00000000-0000-0000-0000-{n:012}"))));
         }
         if let Some(colons) = found.name("colons") {
             let text = colons.as_str();

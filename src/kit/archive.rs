@@ -11,7 +11,7 @@ const MANIFEST: &str = "manifest.json";
 /// Longest path in bytes, and longest name of a file or folder (NAME_MAX of Linux): a kit is unpacked below another folder.
 const PATH: usize = 800;
 const PART: usize = 255;
-pub(super) const UNSTORABLE: &str = "its path, or the path to which it leads, is too long or no path of a kit";
+pub(super) const UNSTORABLE: &str = "its path, or the path to which it leads, is too long or cannot be in an archive";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {

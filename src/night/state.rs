@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::{
     judged::NightError,
     nights::Nights,
-    states::{Condition, Known, Said},
+    states::{Condition, Known, OfTest, Said},
     summary::{Document, Summary, Verdict},
 };
 use crate::{
-    analysis::verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Status, not_tested},
+    analysis::verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Status, Tally, not_tested},
     report::index::Outcome,
 };
 
@@ -238,7 +238,7 @@ fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestam
     let outcome = match run.row.outcome {
         Outcome::Fail if said.with(Status::Fail).all(|one| is_settled(nights, said, one)) => {
             let is_judged = said.with(Status::Inconclusive).chain(said.with(Status::NotRun)).next().is_none();
-            if is_judged { Outcome::Pass } else { Outcome::Inconclusive }
+            if is_judged && said.with(Status::Fail).all(is_complete) { Outcome::Pass } else { Outcome::Inconclusive }
         }
         outcome => outcome,
     };
@@ -251,6 +251,12 @@ fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestam
     (state, sentence())
 }
 
+/// Whether a verdict that failed would have been one on all its cases without those that broke it.
+fn is_complete(failed: &Verdict) -> bool {
+    let Tally { missing, unlimited, doubtful, .. } = failed.tally;
+    missing + unlimited == 0 && (failed.kind != Kind::Expectation || doubtful == 0)
+}
+
 /// Whether everything that made a verdict of a run fail was later measured as good.
 fn is_settled(nights: &Nights, said: &Document, failed: &Verdict) -> bool {
     let of_key = failed.key.as_ref().filter(|_| failed.kind == Kind::Preflight);
@@ -259,7 +265,9 @@ fn is_settled(nights: &Nights, said: &Document, failed: &Verdict) -> bool {
     let bad: Vec<&Component> = parts.filter(|one| one.state > Some(Judged::Good)).collect();
     let is_good = |one: &&Component| {
         let mut known = nights.states.all.iter().filter(|known| known.kind == one.kind && known.name == one.name);
-        known.any(|known| known.state == Condition::Good)
+        // Good in another test alone, because its state in this one is too old, settles nothing.
+        let in_test = |of: &OfTest| of.test != test || of.state == Condition::Good;
+        known.any(|known| known.state == Condition::Good && known.tests.iter().all(in_test))
     };
     let is_theirs = |case: &Offender| {
         bad.iter().any(|one| one.hosts.contains(&case.src_host) || one.hosts.contains(&case.dst_host))

@@ -33,8 +33,8 @@ impl RawTree {
             _ => 0,
         };
         match () {
-            () if self.entries.len() > ENTRIES => Some("it tells of more files than an agent reads"),
-            () if self.left_out.len() > LEFT_OUT => Some("it tells of more missing files than an agent does"),
+            () if self.entries.len() > ENTRIES => Some("it lists more files than an agent reads"),
+            () if self.left_out.len() > LEFT_OUT => Some("it lists more missing files than an agent does"),
             () if self.entries.iter().map(digits).sum::<usize>() > DIGITS => {
                 Some("its files are larger than an agent reads")
             }

@@ -159,7 +159,7 @@ fn a_folder_that_is_not_there_is_said_before_any_host_is_contacted() {
 
 /// The records cannot be read once such names are replaced: they are left out, and the name leaks nowhere.
 #[test]
-fn names_that_are_words_of_the_records_are_replaced_too() {
+fn records_are_left_out_if_a_host_has_a_name_that_is_a_word_of_theirs() {
     let scene = Scene::new();
     let text = format!("name = \"words\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"write\", \"host\"]\n{TEST}");
     let path = scene.write("words.toml", &text);

@@ -380,7 +380,7 @@ fn records_that_a_resumed_run_makes_good_have_that_as_their_first_step() {
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
     assert_eq!(
         view.run.remarks[0],
-        "The records are damaged or contradict themselves in 1 place: nothing that stands here is certain."
+        "The records are damaged or contradict themselves in 1 place: nothing on this page is certain."
     );
     let first = view.banner.remedy.unwrap();
     assert!(first.text.ends_with("[resume-run]"), "{first:?}");

@@ -88,7 +88,7 @@ fn a_loaded_gpu_at_its_power_limit_is_well() {
     assert!(found.gpus.len() == 8 && found.gpus.iter().all(|gpu| gpu.bad.is_empty()));
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     let block = drawn.view.tests[0].block("gpus").unwrap();
-    assert_eq!(block.sentence, "The driver told nothing bad of 8 of 8 GPUs in 8 passes.");
+    assert_eq!(block.sentence, "The driver reported no fault of 8 of 8 GPUs in 8 passes.");
     assert_eq!(block.table.as_ref().unwrap().rows.len(), 8);
 }
 
@@ -287,7 +287,7 @@ fn what_was_not_read_is_told_and_is_not_well() {
     let journal = run(|_| 1.0, blind);
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     let sentence = &drawn.view.tests[0].block("gpus").unwrap().sentence;
-    assert!(sentence.starts_with("The driver told nothing bad of 7 of 8 GPUs in 8 passes."), "{sentence}");
+    assert!(sentence.starts_with("The driver reported no fault of 7 of 8 GPUs in 8 passes."), "{sentence}");
     assert!(
         sentence.contains("In 1 pass of 1 GPU on a3 no reading fell (GPU at 0000:11:00.0 of a3: NVML is not there"),
         "{sentence}"

@@ -125,7 +125,7 @@ impl Collector {
                 self.list(&place);
             }
         } else if self.root.join(&path).exists() {
-            self.leave_out(&path, "not among the places that are read for a kit");
+            self.leave_out(&path, "not among the places that are read for a bundle");
         }
     }
 

@@ -135,8 +135,9 @@ pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest>
     passes.retain(|pass| pass.unread.len() < pass.hosts.len());
     let (placed, partly) = (passes.len(), passes.iter().filter(|pass| !pass.unread.is_empty()).count());
     let hosts: BTreeSet<String> = passes.iter().flat_map(|pass| pass.hosts.iter().cloned()).collect();
-    let mut with: BTreeMap<Congestion, usize> = Congestion::ALL.map(|kind| (kind, 0)).into();
+    let (mut ports, mut with) = (0, BTreeMap::from(Congestion::ALL.map(|kind| (kind, 0))));
     for port in watch.ports_of(&hosts) {
+        ports += 1;
         let kinds: BTreeSet<Congestion> = port.names().filter_map(congestion).collect();
         kinds.into_iter().for_each(|kind| *with.entry(kind).or_default() += 1);
     }
@@ -148,7 +149,6 @@ pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest>
         loss(b).total_cmp(&loss(a)).then(worst(a).cmp(&worst(b))).then(a.span.cmp(&b.span))
     });
     passes.truncate(LISTED);
-    let ports = watch.ports_of(&hosts).count();
     Some(OfTest { passes, counting, placed, partly, unwatched: all - placed, unplaced, ports, with })
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::analysis::{
     history::{METRICS, Subject},
     journal::Journal,
-    results::{CaseResult, State},
+    results::CaseResult,
     rows::direction,
     settings, value,
 };
@@ -145,7 +145,7 @@ fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, us
 }
 
 fn refusal(result: &CaseResult<'_>) -> Option<String> {
-    let trusted = matches!(result.state, State::Measured | State::Short);
+    let trusted = result.state.is_trusted();
     (!trusted).then(|| result.error().unwrap_or_else(|| result.state.word().to_owned()))
 }
 

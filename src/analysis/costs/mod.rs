@@ -15,7 +15,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::{
-    results::{CaseResult, State},
+    results::CaseResult,
     rows::by_repeat,
     together::{self, Loss, is_telling},
     words::{count, short, size},
@@ -171,7 +171,7 @@ fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) ->
         let is_trusted = match test.at_once() {
             true => is_telling(result),
             // A flow alone cannot fill a port: a first value with packet loss is not a reference.
-            false => matches!(result.state, State::Measured | State::Short) && !result.loses(),
+            false => result.state.is_trusted() && !result.loses(),
         };
         if is_trusted { by_repeat(result, metric).filter(is_number).collect() } else { Repeats::new() }
     };

@@ -9,7 +9,7 @@ use railgauge_model::{
 };
 use railgauge_stats::localise::MOST_BATCHES;
 
-use super::{Further, Localisation, groups, groups::is_explained, lanes, localise, node, pick::trusted};
+use super::{Further, Localisation, groups, groups::is_explained, lanes, localise, node};
 use crate::analysis::{
     journal::Journal,
     results::{self, CaseResult},
@@ -146,7 +146,7 @@ pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], value
                 };
                 let result = open.remove(at);
                 let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
-                let value = row.and_then(|row| row.value).filter(|_| trusted(result));
+                let value = row.and_then(|row| row.value).filter(|_| result.state.is_trusted());
                 answers.extend(value.map(|value| (place, value)));
                 let told = Further { case: result.case.id, link: result.link_name(), value, error: result.error() };
                 let to = if probe.control { &mut found.controls } else { &mut found.suspects[probe.suspect].further };

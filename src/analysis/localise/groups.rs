@@ -137,7 +137,7 @@ impl<'a> Scene<'a> {
         for result in further.iter().filter(own) {
             let group = played.numbers(&result.case.flow);
             let wanted = played.search.next_group().map(|wanted| sorted(wanted.to_vec()));
-            let trusted = pick::trusted(result);
+            let trusted = result.state.is_trusted();
             if wanted != group {
                 played.stopped = Some("what was measured again does not go on where the results now lead".to_owned());
             } else if result.state == State::NotRun {

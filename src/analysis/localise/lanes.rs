@@ -18,7 +18,7 @@ use railgauge_wire::{
     terms::{Metric, TestMetric, Transport},
 };
 
-use super::{Further, Lane, Localisation, Standing, pick::trusted};
+use super::{Further, Lane, Localisation, Standing};
 use crate::analysis::{
     results::CaseResult,
     row::Row,
@@ -109,7 +109,7 @@ impl Localisation {
         let mut noun = None;
         for &result in first.iter().filter(|result| result.case.cell.qps == 1).chain(&alone) {
             let row = values.iter().find(|row| row.case == result.case.id && row.metric == self.metric);
-            let value = row.and_then(|row| row.value).filter(|value| *value > 0.0 && trusted(result));
+            let value = row.and_then(|row| row.value).filter(|value| *value > 0.0 && result.state.is_trusted());
             let key = LaneKey::of(result);
             measured.entry(key).or_default().extend(value);
             noun = Some(key.noun(cell.transport));

@@ -26,7 +26,7 @@ use super::{
 use crate::analysis::{
     gpus,
     journal::Journal,
-    results::{CaseResult, State},
+    results::CaseResult,
     row::Row,
     rows::rows_without_ceilings,
     words::{self, brief, count, number, part_words, worse},
@@ -411,9 +411,7 @@ pub(super) fn further(
     };
     let suspected: BTreeSet<&str> = found.suspects.iter().flat_map(|named| &named.hosts).map(String::as_str).collect();
     let host = |result: &CaseResult<'_>| result.case.flow.from.host.to_string();
-    let good = scene.cases.iter().find(|(result, _)| {
-        matches!(result.state, State::Measured | State::Short) && !suspected.contains(&*host(result))
-    });
+    let good = scene.cases.iter().find(|(result, _)| result.state.is_trusted() && !suspected.contains(&*host(result)));
     let control = good.map(|(result, _)| host(result));
     hosts.extend(control.as_deref());
     let known =

@@ -21,13 +21,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::names::Names;
-use crate::analysis::{
-    percentile,
-    results::{CaseResult, State},
-    row::Row,
-    rows,
-    words::size,
-};
+use crate::analysis::{percentile, results::CaseResult, row::Row, rows, words::size};
 
 const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
 /// Degrees of freedom from which on the noise of repeats is usable.
@@ -263,16 +257,12 @@ fn log(metric: Metric, repeats: Repeats, result: &CaseResult<'_>, row: &Row) -> 
 
 /// On the scale of the judgement, on which higher is better. `None` if not trusted.
 pub(super) fn logarithm(result: &CaseResult<'_>, metric: Metric, value: Option<f64>) -> Option<f64> {
-    let log = value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?.ln();
+    let log = value.filter(|value| *value > 0.0 && value.is_finite() && result.state.is_trusted())?.ln();
     Some(on_scale(metric, log))
 }
 
 fn on_scale(metric: Metric, log: f64) -> f64 {
     if metric.better() == Better::Higher { log } else { -log }
-}
-
-pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
-    matches!(result.state, State::Measured | State::Short)
 }
 
 /// Cases with repeats from which on the median of their variances is used: a few scattered ones do not represent all.
@@ -289,7 +279,7 @@ pub(in crate::analysis) struct Scatter {
 impl Scatter {
     pub(in crate::analysis) fn of<'r>(metric: Metric, cases: impl Iterator<Item = &'r CaseResult<'r>>) -> Option<Self> {
         let (mut squares, mut freedom, mut repeats, mut typical) = (0.0, 0, 0, Vec::new());
-        for result in cases.filter(|result| trusted(result)) {
+        for result in cases.filter(|result| result.state.is_trusted()) {
             let logs = logs(result, metric);
             if logs.len() < 2 {
                 continue;

@@ -15,7 +15,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::{
-    results::{CaseResult, State},
+    results::CaseResult,
     row::Row,
     settings,
     words::{count, lane, part_words, short, size},
@@ -74,7 +74,7 @@ fn values<'r>(test: &Test, results: &'r [CaseResult<'r>], rows: &'r [Row]) -> Va
     let mut values = Values::new();
     for result in results.iter().filter(|result| of_test(&result.case.test) && result.case.cell.is_reference(test)) {
         let (case, flow) = (result.case, &result.case.flow);
-        let trusted = matches!(result.state, State::Measured | State::Short);
+        let trusted = result.state.is_trusted();
         let place = (case.cell.size, case.cell.qps, &*flow.from.host, &*flow.to.host);
         let value = rates.get(&case.id).copied().filter(|_| trusted);
         values.entry(place).or_default().insert((flow.from.rail, flow.to.rail), value);

@@ -112,7 +112,7 @@ pub(super) fn links<'a>(
     };
     let strata = strata(setting.found, &results);
     let value = |result: &CaseResult<'_>, row: Option<&Row>| {
-        let trusted = matches!(result.state, State::Measured | State::Short);
+        let trusted = result.state.is_trusted();
         let value = row.filter(|_| trusted).and_then(|row| row.value);
         value.filter(|value| *value > 0.0 && value.is_finite())
     };

@@ -117,13 +117,8 @@ pub struct Counts {
     pub without_speed: usize,
     pub counters: usize,
     pub port_gauges: usize,
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "railgauge_wire::unit::is_zero")]
     pub gpus: usize,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-const fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -233,7 +233,7 @@ impl Beside {
     pub fn words(&self) -> String {
         let what = format!("{}, {}", self.flow, size(self.size_bytes));
         let moved = self.neighbours_gbps.map_or_else(String::new, |gbps| format!(", which moved {} Gb/s", short(gbps)));
-        let beside = format!("beside {}{moved}", self.other.words());
+        let beside = format!("alongside {}{moved}", self.other.words());
         let rates = match (self.alone_gbps, self.beside_gbps) {
             (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s with it", short(alone), short(with)),
             _ => String::new(),

@@ -70,7 +70,7 @@ pub struct FlowShare {
     pub against: Bytes,
     pub packets: f64,
     pub gbps: Option<f64>,
-    /// The same for each whole 100 ms of that time, by the initiator's account.
+    /// Gb/s in each whole 100 ms of the common time, by the initiator's account.
     pub slices: Vec<f64>,
 }
 

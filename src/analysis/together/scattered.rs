@@ -50,7 +50,7 @@ impl fmt::Display for Scattered {
             }
             Self::NoTime => f.write_str("a flow does not say when it ran"),
             Self::NoTimeOfSample => {
-                f.write_str("the sample does not say when it ran beside the other flows of its round")
+                f.write_str("the sample does not say when it ran relative to the other flows of its round")
             }
             Self::Clock { host, error } => {
                 let error = error.milliseconds();
@@ -69,7 +69,7 @@ impl fmt::Display for Scattered {
                 )
             }
             Self::EndWithoutTime { host } => {
-                write!(f, "{host}: it does not say when it ran beside the other flows of its round")
+                write!(f, "{host}: it does not say when it ran relative to the other flows of its round")
             }
             Self::SlicesMissing { host, told, whole } => {
                 write!(f, "{host}: it says what it moved every 100 ms for {told} of {whole} times only")

@@ -119,7 +119,7 @@ pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     }
     let distrusted: Vec<(usize, String)> = results
         .iter()
-        .filter(|result| !matches!(result.state, State::Measured | State::Short) || result.loses())
+        .filter(|result| !result.state.is_trusted() || result.loses())
         .flat_map(|result| {
             let lost = || result.loss().map_or_else(|| result.state.word().to_owned(), |(_, doubt)| doubt.to_string());
             let why = result.error().unwrap_or_else(lost);

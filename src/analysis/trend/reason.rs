@@ -81,7 +81,9 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         }
         (State::Left, _) => left(change, series),
         (State::Overtaken, _) => "overtaken by another change".to_owned(),
-        (State::Accepted, Some((at, alert))) if series[*at].alerts[*alert].end.is_none() => {
+        (State::Accepted, _)
+            if in_state(change, series, State::Accepted).any(|(at, alert)| series[at].alerts[alert].end.is_none()) =>
+        {
             "the plan waives it".to_owned()
         }
         (State::Accepted, _) => "accepted by a declared epoch".to_owned(),

@@ -54,8 +54,7 @@ pub(super) fn judge<'r>(
         let rows = rows.iter().filter(|row| row.metric == wanted.metric);
         rows.filter_map(|row| Some((*by_case.get(&row.case)?, *row)))
     };
-    let compared_with =
-        |(result, row): &Scoped<'_>| row.value.is_some() && matches!(result.state, State::Measured | State::Short);
+    let compared_with = |(result, row): &Scoped<'_>| row.value.is_some() && result.state.is_trusted();
     let peers = match wanted.limit {
         Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(compared_with))),
         _ => None,

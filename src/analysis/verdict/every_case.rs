@@ -1,7 +1,10 @@
 //! The verdict of every test: all its cases were measured as often as planned, undisturbed, and verified. Further cases
 //! do not count, except for wrong bytes, which are wrong wherever they arrive.
 
-use std::collections::BTreeSet;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use railgauge_model::plan::model::Test;
 use railgauge_wire::{remedy, terms::Op, unit::Bytes};
@@ -98,20 +101,11 @@ fn memory<'r>(wrong: impl Iterator<Item = &'r &'r CaseResult<'r>>) -> Option<Rea
 
 /// `None` without any.
 fn incomplete(of: usize, bad: &[&CaseResult<'_>]) -> Option<Reason> {
-    let order = [
-        State::Wrong,
-        State::Failed,
-        State::NotRun,
-        State::NoValue,
-        State::Impossible,
-        State::Contaminated,
-        State::Unverified,
-        State::Short,
-    ];
-    let count = |state| bad.iter().filter(|result| result.state == state).count();
-    let states: Vec<_> = order.iter().map(|state| (*state, count(*state))).filter(|(_, cases)| *cases > 0).collect();
-    let words: Vec<String> = states.iter().map(|(state, cases)| format!("{cases} {}", state.of_cases())).collect();
-    let fields = states.iter().map(|(state, cases)| json!({ "state": state, "cases": cases })).collect();
+    let mut states: BTreeMap<Reverse<State>, usize> = BTreeMap::new();
+    bad.iter().for_each(|result| *states.entry(Reverse(result.state)).or_default() += 1);
+    let words: Vec<String> =
+        states.iter().map(|(Reverse(state), cases)| format!("{cases} {}", state.of_cases())).collect();
+    let fields = states.iter().map(|(Reverse(state), cases)| json!({ "state": state, "cases": cases })).collect();
     let reason = blamed(Id::Incomplete, worst(bad)?).with("cases", bad.len()).with("of", of);
     Some(reason.with("states", Value::Data(fields, words.join(", "))))
 }

@@ -3,8 +3,6 @@
 //! Flows at once are not searched for suspects, because their rates depend on each other. An outlier is reported here
 //! all the same: it is not a pass.
 
-use std::{collections::BTreeSet, sync::Arc};
-
 use railgauge_model::plan::{Plan, model::Test};
 
 use super::{
@@ -12,6 +10,7 @@ use super::{
     named::named,
     parts,
     reason::{Id, Reason, Reasons, Value},
+    shared::only_shared,
 };
 use crate::analysis::{
     outliers::{Link, OfTest},
@@ -36,7 +35,9 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
         .map(|(_, waived)| Part { name: parts::LINKS.to_owned(), status: Status::Inconclusive, waived, place: None })
         .collect();
     let mut reason = Reasons::default();
-    reason.extend(parts::standing_out(&own, in_common(&own)));
+    let hosts: Vec<Vec<String>> =
+        own.iter().map(|link| link.result.case.flow.hosts().into_iter().map(ToString::to_string).collect()).collect();
+    reason.extend(parts::standing_out(&own, only_shared(hosts.iter().map(Vec::as_slice))));
     if !waived.is_empty() {
         reason.push(Reason::new(Id::Waived).with("parts", named(&[(parts::LINKS, None)])));
     }
@@ -66,17 +67,6 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
         parts,
         ..Verdict::new(Kind::Parts, &test.name, "no flow is far below the others", status, reason)
     })
-}
-
-/// The only host that all these flows share; `None` for a single flow, or without one.
-fn in_common(links: &[&Link<'_>]) -> Option<String> {
-    let hosts =
-        |link: &&Link<'_>| -> BTreeSet<Arc<str>> { link.result.case.flow.hosts().into_iter().cloned().collect() };
-    let shared = links.iter().map(hosts).reduce(|all, one| &all & &one).unwrap_or_default();
-    match (links.len() > 1, Vec::from_iter(shared).as_slice()) {
-        (true, [host]) => Some(host.to_string()),
-        _ => None,
-    }
 }
 
 /// Percent of the centre of good flows below which a flow would stand out: the more flows scatter, the lower.

@@ -50,10 +50,6 @@ impl Offender {
     }
 }
 
-const fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     pub in_scope: usize,
@@ -62,6 +58,6 @@ pub struct Tally {
     pub doubtful: usize,
     /// Without a value.
     pub missing: usize,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "railgauge_wire::unit::is_zero")]
     pub unlimited: usize,
 }

@@ -42,10 +42,7 @@ pub(super) const NAMED: usize = 5;
 /// `end` is that of the run.
 pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdict> {
     let running = *end == JournalEnd::Running;
-    let next = |reason: Reason| {
-        let prevented = matches!(end, JournalEnd::Prevented { remedy: Some(_), .. });
-        reason.with("running", running.then_some(true)).with("prevented", prevented.then_some(true))
-    };
+    let next = |reason: Reason| reason.with("running", running.then_some(true));
     if found.counts.parts == 0 {
         let demand = format!("traffic lasts {}", lasting(found.demanded));
         let reason = Reasons::new(next(Reason::new(Id::SoakNothing)));
@@ -163,16 +160,20 @@ pub(super) struct Event {
 }
 
 fn of_outage(outage: &Outage, longest: Nanoseconds) -> Event {
-    let stall = of_stalls(&outage.hit, longest);
     let open = !outage.is_whole();
     let down = standing(outage.length, outage.length_error, open, longest);
     let reason =
         event(Id::SoakDown, &outage.name, outage.begin.at, (outage.length, outage.length_error, open), longest);
-    let reason = with_hit(reason, &outage.hit, stall.map(|(_, stall)| stall));
+    of_port(reason, down, outage.length, &outage.hit, longest)
+}
+
+/// An event of a port with the stalls that it caused.
+fn of_port(reason: Reason, status: Status, length: Nanoseconds, hit: &Hit, longest: Nanoseconds) -> Event {
+    let stall = of_stalls(hit, longest);
     Event {
-        status: stall.map_or(down, |(stalled, _)| stalled.max(down)),
-        length: stall.map_or(outage.length, |(_, stall)| stall.length.max(outage.length)),
-        reason: reason.remedy(Some(remedy::LINK_WENT_DOWN.into())),
+        status: stall.map_or(status, |(stalled, _)| stalled.max(status)),
+        length: stall.map_or(length, |(_, stall)| stall.length.max(length)),
+        reason: with_hit(reason, hit, stall.map(|(_, stall)| stall)).remedy(Some(remedy::LINK_WENT_DOWN.into())),
     }
 }
 
@@ -196,7 +197,7 @@ pub(super) fn event(
 fn with_hit(reason: Reason, hit: &Hit, stall: Option<&FlowStall>) -> Reason {
     let several = hit.stall_count > 1;
     reason
-        .with("flows", Value::positive(hit.flows_hit))
+        .with("flows", Some(hit.flows_hit).filter(|flows| *flows > 0))
         .with("stalls", several.then_some(hit.stall_count))
         .with("stalled", several.then_some(hit.stalled))
         .with("longest_stall", stall.map(|stall| Value::About(stall.length, stall.length_error)))
@@ -252,24 +253,12 @@ fn outages(found: &Soaking) -> Verdict {
     let mut events: Vec<Event> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
     events.extend(found.stalls.iter().filter_map(|stall| of_stall(stall, longest)));
     events.extend(found.breaks.iter().map(|one| {
-        let stall = of_stalls(&one.hit, longest);
         let most = one.hidden.shorter_than;
         // An outage that no look saw was shorter than the time between two; how much shorter is unknown.
-        let by_looks = if longest.is_zero() {
-            Status::Fail
-        } else if most > longest {
-            Status::Inconclusive
-        } else {
-            Status::Pass
-        };
+        let by_looks = at_least(Nanoseconds::ZERO, Some(most), longest);
         let (begin, length) = (one.hidden.span.from, (most, Nanoseconds::ZERO, false));
         let reason = event(Id::SoakBreaks, &one.name, begin, length, longest).with("breaks", one.hidden.breaks);
-        let reason = with_hit(reason, &one.hit, stall.map(|(_, stall)| stall));
-        Event {
-            status: stall.map_or(by_looks, |(stalled, _)| stalled.max(by_looks)),
-            length: stall.map_or(most, |(_, stall)| stall.length.max(most)),
-            reason: reason.remedy(Some(remedy::LINK_WENT_DOWN.into())),
-        }
+        of_port(reason, by_looks, most, &one.hit, longest)
     }));
     let (mut reason, [bad, open, short]) = of_events(events);
     let unseen: Vec<&Hole> = found.holes.iter().filter(|hole| hides_an_outage(found, hole)).collect();

@@ -128,7 +128,7 @@ fn damage(journal: &Journal) -> Option<Reason> {
     // Duplicate lines lack nothing that could be measured again.
     let resumable = damage.iter().all(|damage| damage.numbers.is_some());
     let remedy = if resumable { remedy::RESUME_RUN } else { remedy::DAMAGED_RECORDS };
-    let reason = Reason::new(Id::Unreadable).with("places", damage.len()).with("resumable", resumable);
+    let reason = Reason::new(Id::Unreadable).with("places", damage.len());
     Some(reason.with("line", first.line).with("cause", &first.what).remedy(Some(remedy.into())))
 }
 

@@ -13,7 +13,7 @@ use railgauge_model::{border::text::path_text, files};
 use serde_json::json;
 
 use self::gather::{Gathered, Source};
-use super::{Common, Exit, Misuse};
+use super::{Common, Exit, Misuse, common::runtime};
 use crate::{
     cluster::AgentBinary,
     run::{
@@ -30,7 +30,7 @@ const VERSION: u32 = 1;
 pub(super) struct Args {
     /// The plan
     plan: PathBuf,
-    /// The folder to write; it must be empty or not there [default: topology, beside the plan]
+    /// The folder to write; it must be empty or not there [default: topology, next to the plan]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Print what was read, and what was not, as JSON on stdout
@@ -48,8 +48,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let folder = args.output.unwrap_or_else(|| beside.join("topology"));
     only_empty(&folder)?;
     let binary = AgentBinary::find()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime = runtime()?;
     let run_id = format!("discover-{}-{}", std::process::id(), spine::now());
     let gathered = runtime.block_on(async {
         let spine = Spine::unrecorded(common.quiet, common.verbose);

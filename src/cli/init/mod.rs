@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{
     Common, Exit, Misuse,
-    common::{print, tell},
+    common::{print, runtime, tell},
     kit::check_folder,
     run::interrupts,
 };
@@ -257,8 +257,7 @@ type Met = (Cluster, BTreeMap<String, Failure>);
 /// Asks the hosts what they are; `None` if somebody interrupted.
 fn meet(head: &Plan, common: &Common) -> anyhow::Result<Option<Met>> {
     let binary = AgentBinary::find()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime = runtime()?;
     let run_id = format!("init-{}-{}", std::process::id(), spine::now());
     let met = runtime.block_on(async {
         let spine = Spine::unrecorded(common.quiet, common.verbose);

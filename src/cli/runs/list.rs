@@ -1,8 +1,8 @@
 //! `railgauge runs list RUNS`: the result of each run of a directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use railgauge_model::border::text::path_text;
+use railgauge_model::{border::text::path_text, files};
 
 use crate::{
     cli::{
@@ -38,10 +38,9 @@ pub(super) struct Args {
 /// There is no run, or the page cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let html = args.html.map(|path| page_path(Some(path), "index", only_indexes)).transpose()?;
-    let folder = |path: &Path| path.parent().filter(|parent| !parent.as_os_str().is_empty()).map(Path::to_owned);
-    let above = html.as_deref().map(|path| folder(path).unwrap_or_else(|| ".".into()));
+    let above = html.as_deref().map(files::directory_of);
     let plan = args.plan.as_deref();
-    let index = night::index(&args.runs, plan, above.as_deref(), jiff::Timestamp::now()).map_err(no_run)?;
+    let index = night::index(&args.runs, plan, above, jiff::Timestamp::now()).map_err(no_run)?;
     if let Some(path) = &html {
         page::write(&index, path)?;
     }

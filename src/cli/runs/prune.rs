@@ -34,7 +34,7 @@ pub(super) struct Args {
     /// Keep every run with a failed verdict
     #[arg(long)]
     keep_failed: bool,
-    /// Keep runs whose identity stands in this file: a baseline, a sign-off, a list; repeat for more
+    /// Keep runs whose identity is in this file: a baseline, a sign-off, a list; repeat for more
     #[arg(long, value_name = "FILE")]
     named_in: Vec<PathBuf>,
     /// Delete what is listed; without this nothing is deleted

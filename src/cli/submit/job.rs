@@ -100,7 +100,7 @@ impl Job {
         }
         match is_number {
             true => Ok(Some(Self(number))),
-            false => Err(anyhow!("sbatch tells no job: {}", text::line(&stdout))),
+            false => Err(anyhow!("sbatch did not name a job: {}", text::line(&stdout))),
         }
     }
 

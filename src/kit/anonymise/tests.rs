@@ -185,7 +185,7 @@ fn names_in_capitals_and_identities_of_any_bytes_go() {
 }
 
 /// Compiled once: an unoptimised build takes long for it.
-static PATTERN: std::sync::LazyLock<Regex> = std::sync::LazyLock::new(|| anonymiser().pattern);
+static PATTERN: std::sync::LazyLock<Arc<Regex>> = std::sync::LazyLock::new(|| anonymiser().pattern);
 
 static KNOWN: std::sync::LazyLock<BTreeMap<(&str, String), String>> = std::sync::LazyLock::new(|| anonymiser().known);
 
@@ -199,7 +199,7 @@ proptest! {
         let (a, b) = (Ipv4Addr::from(a), Ipv4Addr::from(b));
         let special = |ip: Ipv4Addr| ip.octets()[0] >= 224 || matches!(ip.octets()[0], 0 | 127 | 169);
         prop_assume!(!special(a) && !special(b));
-        let mut to = Anonymiser { key, known: BTreeMap::new(), pattern: PATTERN.clone() };
+        let mut to = Anonymiser { key, known: BTreeMap::new(), pattern: Arc::clone(&PATTERN) };
         let (x, y) = (to.v4(a), to.v4(b));
         prop_assert_eq!((to.v4(a), to.v4(b)), (x, y));
         prop_assert_eq!(a == b, x == y);
@@ -222,7 +222,7 @@ proptest! {
         let originals = [ip.to_string(), mac_text, eui.to_string(), mapped, "gpu01".to_owned()];
         let text = originals.join(&more);
         let text = format!("{words}{more}{text}{more}{words}");
-        let mut to = Anonymiser { pattern: PATTERN.clone(), known: KNOWN.clone(), key: [7; 32] };
+        let mut to = Anonymiser { pattern: Arc::clone(&PATTERN), known: KNOWN.clone(), key: [7; 32] };
         let once = to.text(&text);
         for original in &originals {
             let inside_words = words.contains(original.as_str());
@@ -233,6 +233,6 @@ proptest! {
 
     #[test]
     fn any_text_is_read(text: String) {
-        Anonymiser { pattern: PATTERN.clone(), known: KNOWN.clone(), key: [7; 32] }.text(&text);
+        Anonymiser { pattern: Arc::clone(&PATTERN), known: KNOWN.clone(), key: [7; 32] }.text(&text);
     }
 }

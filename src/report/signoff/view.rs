@@ -140,9 +140,9 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
 fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
     let (answered, chosen) = (journal.hosts.len(), journal.plan.hosts.len());
     let lost = journal.hosts.keys().filter(|host| journal.lost.contains_key(*host)).count();
-    let lost = if lost > 0 { format!(", of which {lost} {} lost", was(lost)) } else { String::new() };
+    let lost = if lost > 0 { format!(", {lost} {} lost", was(lost)) } else { String::new() };
     let hosts = match verdicts.subset.as_ref().map(|subset| subset.of_hosts).filter(|all| *all != chosen) {
-        Some(all) => format!("{answered} of {all} of the plan, of which {chosen} were chosen"),
+        Some(all) => format!("{answered} of {all} of the plan ({chosen} chosen)"),
         None => format!("{answered} of {chosen}"),
     };
     hosts + &lost
@@ -197,7 +197,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
         (cases.short, "measured less often than planned"),
         (cases.unverified, "measured, and their data was not verified"),
         (cases.contaminated, "measured while something disturbed them"),
-        (cases.impossible, "told what cannot be true"),
+        (cases.impossible, "with impossible values"),
         (cases.no_value, "without a value"),
         (cases.wrong, "delivered wrong bytes"),
     ] {

@@ -274,13 +274,7 @@ pub(super) fn aligned(out: &mut String, title: &str, table: &Table, columns: &[u
     if !title.is_empty() {
         writeln!(out, "{title}:")?;
     }
-    let head: Vec<String> = columns
-        .iter()
-        .map(|&at| {
-            let column = &table.columns[at];
-            if column.unit.is_empty() { column.name.clone() } else { format!("{} {}", column.name, column.unit) }
-        })
-        .collect();
+    let head: Vec<String> = columns.iter().map(|&at| table.columns[at].head()).collect();
     let shown: Vec<Vec<&str>> =
         table.rows.iter().take(most).map(|row| columns.iter().map(|&at| row[at].as_str()).collect()).collect();
     let width = |at: usize| {

@@ -42,16 +42,13 @@ pub(super) fn culprit(verdict: &Verdict, hosts: &Hosts) -> Option<Culprit> {
             (vec![of_preflight(verdict, hosts)], if findings.is_empty() { "where" } else { "configuration" })
         }
         Kind::Links => (of_reasons(verdict), "switches"),
-        Kind::EveryCase => {
-            let found = of_reasons(verdict);
-            if found.is_empty() {
-                return None;
-            }
-            (found, "tests")
-        }
+        Kind::EveryCase => (of_reasons(verdict), "troubles"),
         Kind::Soak => (of_reasons(verdict), "soak"),
         _ => return None,
     };
+    if found.is_empty() {
+        return None;
+    }
     let all = |of: fn(&Named) -> &Vec<String>| found.iter().flat_map(of).cloned().collect::<Vec<_>>();
     let first = found.iter().find_map(|one| Some((one, one.first()?, one.remedy.as_ref()?)));
     Some(Culprit {

@@ -264,7 +264,7 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     let (unread, contradictions) = (journal.unhealed().count(), journal.contradictions.len());
     if unread + contradictions > 0 {
         remarks.push(format!(
-            "The records are damaged or contradict themselves in {}: nothing that stands here is certain.",
+            "The records are damaged or contradict themselves in {}: nothing on this page is certain.",
             count(unread + contradictions, "place")
         ));
     }

@@ -343,7 +343,7 @@ fn unclear(
     let few = few.filter(|_| !outliers.searched).map(|(test, [got, need])| {
         // Within hosts GPUs or NUMA nodes are counted, whose links were not searched.
         let (what, alike) = if test.counted == "part" { ("part", "") } else { ("host", alike) };
-        format!("{} are too few to tell a bad part from the others, {need} are needed{alike}.", count(got, what))
+        format!("{} are too few to separate a bad part from the others, {need} are needed{alike}.", count(got, what))
     });
     let refused = few.or_else(|| refused(outliers, found));
     apart.into_iter().chain(refused).chain(untested.map(as_sentence)).collect()
@@ -377,12 +377,12 @@ fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
 fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
     let told = outliers.clusters.iter().map(|(test, clusters)| {
         if let Some(unlike) = test.unlike() {
-            return format!("In {} {unlike}. Nothing tells which side is the sick one.", test.test);
+            return format!("In {} {unlike}. Which side is bad is not known.", test.test);
         }
         let on = on_links.iter().find(|on| on.test == test.test && on.explains_all());
         let cause = match on.map(|on| on.standing().map(of_link).collect::<Vec<_>>()) {
             Some(links) => format!("; all low ones passed {}", links.join(", or ")),
-            None => ", and nothing tells which part separates them".to_owned(),
+            None => "; which part separates them is not known".to_owned(),
         };
         let others = match test.pairs.saturating_sub(clusters.good.n + clusters.bad.n) {
             0 => String::new(),
@@ -422,7 +422,7 @@ fn told_beside(links: &[(&OfTest<'_>, &Link<'_>, usize)], none: bool) -> Option<
     let named: Vec<String> = links.iter().take(NAMED).map(|(test, link, _)| one(link, test.test)).collect();
     let more = if links.len() > NAMED { format!(" and {} more", links.len() - NAMED) } else { String::new() };
     let stand = if links.len() == 1 { "stands" } else { "stand" };
-    let front = if none { "No host, NIC or switch is named, but" } else { "Beside that," };
+    let front = if none { "No host, NIC or switch is named, but" } else { "Also," };
     Some(format!("{front} {} {stand} out: {}{more}.", count(links.len(), "link"), named.join("; ")))
 }
 

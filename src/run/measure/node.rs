@@ -134,7 +134,7 @@ fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Fail
     match transport {
         Transport::Gpu if name.is_empty() => Err(refused(format!("the PCI address of GPU {rail} is not known"))),
         Transport::Gpu => Ok(Part::Gpu(name.clone())),
-        _ => name.parse().map(Part::Processors).map_err(|_| refused(format!("`{name}` is no NUMA node"))),
+        _ => name.parse().map(Part::Processors).map_err(|_| refused(format!("`{name}` is not a NUMA node"))),
     }
 }
 

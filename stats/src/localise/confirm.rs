@@ -195,6 +195,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     }
     // Two partners in one direction and others in the other: the ways to the two may be bad.
     if let Judgement::Confirmed { way, n, .. } = settled.judgement
+        && way != Way::Both
         && suspect.part.is_end()
         && suspect.part.way() != way
     {

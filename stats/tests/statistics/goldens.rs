@@ -5,6 +5,7 @@ use railgauge_stats::{
     rank::{mann_whitney, mann_whitney_asymptotic, signed_rank},
     robust::median_polish,
     shift::{paired_shift, shift},
+    student::paired,
 };
 use serde_json::Value;
 
@@ -94,4 +95,12 @@ fn median_polish_of_tukeys_deaths() {
     let residuals: Vec<f64> = g["resid"].as_array().unwrap().iter().flat_map(numbers).collect();
     assert_eq!(effects(&polish.residuals), residuals);
     assert!(polish.converged && polish.sweeps == 2);
+}
+
+#[test]
+fn paired_interval() {
+    let of = paired(&[1.0, 2.0, 3.0]).unwrap().interval(0.95).unwrap();
+    // 2 ± t(0.975; 2) / √3, with t = 4.302652729911275.
+    near(of.low, 2.0 - 4.302652729911275 / 3f64.sqrt(), 1e-10, "low");
+    near(of.high, 2.0 + 4.302652729911275 / 3f64.sqrt(), 1e-10, "high");
 }

@@ -152,6 +152,6 @@ reasons! {
     SoakGpusSilent: "{count:host} reported no GPU: {subject}",
     SoakGpusWell: "{gpus:GPU} without an error",
     SoakWithoutXids: "Xids of {gpus:GPU} could not be read in every window",
-    // All that are not a pass.
+    // Places of the hosts, where the plan has them.
     Where: "location: {places}",
 }

@@ -45,11 +45,6 @@ impl Value {
         if open { Self::AtLeast(length) } else { Self::About(length, error) }
     }
 
-    /// `None` for zero.
-    pub fn positive(n: usize) -> Self {
-        if n > 0 { n.into() } else { Self::Absent }
-    }
-
     /// As part of a sentence; `None` without text.
     pub(super) fn text(&self, noun: Option<&str>) -> Option<String> {
         Some(match (self, noun) {

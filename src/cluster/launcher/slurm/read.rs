@@ -19,7 +19,7 @@ use super::scontrol::{self, field};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Strange {
-    #[error("job {0} tells no nodes: SLURM_JOB_NODELIST is not set")]
+    #[error("job {0} names no nodes: SLURM_JOB_NODELIST is not set")]
     NoNodes(String),
     #[error("SLURM_JOB_NODELIST of job {job} is no list of hosts: {list}")]
     NoList { job: String, list: String },

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        together::{Answer, Beside, beside},
+        together::{Answer, Beside},
         words::{count, size},
     },
     report::chart::ChartError,
@@ -20,7 +20,7 @@ const LISTED: usize = 64;
 
 /// `None` without such flows.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
-    let mut all = beside(&data.results);
+    let mut all = data.beside.clone();
     if all.is_empty() {
         return Ok(None);
     }
@@ -48,7 +48,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     }))
 }
 
-fn table(all: &[Beside]) -> Table {
+fn table(all: &[&Beside]) -> Table {
     let rose = |one: &Beside, kind| match one.counted.kinds.get(&kind) {
         Some(of) if of.counting > 0 => of.rose.len().to_string(),
         _ => "not counted".to_owned(),
@@ -81,5 +81,5 @@ fn table(all: &[Beside]) -> Table {
         number_column("ports with pauses", ""),
         number_column("ports with CNPs", ""),
     ];
-    Table { rows: all.iter().map(row).collect(), columns }
+    Table { rows: all.iter().map(|one| row(one)).collect(), columns }
 }

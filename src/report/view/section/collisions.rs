@@ -45,7 +45,7 @@ fn table(found: &Collisions) -> Option<Table> {
     };
     let suspects = found.suspects.iter().map(|low| row(low, "suspect"));
     let rows: Vec<Vec<String>> =
-        suspects.chain(found.open.iter().map(|low| row(low, "not told"))).take(LISTED).collect();
+        suspects.chain(found.open.iter().map(|low| row(low, "not known"))).take(LISTED).collect();
     let columns = vec![
         text_column("flow"),
         text_column("what it is"),

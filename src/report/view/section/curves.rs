@@ -15,7 +15,7 @@ use crate::{
         frame::Spread,
         outliers::Link,
         percentile,
-        results::{CaseResult, State},
+        results::CaseResult,
         rows,
         words::{self, count, number, size},
     },
@@ -94,7 +94,7 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
             let quantiles = spread.quantiles?;
             let here = |result: &&&CaseResult<'_>| {
                 (data.variant(result), result.case.cell.size) == (variant, spread.size_bytes)
-                    && matches!(result.state, State::Measured | State::Short)
+                    && result.state.is_trusted()
             };
             let cases = data.results.iter().filter(here);
             let all = cases.map(|result| rows::repeats(result, metric)).filter(|values| values.len() > 1).flatten();

@@ -33,7 +33,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 const METHOD: &str = "NVML, or AMD SMI of AMD's GPUs, is read before and after each pass and once a second in it (twice in a pass shorter \
                       than two seconds, at most ten times a second), by one thread of each agent. Counters are read at both ends of a \
                       case, verification included, but for flows at once: there at both ends of the pass. A power cap is how a loaded GPU works and is no fault. The generation of a PCIe link is \
-                      judged where messages of 1 MiB and more pass it; an idle GPU lowers it. What a GPU does not tell or count is not \
+                      judged where messages of 1 MiB and more pass it; an idle GPU lowers it. What a GPU does not report or count is not \
                       judged.";
 
 fn sentence(found: &OfTest) -> String {
@@ -45,7 +45,7 @@ fn sentence(found: &OfTest) -> String {
         let read = found.gpus.iter().filter(|gpu| gpu.read > 0).count();
         told.push(match read {
             0 => format!("Nothing was read of the {of_all} in any of {}.", count(found.passes, "pass")),
-            _ => format!("The driver told nothing bad of {read} of {of_all} in {}.", count(found.passes, "pass")),
+            _ => format!("The driver reported no fault of {read} of {of_all} in {}.", count(found.passes, "pass")),
         });
     }
     for gpu in all.iter().take(NAMED) {

@@ -400,7 +400,7 @@ fn untold(planned: usize) -> String {
         return String::new();
     }
     format!(
-        " The cells tell no values: the page has those of up to {TOLD} links, and here are {planned}. records.parquet has all of them."
+        " The cells have no values: the page has those of up to {TOLD} links, and here are {planned}. records.parquet has all of them."
     )
 }
 

@@ -22,9 +22,10 @@ use crate::{
         nics::AllNics,
         outliers::{OfTest, Outliers, Part},
         percentile,
-        results::{CaseResult, State},
+        results::CaseResult,
         row::Row,
         rows::Maker,
+        together::Beside,
         verdict::Verdicts,
         words::size,
     },
@@ -127,6 +128,7 @@ struct Data<'a> {
     collisions: Option<&'a Collisions>,
     nics: Vec<&'a AllNics>,
     costs: Vec<&'a ValueCost>,
+    beside: Vec<&'a Beside>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
     groups: &'a BTreeMap<String, Vec<String>>,
@@ -160,7 +162,7 @@ impl Data<'_> {
     fn carried(&self, metric: Metric, (variant, bytes): (u32, Bytes)) -> bool {
         let here =
             self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));
-        let trusted = here.filter(|result| matches!(result.state, State::Measured | State::Short));
+        let trusted = here.filter(|result| result.state.is_trusted());
         trusted.into_iter().all(|result| percentile::carried_by(metric, result))
     }
 
@@ -189,7 +191,7 @@ impl Variants {
                 labels.push(label);
                 u32::try_from(labels.len() - 1).unwrap_or(u32::MAX)
             });
-            marks.push(Mark { variant, trusted: matches!(result.state, State::Measured | State::Short) });
+            marks.push(Mark { variant, trusted: result.state.is_trusted() });
         }
         Self { labels, marks }
     }
@@ -230,6 +232,7 @@ pub(super) fn tests(
             collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
             nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
             costs: verdicts.costs.iter().filter(|cost| cost.test == test.name).collect(),
+            beside: verdicts.beside.iter().filter(|one| one.test == test.name).collect(),
             spreads: spreads.iter().collect(),
             variants: &variants,
             groups: &journal.plan.groups,

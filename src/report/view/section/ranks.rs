@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        results::{CaseResult, State},
+        results::CaseResult,
         words::{change, number},
     },
     report::chart::ChartError,
@@ -27,7 +27,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 fn ranks(data: &Data<'_>) -> Option<Table> {
     let largest = data.results.iter().map(|result| result.case.cell.size).max()?;
     let trusted = |result: &&&CaseResult<'_>| {
-        result.case.cell.size == largest && matches!(result.state, State::Measured | State::Short)
+        result.case.cell.size == largest && result.state.is_trusted()
     };
     let samples = || data.results.iter().filter(trusted).flat_map(|result| &result.samples);
     // Only for NCCL, which chooses them.

@@ -11,7 +11,7 @@ use super::{Block, Data, Figure};
 use crate::{
     analysis::{
         percentile::{self, carries_quantile},
-        results::{CaseResult, State},
+        results::CaseResult,
         words::{count, number},
     },
     report::chart::{
@@ -44,7 +44,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>, ChartError> {
     let trusted = |result: &&&CaseResult<'_>| {
         let cell = (data.variant(result), result.case.cell.size);
-        cell == (variant, bytes) && matches!(result.state, State::Measured | State::Short)
+        cell == (variant, bytes) && result.state.is_trusted()
     };
     let results: Vec<&&CaseResult<'_>> = data.results.iter().filter(trusted).collect();
     let all = merged(results.iter().map(|result| **result));

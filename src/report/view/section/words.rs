@@ -132,7 +132,7 @@ pub(super) fn how(test: &Test) -> String {
 pub(crate) fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
         if let Some(one) = &beside.command {
-            return format!("; each flow alone, then beside `{}` {}", command(&one.words), one.on.words());
+            return format!("; each flow alone, then alongside `{}` {}", command(&one.words), one.on.words());
         }
         let numbers = beside.flows.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let way = match beside.direction {
@@ -141,7 +141,7 @@ pub(crate) fn beside(test: &Test) -> String {
             BesideWay::Both => "each way",
         };
         let rate = beside.rate.map_or_else(String::new, |rate| format!(" at {} Gb/s", short(rate.0)));
-        format!("; each flow alone, then beside {numbers} TCP connections of its hosts {way}{rate}")
+        format!("; each flow alone, then alongside {numbers} TCP connections of its hosts {way}{rate}")
     })
 }
 

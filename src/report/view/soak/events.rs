@@ -131,7 +131,7 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
 fn ports_of(stall: &Unexplained) -> String {
     let missed = match stall.not_watched.as_slice() {
         [] => String::new(),
-        ports => format!("nobody looked at {}", ports.join(", ")),
+        ports => format!("not watched: {}", ports.join(", ")),
     };
     match stall.ports_watched {
         PortsWatched::All => "all watched ports of theirs were up".to_owned(),

@@ -26,7 +26,7 @@ pub struct SoakView {
     pub remarks: Vec<String>,
     pub timeline: Option<Figure>,
     pub timeline_more: usize,
-    /// Outages, breaks, stalls and times of lower rate, longest first.
+    /// Outages, breaks and stalls, longest first, then times of lower rate.
     pub events: Listed,
     pub rates: Option<Figure>,
     /// Slowest first.

@@ -85,13 +85,14 @@ impl<'a> Fit<'a> {
         if self.is_share(low) { MARGIN + 0.5 * (self.left.len() as f64).ln() } else { 0.0 }
     }
 
-    /// Saving by explaining low results of a share of all ways: good ones cost more with one.
+    /// What explaining that many low results saves beyond their own cost: good results cost less where fewer are low, and a share of all
+    /// ways has a price.
     pub(super) fn relief(&self, explained: usize) -> f64 {
         let (n, was) = (self.left.len() as f64, self.low);
         let is = was.saturating_sub(explained);
-        let usual = |low: usize| (1.0 - low as f64 / n).max(1e-9).ln();
+        let usual = |low: usize| -(1.0 - low as f64 / n).max(1e-9).ln();
         let costs = |low: usize| self.share_price(low) + self.margin_of(low);
-        (n - was as f64) * (usual(is) - usual(was)) + costs(was) - costs(is)
+        (n - was as f64) * (usual(was) - usual(is)) + costs(was) - costs(is)
     }
 
     /// Searches, with the share of unexplained low results and the spread from the search itself.
