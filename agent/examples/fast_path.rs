@@ -68,7 +68,7 @@ fn waiter() -> Waiter {
 
 /// The bandwidth loop at depth 128.
 fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<Nanoseconds, Failure> {
-    let mut stub = Stub::new(false);
+    let stub = Stub::new(false);
     let mut flows = [stub.sends(template(Verb::Write, walk, list, 32))];
     let how = How { rule: Window::Iterations(messages), size: 64, depth: 128, only: None, pace: None };
     let measured = stream(&mut flows, &mut stub.poller(), &mut waiter(), how, &mut Unlimited, &mut Nothing)?;
@@ -78,7 +78,7 @@ fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<Nanoseconds, Failur
 
 /// The latency loop of RDMA WRITE, answered at once.
 fn write_latency(messages: u64) -> Result<Nanoseconds, Failure> {
-    let mut stub = Stub::new(true);
+    let stub = Stub::new(true);
     let mut sends = stub.sends(template(Verb::Write, Walk::default(), 1, SIGNAL_EVERY));
     let (outgoing, incoming) = stub.beats();
     let mut poller = stub.poller();
@@ -91,7 +91,7 @@ fn write_latency(messages: u64) -> Result<Nanoseconds, Failure> {
 
 /// The latency loop of RDMA READ.
 fn read_latency(messages: u64) -> Result<Nanoseconds, Failure> {
-    let mut stub = Stub::new(false);
+    let stub = Stub::new(false);
     let mut sends = stub.sends(template(Verb::Read, Walk::default(), 1, 1));
     let mut poller = stub.poller();
     let mut side = ByCompletion { sends: &mut sends, poller: &mut poller };

@@ -286,6 +286,19 @@ fn iwarp_is_joined_by_rdma_cm_and_has_no_atomics() {
 }
 
 #[test]
+fn a_link_ends_its_queue_pairs_before_the_memory_that_they_use() {
+    for profile in ["mlx5-roce", "irdma-iwarp"] {
+        let mut fabric = Fabric::with_tree(profile);
+        fabric.writes();
+        fabric.pair.verify(Op::Send, 4096, 2);
+        for agent in [&mut fabric.pair.initiator, &mut fabric.pair.responder] {
+            assert_eq!(agent.ask(Ask::Close { link: LINK }), Ok(Answer::Done));
+        }
+        assert_eq!(["1", "2"].map(|host| fabric.misuses(host)), ["", ""], "{profile}");
+    }
+}
+
+#[test]
 fn links_that_rdma_cm_makes_hear_of_an_event_each() {
     let hostile = [("VERBS_DOUBLE_PROFILE", "irdma-iwarp"), ("VERBS_DOUBLE_HOSTILE", "event=port-err@300")];
     let mut fabric = Fabric::of(&hostile, Some(devices::named("irdma-iwarp")));

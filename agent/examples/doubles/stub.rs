@@ -2,9 +2,9 @@
 //! `bench/fast-path` only; no link can open it.
 
 use std::{
-    any::Any,
+    cell::UnsafeCell,
     ffi::c_int,
-    mem, ptr,
+    mem,
     sync::{
         Arc,
         atomic::{AtomicU8, Ordering},
@@ -34,15 +34,28 @@ struct State {
     buffer: Vec<u8>,
 }
 
-/// The device, with one queue pair and one completion queue.
-pub struct Stub(Box<State>);
+/// What the library's functions change, reached by its address alone.
+struct Shared(UnsafeCell<State>);
+
+// SAFETY: a ring and a poller are used by the thread that made them, as neither is cloned or given to another here.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+/// The device, with one queue pair and one completion queue. Rings and pollers keep it.
+pub struct Stub {
+    shared: Arc<Shared>,
+    incoming: [Arc<AtomicU8>; 2],
+    outgoing: [Arc<AtomicU8>; 2],
+}
 
 impl Stub {
     /// A device, and whether a peer behind it answers every message.
     pub fn new(answers: bool) -> Self {
+        let (incoming, outgoing): ([Arc<AtomicU8>; 2], [Arc<AtomicU8>; 2]) = Default::default();
         // SAFETY: all zero (null pointers, numbers, no functions) is a valid value of all three.
         let (context, queue_pair, queue) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
-        let mut state = Box::new(State {
+        let shared = Arc::new(Shared(UnsafeCell::new(State {
             context,
             queue_pair,
             queue,
@@ -50,43 +63,48 @@ impl Stub {
             head: 0,
             tail: 0,
             answers,
-            incoming: Default::default(),
-            outgoing: Default::default(),
+            incoming: incoming.clone(),
+            outgoing: outgoing.clone(),
             buffer: vec![0; BUFFER],
-        });
-        let at = ptr::from_mut(&mut *state);
-        state.context.ops.post_send = Some(post_send);
-        state.context.ops.poll_cq = Some(poll_cq);
-        state.queue_pair.context = &raw mut state.context;
-        state.queue_pair.qp_context = at.cast();
-        state.queue.context = &raw mut state.context;
-        state.queue.cq_context = at.cast();
-        Self(state)
+        })));
+        let at = shared.0.get();
+        // SAFETY: nothing else uses the state yet.
+        unsafe {
+            (*at).context.ops.post_send = Some(post_send);
+            (*at).context.ops.poll_cq = Some(poll_cq);
+            (*at).queue_pair.context = &raw mut (*at).context;
+            (*at).queue_pair.qp_context = at.cast();
+            (*at).queue.context = &raw mut (*at).context;
+            (*at).queue.cq_context = at.cast();
+        }
+        Self { shared, incoming, outgoing }
     }
 
     /// A ring of requests on its queue pair.
-    pub fn sends(&mut self, template: Template) -> Sends {
-        let nothing: Arc<dyn Any + Send + Sync> = Arc::new(());
-        let base = self.0.buffer.as_ptr() as u64;
-        // SAFETY: the stub never looks at the payload, and whoever drives the ring keeps the stub until it is done.
-        unsafe { Sends::from_raw(&raw mut self.0.queue_pair, base, 0, [nothing.clone(), nothing], template) }
+    pub fn sends(&self, template: Template) -> Sends {
+        let at = self.shared.0.get();
+        // SAFETY: the ring keeps the state, and the functions of the state never look at the payload.
+        unsafe {
+            let base = (*at).buffer.as_ptr() as u64;
+            Sends::from_raw(&raw mut (*at).queue_pair, base, 0, [self.shared.clone(), self.shared.clone()], template)
+        }
     }
 
-    pub fn poller(&mut self) -> Poller {
+    pub fn poller(&self) -> Poller {
         // SAFETY: as above.
-        unsafe { Poller::from_raw(&raw mut self.0.queue, "stub", Arc::new(())) }
+        unsafe { Poller::from_raw(&raw mut (*self.shared.0.get()).queue, "stub", self.shared.clone()) }
     }
 
     /// First and last byte of the outgoing and of the incoming message, of 64 bytes each.
     pub fn beats(&self) -> (Beat, Beat) {
         let beat = |[first, last]: &[Arc<AtomicU8>; 2]| Beat::new(Flag::own(first), Flag::own(last), 64);
-        (beat(&self.0.outgoing), beat(&self.0.incoming))
+        (beat(&self.outgoing), beat(&self.incoming))
     }
 }
 
 /// Takes a list of requests; those that are signalled are complete at once.
 unsafe extern "C" fn post_send(qp: *mut ibv_qp, mut wr: *mut ibv_send_wr, _bad: *mut *mut ibv_send_wr) -> c_int {
-    // SAFETY: the context of this queue pair is the state that holds it.
+    // SAFETY: the context of this queue pair is the state that holds it, which no other call uses at the same time.
     let state = unsafe { &mut *(*qp).qp_context.cast::<State>() };
     // SAFETY: the list is linked and ends in null.
     while let Some(request) = unsafe { wr.as_ref() } {
@@ -105,7 +123,7 @@ unsafe extern "C" fn post_send(qp: *mut ibv_qp, mut wr: *mut ibv_send_wr, _bad: 
 }
 
 unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, into: *mut ibv_wc) -> c_int {
-    // SAFETY: the context of this queue is the state that holds it.
+    // SAFETY: as in `post_send`.
     let state = unsafe { &mut *(*cq).cq_context.cast::<State>() };
     let mut taken = 0;
     while taken < most && state.head < state.tail {

@@ -229,6 +229,7 @@ exported! {
     fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
         let queue = queue(cq);
         if queue.users.load(Ordering::SeqCst) > 0 {
+            event::misused("a completion queue with queue pairs is destroyed");
             return libc::EBUSY;
         }
         let mut state = queue.state.lock();

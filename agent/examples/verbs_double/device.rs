@@ -3,7 +3,10 @@
 use std::{
     ffi::{c_char, c_int},
     mem,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rdma_sys::*;
@@ -25,6 +28,13 @@ pub struct Device {
 struct Context {
     verbs: verbs_context,
     events: c_int,
+}
+
+/// Whether the program called `ibv_fork_init`: forks of programs that did not corrupt registered memory on kernels before 5.12.
+static PROTECTED: AtomicBool = AtomicBool::new(false);
+
+pub fn is_protected() -> bool {
+    PROTECTED.load(Ordering::Relaxed)
 }
 
 struct List(Vec<*mut Device>);
@@ -80,6 +90,10 @@ pub fn shared() -> Option<*mut ibv_context> {
 }
 
 exported! {
+    fn ibv_fork_init() -> c_int {
+        PROTECTED.store(true, Ordering::Relaxed);
+        0
+    }
     /// All devices, and a null behind them.
     fn ibv_get_device_list(length: *mut c_int) -> *mut *mut ibv_device {
         if settings().is_none() {

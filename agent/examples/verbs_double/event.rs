@@ -146,6 +146,13 @@ fn note(kind: c_int) {
     let _ = file.and_then(|mut file| writeln!(file, "{kind}"));
 }
 
+/// Writes down that a program used the library wrongly: a line in `misuses.HOST` of the fabric's folder.
+pub fn misused(how: &str) {
+    let Some(Settings { directory, host, .. }) = settings() else { return };
+    let file = fs::OpenOptions::new().create(true).append(true).open(directory.join(format!("misuses.{host}")));
+    let _ = file.and_then(|mut file| writeln!(file, "{how}"));
+}
+
 exported! {
     /// The next event; blocks unless the descriptor does not.
     fn ibv_get_async_event(context: *mut ibv_context, into: *mut AsyncEvent) -> c_int {

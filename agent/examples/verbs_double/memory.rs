@@ -1,7 +1,7 @@
 //! Protection domains, regions, and how bytes get to their place: in order, the last one last, words whole.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::{c_int, c_uint, c_void},
     mem, ptr,
     sync::{
@@ -13,7 +13,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use rdma_sys::*;
 
-use crate::{fabric, refused, settings::settings};
+use crate::{device, event, fabric, refused, settings::settings};
 
 /// A protection domain.
 #[repr(C)]
@@ -29,6 +29,20 @@ pub struct Region {
     length: u64,
     access: u32,
     pub alive: RwLock<bool>,
+    /// Queue pairs that posted a request with it.
+    users: Mutex<HashSet<u32>>,
+}
+
+/// Notes that a queue pair posts requests with these elements.
+pub fn used(elements: &[ibv_sge], pair: u32) {
+    let regions = elements.iter().filter_map(|element| local(element.lkey));
+    regions.for_each(|region| _ = region.users.lock().insert(pair));
+}
+
+/// A queue pair is gone.
+pub fn unused(pair: u32) {
+    let regions = REGIONS.lock();
+    regions.iter().flat_map(HashMap::values).for_each(|region| _ = region.users.lock().remove(&pair));
 }
 
 static REGIONS: Mutex<Option<HashMap<u32, Arc<Region>>>> = Mutex::new(None);
@@ -143,6 +157,10 @@ fn register(pd: *mut ibv_pd, address: *mut c_void, length: usize, access: u32) -
     if length == 0 {
         return refused(libc::EINVAL);
     }
+    if !device::is_protected() {
+        event::misused("memory is registered without ibv_fork_init");
+        return refused(libc::EINVAL);
+    }
     if !mapped(address.addr() as u64, length) {
         return refused(libc::EFAULT);
     }
@@ -156,6 +174,7 @@ fn register(pd: *mut ibv_pd, address: *mut c_void, length: usize, access: u32) -
         length: length as u64,
         access,
         alive: RwLock::new(true),
+        users: Mutex::default(),
     };
     REGIONS.lock().get_or_insert_default().insert(key, Arc::new(region));
     // SAFETY: the domain is one of ours and alive.
@@ -175,6 +194,7 @@ exported! {
     /// Refused while there are regions in it.
     fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
         if (*pd.cast::<Domain>()).regions.load(Ordering::Relaxed) != 0 {
+            event::misused("a domain with regions is freed");
             return libc::EBUSY;
         }
         drop(Box::from_raw(pd.cast::<Domain>()));
@@ -203,6 +223,9 @@ exported! {
     fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
         let region = REGIONS.lock().as_mut().and_then(|regions| regions.remove(&(*mr).lkey));
         let Some(region) = region else { return libc::EINVAL };
+        if !region.users.lock().is_empty() {
+            event::misused("memory is given back before the queue pairs that use it");
+        }
         *region.alive.write() = false;
         (*(*mr).pd.cast::<Domain>()).regions.fetch_sub(1, Ordering::Relaxed);
         drop(Box::from_raw(mr));

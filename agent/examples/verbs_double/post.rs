@@ -102,6 +102,7 @@ unsafe fn work(pair: &Pair, request: &ibv_send_wr) -> Result<Work, c_int> {
         }
         Payload::Inline(bytes)
     } else {
+        memory::used(elements, pair.number);
         Payload::Elements(elements.to_vec())
     };
     // SAFETY: the members that are read are those of the service and the operation; all are plain numbers.
@@ -161,6 +162,7 @@ pub unsafe extern "C" fn receive(qp: *mut ibv_qp, mut wr: *mut ibv_recv_wr, refu
         }
         // SAFETY: the caller vouches for so many elements.
         let elements = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(request.sg_list, count) } };
+        memory::used(elements, pair.number);
         let elements = elements.to_vec();
         inner.receives.push_back(Receive { wr_id: request.wr_id, elements });
         wr = request.next;

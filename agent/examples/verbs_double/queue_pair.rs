@@ -19,7 +19,7 @@ use crate::{
     completion::{self, Entry, Queue},
     device, event, fabric,
     hostile::event as kind,
-    port, refused, requester,
+    memory, port, refused, requester,
     settings::{Settings, settings},
     transition,
 };
@@ -350,6 +350,7 @@ exported! {
         let handle = Box::from_raw(qp.cast::<Handle>());
         let Handle { pair, engine, .. } = *handle;
         PAIRS.lock().get_or_insert_default().remove(&pair.number);
+        memory::unused(pair.number);
         if let Some(fabric) = fabric::fabric() {
             fabric.free(pair.number);
         }

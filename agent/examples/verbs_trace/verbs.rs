@@ -62,6 +62,7 @@ unsafe fn registered(call: &str, length: usize, access: u32, register: impl FnOn
 
 exported! {
     IBVERBS, real:
+    ibv_fork_init @ "IBVERBS_1.1" () -> c_int;
     ibv_get_device_list @ "IBVERBS_1.1" (count: *mut c_int) -> *mut *mut ibv_device;
     ibv_free_device_list @ "IBVERBS_1.1" (list: *mut *mut ibv_device);
     ibv_query_device @ "IBVERBS_1.1" (context: *mut ibv_context, into: *mut ibv_device_attr) -> c_int;

@@ -154,10 +154,9 @@ pub(super) fn unreachable_by_nics(device: &Device) -> Failure {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.device.enter().is_ok() {
-            // SAFETY: the allocation of `new`, freed once, with its context current.
-            unsafe { (self.device.driver().memory_free)(self.address) };
-        }
+        // SAFETY: the allocation of `new`, freed once, with its context current. The driver first waits for queued work (CUDA programming
+        // guide, "Stream-ordered memory allocator", on `cudaFree`; HIP's `hipFree`).
+        self.device.end("freeing memory", || unsafe { (self.device.driver().memory_free)(self.address) });
     }
 }
 
@@ -168,9 +167,9 @@ pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
 
 /// Device memory, the stream of its work, and how NICs reach it.
 pub(crate) struct Reached {
-    buffer: Buffer,
     // Uncontended: one link has one thread, but a backing may be shared.
     stream: Mutex<Stream>,
+    buffer: Buffer,
     way: Way,
 }
 

@@ -23,12 +23,13 @@ pub fn measure(gpu: u32, peers: &[u32]) -> Result<Copies, Failure> {
     let device = &Device::open(gpu)?;
     let stream = Stream::new(device)?;
     let (here, there) = (Buffer::new(device, LENGTH)?, Buffer::new(device, LENGTH)?);
-    let mut pinned = Pinned::new(device, host::Buffer::new(LENGTH, false)?)?;
+    let mut host = host::Buffer::new(LENGTH, false)?;
     // Zeros may travel faster than data.
-    pinned.bytes_mut().chunks_mut(8).zip(0_u64..).for_each(|(chunk, i)| {
+    host.bytes_mut().chunks_mut(8).zip(0_u64..).for_each(|(chunk, i)| {
         let word = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);
     });
+    let pinned = Pinned::new(device, host)?;
     let to_gpu = median(|| stream.deliver(&here, &pinned, 0, LENGTH), &stream)?;
     let on_gpu = median(|| stream.on_device(&there, &here, LENGTH), &stream)?;
     let from_gpu = median(|| stream.fetch(&pinned, &there, 0, LENGTH), &stream)?;

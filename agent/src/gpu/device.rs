@@ -18,6 +18,7 @@ use super::{
     kernels::Kernels,
     vendor::Vendor,
 };
+use crate::system::log;
 
 /// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
 const FLUSH_OPTIONS: c_int = 117;
@@ -154,6 +155,13 @@ impl Device {
         self.driver.check(status, what).map_err(|failure| failure.about(format_args!("GPU {}", self.ordinal)))
     }
 
+    /// Ends a handle with the context current. Destructors can only log what the driver says.
+    pub(super) fn end(&self, what: &str, end: impl FnOnce() -> Status) {
+        if let Err(failure) = self.enter().and_then(|()| self.check(end(), what)) {
+            log!("{failure}");
+        }
+    }
+
     /// Lets this GPU write to another's memory by itself if the two can, and returns whether; otherwise copies pass through the host.
     pub fn reach(&self, other: &Self) -> Result<bool, Failure> {
         let Some(can) = self.driver.device_can_access_peer else { return Ok(false) };
@@ -240,7 +248,10 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         // SAFETY: balances the retain of `open`; nothing of this device outlives it, since all hold an Arc of it.
-        unsafe { (self.driver.context_release)(self.ordinal) };
+        let status = unsafe { (self.driver.context_release)(self.ordinal) };
+        if let Err(failure) = self.check(status, "releasing the context") {
+            log!("{failure}");
+        }
     }
 }
 

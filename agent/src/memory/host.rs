@@ -1,6 +1,6 @@
 //! Host memory: page-aligned, present before it is used, on huge pages if asked for.
 
-use std::{io, mem::ManuallyDrop, ptr::NonNull};
+use std::{hint::black_box, io, mem::ManuallyDrop, ptr::NonNull};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -26,7 +26,7 @@ pub struct Buffer {
 
 // SAFETY: the mapping belongs to this value alone, and bytes have no thread affinity.
 unsafe impl Send for Buffer {}
-// SAFETY: through a shared reference the bytes can only be read.
+// SAFETY: safe code only reads the bytes through a shared reference.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -53,10 +53,7 @@ impl Buffer {
         // SAFETY: advice on a mapping of our own changes nothing in it.
         unsafe { libc::madvise(start.as_ptr().cast(), mapped, libc::MADV_HUGEPAGE) };
         let mut buffer = Self { start, length, mapped };
-        buffer.bytes_mut().iter_mut().step_by(SMALL_PAGE).for_each(|byte| {
-            // SAFETY: a byte of a slice that is borrowed for writing.
-            unsafe { std::ptr::write_volatile(byte, 0) };
-        });
+        buffer.bytes_mut().iter_mut().step_by(SMALL_PAGE).for_each(|byte| *black_box(byte) = 0);
         Ok(buffer)
     }
 
@@ -94,6 +91,7 @@ impl Buffer {
         Some(1024 * told.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?)
     }
 
+    /// Whoever gives it to a device lends no bytes meanwhile.
     pub fn address(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -106,7 +104,6 @@ impl Buffer {
         self.length == 0
     }
 
-    /// Not while a device may write to them: then use [`Buffer::address`] and volatile loads.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `length` bytes from `start` are mapped, initialised by the kernel, and live as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }

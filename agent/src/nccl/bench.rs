@@ -106,7 +106,7 @@ impl Bench {
     }
 
     fn largest(&self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
-        self.word.borrow_mut().bytes_mut().copy_from_slice(&mine.0.to_le_bytes());
+        self.word.borrow_mut().bytes()?.copy_from_slice(&mine.0.to_le_bytes());
         self.stream.deliver(&self.small, &self.word.borrow(), 0, 8)?;
         let call = Call {
             op: Op::AllReduce,
@@ -122,7 +122,7 @@ impl Bench {
         self.stream.fetch(&self.word.borrow(), &self.small, 0, 8)?;
         self.settle()?;
         let mut word = [0; 8];
-        word.copy_from_slice(self.word.borrow().bytes());
+        word.copy_from_slice(self.word.borrow_mut().bytes()?);
         Ok(Nanoseconds(u64::from_le_bytes(word)))
     }
 }
@@ -142,7 +142,7 @@ struct Operation<'b> {
     /// Buckets of a training step, each with its time from the step's start.
     steps: Option<Vec<(Call<'b>, Nanoseconds)>>,
     calls: Vec<Call<'b>>,
-    graph: Option<Graph>,
+    graph: Option<Graph<'b>>,
     /// Untimed operation before a batch, as in nccl-tests: the first operation after another kernel waits for its code.
     untimed: Option<Call<'b>>,
 }
@@ -264,7 +264,7 @@ impl Group for Operation<'_> {
         }
         self.calls = (0..batch).map(|k| self.call(k % self.layout.slots)).collect();
         if self.collective.options.graph {
-            let graph = self.bench.stream.capture(|| self.calls.iter().try_for_each(|call| self.queue(call)))?;
+            let graph = self.bench.communicator.capture(&self.calls, &self.bench.stream)?;
             // The first launch uploads the graph.
             graph.launch(&self.bench.stream)?;
             self.bench.settle()?;

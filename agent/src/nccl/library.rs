@@ -4,11 +4,12 @@
 use std::{
     ffi::{c_char, c_int, c_void},
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicPtr, Ordering},
-    },
+    ptr::NonNull,
+    sync::Arc,
+    time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -18,8 +19,11 @@ use railgauge_wire::{
 
 use crate::{
     collective::ROOT,
-    gpu::{self, Buffer, Stream, driver::Handle, table, vendor::Vendor},
-    system::library::{self, Library, NoFunction, functions, said},
+    gpu::{self, Buffer, Graph, Stream, driver::Handle, table, vendor::Vendor},
+    system::{
+        library::{self, Library, NoFunction, functions, said},
+        log,
+    },
 };
 
 /// `ncclUniqueId`.
@@ -135,17 +139,10 @@ impl Nccl {
         Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy))
     }
 
-    /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator, which owns it.
-    pub(super) fn scaled_sum(&self, communicator: Handle, of: Datatype) -> Result<c_int, Failure> {
-        let scalar = table::bits(of, f64::from(table::SCALAR)).to_le_bytes();
-        let mut made = 0;
-        // SAFETY: `made` is valid for writes; the scalar has the bytes of its type and is read before the call returns.
-        let status = unsafe {
-            let from = scalar.as_ptr().cast::<c_void>();
-            (self.scaled_sum)(&raw mut made, from, datatype(of), SCALAR_OF_HOST, communicator)
-        };
-        self.check(status, "making a scaled sum")?;
-        Ok(made)
+    fn ended(&self, status: Status, what: &str) {
+        if let Err(failure) = self.check(status, what) {
+            log!("{failure}");
+        }
     }
 
     /// Turns a status into a failure with the attempted operation and NCCL's answer.
@@ -185,7 +182,7 @@ pub(crate) fn datatype(of: Datatype) -> c_int {
 /// `ncclMax`.
 pub(crate) const LARGEST: c_int = 2;
 
-/// `ncclRedOp_t`; a scaled sum is made for each communicator ([`Nccl::scaled_sum`]).
+/// `ncclRedOp_t`; a scaled sum is made for each communicator.
 pub(crate) fn reduction(of: Reduction) -> Option<c_int> {
     match of {
         Reduction::Sum => Some(0),
@@ -197,16 +194,42 @@ pub(crate) fn reduction(of: Reduction) -> Option<c_int> {
     }
 }
 
-/// Used by one thread; another one may have to abort it and shares its handle.
+/// A communicator. Whoever calls the library with it holds the lock around it; who ends it takes it out.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(Arc<Mutex<Option<Joined>>>);
+
+struct Joined(NonNull<c_void>);
+
+// SAFETY: NCCL takes its calls from any thread, one at a time, as the lock guarantees.
+unsafe impl Send for Joined {}
+
+impl Shared {
+    #[inline]
+    fn with<R>(&self, call: impl FnOnce(Handle) -> R) -> Result<R, Failure> {
+        let held = self.0.lock();
+        let gone = || Failure::new(Stage::Measure, Kind::Aborted, "the group was ended");
+        held.as_ref().map(|joined| call(joined.0.as_ptr())).ok_or_else(gone)
+    }
+
+    /// Ends the group from another thread. A call that hangs in the library for longer keeps it: the end of the process ends it, too.
+    pub(crate) fn abort(&self, nccl: &Nccl, limit: Duration) {
+        if let Some(joined) = self.0.try_lock_for(limit).and_then(|mut held| held.take()) {
+            // SAFETY: the communicator of `join`, taken out of its place, so that no call begins or is under way.
+            nccl.ended(unsafe { (nccl.comm_abort)(joined.0.as_ptr()) }, "aborting the group");
+        }
+    }
+}
+
+/// Used by one thread; another one may have to abort it.
 pub(crate) struct Communicator {
     nccl: Nccl,
-    handle: Arc<AtomicPtr<c_void>>,
+    shared: Shared,
     rank: u32,
     ranks: u32,
     scaled: Vec<(Datatype, c_int)>,
 }
 
-/// One repeatable call. Buffers must outlive every operation queued with it.
+/// One repeatable call.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'b> {
     pub op: Op,
@@ -225,19 +248,13 @@ pub(crate) struct Call<'b> {
 
 impl Communicator {
     /// Joins the group. Blocks until every rank is there.
-    pub(crate) fn join(
-        nccl: &Nccl,
-        id: UniqueId,
-        rank: u32,
-        ranks: u32,
-        handle: Arc<AtomicPtr<c_void>>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn join(nccl: &Nccl, id: UniqueId, rank: u32, ranks: u32, shared: Shared) -> Result<Self, Failure> {
         let mut comm = std::ptr::null_mut();
         // SAFETY: `comm` is valid for writes; the id came from `ncclGetUniqueId`; this rank's GPU is current.
         let status = unsafe { (nccl.comm_init_rank)(&raw mut comm, ranks.cast_signed(), id, rank.cast_signed()) };
         nccl.check(status, "joining the group").map_err(|failure| Failure { stage: Stage::Join, ..failure })?;
-        handle.store(comm, Ordering::Release);
-        Ok(Self { nccl: nccl.clone(), handle, rank, ranks, scaled: Vec::new() })
+        *shared.0.lock() = NonNull::new(comm).map(Joined);
+        Ok(Self { nccl: nccl.clone(), shared, rank, ranks, scaled: Vec::new() })
     }
 
     /// The library's number of a reduction of elements of a type.
@@ -250,7 +267,13 @@ impl Communicator {
         if let Some((_, made)) = self.scaled.iter().find(|(known, _)| *known == datatype) {
             return Ok(*made);
         }
-        let made = self.nccl.scaled_sum(self.handle.load(Ordering::Relaxed), datatype)?;
+        let (scalar, mut made) = (table::bits(datatype, f64::from(table::SCALAR)).to_le_bytes(), 0);
+        // SAFETY: `made` is valid for writes; the scalar has the bytes of its type and is read before the call returns.
+        let status = self.shared.with(|comm| unsafe {
+            let from = scalar.as_ptr().cast::<c_void>();
+            (self.nccl.scaled_sum)(&raw mut made, from, self::datatype(datatype), SCALAR_OF_HOST, comm)
+        })?;
+        self.nccl.check(status, "making a scaled sum")?;
         self.scaled.push((datatype, made));
         Ok(made)
     }
@@ -266,9 +289,8 @@ impl Communicator {
     /// Fails if NCCL's own threads or another rank saw an error.
     pub(crate) fn healthy(&self) -> Result<(), Failure> {
         let mut status = SUCCESS;
-        // SAFETY: the communicator lives as long as `self`; `status` is valid for writes.
-        let asked = unsafe { (self.nccl.comm_async_error)(self.handle.load(Ordering::Relaxed), &raw mut status) };
-        self.check(asked)?;
+        // SAFETY: the communicator is not ended during the call; `status` is valid for writes.
+        self.check(self.shared.with(|comm| unsafe { (self.nccl.comm_async_error)(comm, &raw mut status) })?)?;
         self.check(status)
     }
 
@@ -282,15 +304,25 @@ impl Communicator {
 
     #[inline]
     pub(crate) fn queue(&self, call: &Call<'_>, stream: &Stream) -> Result<(), Failure> {
-        let Call { op, count, datatype: (datatype, width), .. } = *call;
-        let (nccl, comm, stream) = (&self.nccl, self.handle.load(Ordering::Relaxed), stream.handle());
+        self.shared.with(|comm| self.call(call, comm, stream.handle()))?
+    }
+
+    /// What `calls` queue, as a graph.
+    pub(crate) fn capture<'b>(&'b self, calls: &[Call<'b>], stream: &'b Stream) -> Result<Graph<'b>, Failure> {
+        // SAFETY: the calls' buffers are borrowed for as long.
+        unsafe { stream.capture(|| calls.iter().try_for_each(|call| self.queue(call, stream))) }
+    }
+
+    #[inline]
+    fn call(&self, call: &Call<'_>, comm: Handle, stream: Handle) -> Result<(), Failure> {
+        let (Call { op, count, datatype: (datatype, width), .. }, nccl) = (*call, &self.nccl);
         let (from, to) = (call.send.address() + call.send_at, call.receive.address() + call.receive_at);
         let (send, receive) = (place(from).cast_const(), place(to));
         let elements = count as usize;
         let reduction = call.reduction;
         let root = ROOT.cast_signed();
-        // SAFETY: whoever makes a `Call` gives buffers that hold what the operation reads and writes; they outlive the
-        // stream's work, and communicator and stream live as long as `self` and the caller's stream.
+        // SAFETY: whoever makes a `Call` gives buffers that hold what the operation reads and writes. They are freed only after the
+        // stream's work (see `Buffer`); communicator and stream live through the call.
         let status = unsafe {
             match op {
                 Op::AllReduce => (nccl.all_reduce)(send, receive, elements, datatype, reduction, comm, stream),
@@ -345,20 +377,11 @@ fn place(address: u64) -> *mut c_void {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        let handle = self.handle.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        if !handle.is_null() {
-            // SAFETY: the communicator of `join`; whoever takes the handle out of the cell ends it, once.
-            unsafe { (self.nccl.comm_destroy)(handle) };
+        let joined = self.shared.0.lock().take();
+        if let Some(joined) = joined {
+            // SAFETY: as in `abort`.
+            self.nccl.ended(unsafe { (self.nccl.comm_destroy)(joined.0.as_ptr()) }, "ending the group");
         }
-    }
-}
-
-/// Ends a communicator under a running operation, from another thread.
-pub(crate) fn abort(nccl: &Nccl, handle: &AtomicPtr<c_void>) {
-    let handle = handle.swap(std::ptr::null_mut(), Ordering::AcqRel);
-    if !handle.is_null() {
-        // SAFETY: as in `drop`; NCCL allows this call while another thread waits in the communicator.
-        unsafe { (nccl.comm_abort)(handle) };
     }
 }
 
@@ -368,4 +391,102 @@ pub(crate) fn fresh_id(nccl: &Nccl) -> Result<UniqueId, Failure> {
     nccl.check(unsafe { (nccl.get_unique_id)(&raw mut id) }, "making the group's id")
         .map_err(|failure| failure.remedy(remedy::NCCL_INTERFACE))?;
     Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        mem::transmute_copy,
+        sync::atomic::{AtomicU32, Ordering::SeqCst},
+        thread,
+    };
+
+    use super::*;
+
+    unsafe extern "C" fn nothing() {}
+
+    /// Any function of C, never called.
+    fn never<F: Copy>() -> F {
+        const { assert!(size_of::<F>() == size_of::<unsafe extern "C" fn()>()) };
+        // SAFETY: a pointer to a function, as `F` is where this is used.
+        unsafe { transmute_copy(&(nothing as unsafe extern "C" fn())) }
+    }
+
+    unsafe extern "C" fn words(_: Status) -> *const c_char {
+        c"a call with an ended communicator".as_ptr()
+    }
+
+    /// Fails if the communicator, a number, counts that it was ended.
+    unsafe extern "C" fn look(comm: Handle, status: *mut Status) -> Status {
+        // SAFETY: the numbers live for ever, and `status` is valid for writes.
+        unsafe {
+            *status = SUCCESS;
+            (*comm.cast::<AtomicU32>()).load(SeqCst).cast_signed()
+        }
+    }
+
+    unsafe extern "C" fn end(comm: Handle) -> Status {
+        // SAFETY: as above.
+        unsafe { (*comm.cast::<AtomicU32>()).fetch_add(1, SeqCst) }.cast_signed()
+    }
+
+    fn library() -> Nccl {
+        Nccl {
+            vendor: Vendor::Nvidia,
+            path: String::new(),
+            version: 0,
+            comm_abort: end,
+            comm_destroy: end,
+            comm_async_error: look,
+            error_words: words,
+            get_version: never(),
+            get_unique_id: never(),
+            comm_init_rank: never(),
+            all_reduce: never(),
+            broadcast: never(),
+            reduce: never(),
+            all_gather: never(),
+            reduce_scatter: never(),
+            send: never(),
+            receive: never(),
+            scaled_sum: never(),
+            group_start: never(),
+            group_end: never(),
+        }
+    }
+
+    #[test]
+    fn no_call_is_made_with_a_communicator_that_another_thread_has_ended() {
+        let nccl = library();
+        let rounds = if cfg!(miri) { 10 } else { 100 };
+        for round in 0..rounds {
+            let ended: &AtomicU32 = Box::leak(Box::default());
+            let joined = Joined(NonNull::from(ended).cast());
+            let shared = Shared(Arc::new(Mutex::new(Some(joined))));
+            let own =
+                Communicator { nccl: nccl.clone(), shared: shared.clone(), rank: 0, ranks: 2, scaled: Vec::new() };
+            let worker = thread::spawn(move || {
+                loop {
+                    if let Err(failure) = own.healthy() {
+                        return failure;
+                    }
+                    thread::yield_now();
+                }
+            });
+            (0..round % 16).for_each(|_| thread::yield_now());
+            shared.abort(&nccl, Duration::from_secs(60));
+            let failure = worker.join().unwrap();
+            assert_eq!((failure.kind, ended.load(SeqCst)), (Kind::Aborted, 1), "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_hangs_keeps_its_communicator() {
+        let ended: &AtomicU32 = Box::leak(Box::default());
+        let shared = Shared(Arc::new(Mutex::new(Some(Joined(NonNull::from(ended).cast())))));
+        shared.with(|_| shared.abort(&library(), Duration::ZERO)).unwrap();
+        assert_eq!(ended.load(SeqCst), 0);
+        shared.abort(&library(), Duration::ZERO);
+        assert_eq!(ended.load(SeqCst), 1);
+    }
 }

@@ -4,7 +4,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::c_void,
     fs::File,
     io::{self, BufReader},
     os::fd::{AsFd, OwnedFd},
@@ -12,7 +11,7 @@ use std::{
     process::{Child, Command, ExitCode, Stdio},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicPtr, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
         mpsc::{RecvTimeoutError, channel},
     },
     time::{Duration, Instant},
@@ -29,7 +28,7 @@ use railgauge_wire::{
 
 use super::{
     bench::{Bench, Phase},
-    library::{self, Communicator, Nccl, UniqueId},
+    library::{self, Communicator, Nccl, Shared, UniqueId},
     log,
 };
 use crate::{
@@ -50,7 +49,7 @@ const ABORT: Duration = Duration::from_secs(2);
 struct Watched {
     phase: Phase,
     nccl: Arc<OnceLock<Nccl>>,
-    communicator: Arc<AtomicPtr<c_void>>,
+    communicator: Shared,
     name: Arc<OnceLock<String>>,
 }
 
@@ -104,7 +103,7 @@ fn give_up(watched: &Watched) -> ! {
     let watched = watched.clone();
     let abort = worker::start("abort", move || {
         if let Some(nccl) = watched.nccl.get() {
-            library::abort(nccl, &watched.communicator);
+            watched.communicator.abort(nccl, ABORT);
         }
     });
     let until = Instant::now() + ABORT;

@@ -23,6 +23,7 @@ use crate::{
     system::tree::Tree,
 };
 
+/// Fields are dropped in order: streams wait for copies of a pass that was given up, before the memory is freed.
 pub(super) struct Copier {
     op: Op,
     stream: Stream,
@@ -90,32 +91,26 @@ impl Copier {
     }
 }
 
-/// Copies may still run when a pass is given up: memory of both ends is freed only after them.
-impl Drop for Copier {
-    fn drop(&mut self) {
-        // A failed stream has no running work.
-        let _ = self.stream.wait();
-        let _ = self.remote.as_ref().map(Stream::wait);
-    }
-}
-
 impl Mover for Copier {
     fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure> {
+        self.stream.device().enter()?;
+        // For copies of a pass that was given up.
+        self.stream.wait()?;
         match &mut self.from {
-            End::Host(pinned) => pattern::fill(pinned.bytes_mut(), pattern, 0),
+            End::Host(pinned) => pattern::fill(pinned.bytes()?, pattern, 0),
             End::Gpu(buffer) => kernels::fill(&self.stream, buffer, 0, pattern, 0)?,
         }
         let far = self.remote.as_ref().unwrap_or(&self.stream);
         match &mut self.to {
-            End::Host(pinned) => pattern::poison(pinned.bytes_mut(), pattern, 0),
+            End::Host(pinned) => pattern::poison(pinned.bytes()?, pattern, 0),
             End::Gpu(buffer) => kernels::poison(far, buffer, 0, pattern, 0)?,
         }
         control.check(Stage::Verify)?;
         self.stream.device().enter()?;
         self.queued(pattern.size.0).once()?;
         control.check(Stage::Verify)?;
-        Ok(match &self.to {
-            End::Host(pinned) => pattern::check(pinned.bytes(), pattern, 0),
+        Ok(match &mut self.to {
+            End::Host(pinned) => pattern::check(pinned.bytes()?, pattern, 0),
             End::Gpu(buffer) => kernels::check(far, buffer, 0, pattern, 0)?,
         })
     }

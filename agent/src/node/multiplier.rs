@@ -30,11 +30,11 @@ use crate::{
     memory::pattern,
 };
 
-/// Fields are dropped in order, so that no work remains.
+/// Fields are dropped in order: the stream waits for products of a pass that was given up, before the memory is freed.
 pub(super) struct Multiplier {
+    stream: Stream,
     product: Product,
     matrices: Matrices,
-    stream: Stream,
     rows: u32,
     /// Whether the result is of a timed product and not compared yet.
     timed: bool,
@@ -66,15 +66,6 @@ impl Multiplier {
 
     fn queued(&self) -> Queued<'_, impl Fn() -> Result<(), Failure>> {
         Queued { stream: &self.stream, queue: || self.product.multiply(&self.stream, &self.matrices) }
-    }
-}
-
-/// Products may still run when a pass is given up: the memory is freed only after them.
-impl Drop for Multiplier {
-    fn drop(&mut self) {
-        // A failed stream has no running work.
-        let _ = self.stream.device().enter();
-        let _ = self.stream.wait();
     }
 }
 
@@ -128,7 +119,7 @@ const WORDS: [Words; PATTERNS as usize] = [
 pub(super) struct Patterns {
     stream: Stream,
     buffer: Buffer,
-    /// Of the timed pass. Kernels may still count when a pass is given up, so it is freed with the memory.
+    /// Of the timed pass. Kernels may still count when a pass is given up, so it is freed after the stream.
     tally: Option<Tally>,
     checked: Checked,
 }
@@ -146,14 +137,6 @@ impl Patterns {
         let (stream, buffer) = (Stream::new(&device)?, Buffer::new(&device, spec.size.0)?);
         let account = opened(LinkLayer::Memory, device.vendor().kernels(), twice(device.pci()), settings);
         Ok((Self { stream, buffer, tally: None, checked: Checked::default() }, account))
-    }
-}
-
-/// Kernels may still run when a pass is given up: the memory is freed only after them.
-impl Drop for Patterns {
-    fn drop(&mut self) {
-        // A failed stream has no running work.
-        let _ = self.stream.wait();
     }
 }
 

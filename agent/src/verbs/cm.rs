@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -24,7 +25,10 @@ use super::{
     library::CmLibrary,
     words::{self, Doing},
 };
-use crate::system::wait::{READABLE, wait};
+use crate::system::{
+    log,
+    wait::{READABLE, wait},
+};
 
 /// Time limit to resolve an address or a route, in milliseconds.
 const RESOLVE_MS: i32 = 5_000;
@@ -41,6 +45,8 @@ fn failed(what: &str) -> Failure {
 pub struct Events {
     library: &'static CmLibrary,
     handle: NonNull<rdma_event_channel>,
+    /// In order, those that nobody has waited for.
+    waiting: Mutex<Vec<Event>>,
 }
 
 #[derive(Debug)]
@@ -61,14 +67,21 @@ impl Events {
             NonNull::new(handle).ok_or_else(|| failed("creating an event channel").remedy(remedy::RDMA_CM_DEVICE))?;
         // SAFETY: the descriptor is open and the channel's own. It must not block, so that deadlines are kept.
         unsafe { libc::fcntl(handle.as_ref().fd, libc::F_SETFL, libc::O_NONBLOCK) };
-        Ok(Arc::new(Self { library, handle }))
+        Ok(Arc::new(Self { library, handle, waiting: Mutex::default() }))
     }
 
     pub(crate) fn library(&self) -> &str {
         self.library.file()
     }
 
-    pub fn next(&self, limit: Instant) -> Result<Event, Failure> {
+    /// The next event; a request for a connection with its new identifier.
+    pub fn next(self: &Arc<Self>, limit: Instant) -> Result<(Event, Option<Identifier>), Failure> {
+        let event = first(&self.waiting, |_| true, || self.take(limit))?;
+        let request = event.request().map(|handle| Identifier { handle, events: self.clone() });
+        Ok((event, request))
+    }
+
+    fn take(&self, limit: Instant) -> Result<Event, Failure> {
         loop {
             let mut event = ptr::null_mut();
             // SAFETY: the channel is alive and `event` valid for writing.
@@ -92,14 +105,28 @@ impl Events {
         }
     }
 
-    pub fn expect(&self, id: &Identifier, kind: rdma_cm_event_type::Type, limit: Instant) -> Result<Event, Failure> {
-        loop {
-            let event = self.next(limit)?;
-            if event.id != id.handle.as_ptr() {
-                continue;
-            }
-            return if event.kind == kind { Ok(event) } else { Err(event.failure()) };
+    /// Events of other identifiers are kept for those who wait for them.
+    fn expect(&self, id: &Identifier, kind: rdma_cm_event_type::Type, limit: Instant) -> Result<(), Failure> {
+        let own = |event: &Event| event.id == id.handle.as_ptr();
+        let event = first(&self.waiting, own, || self.take(limit))?;
+        if event.kind == kind { Ok(()) } else { Err(event.failure()) }
+    }
+}
+
+/// The first event wanted, of those that wait or that come.
+fn first<E>(
+    waiting: &Mutex<Vec<E>>,
+    wanted: impl Fn(&E) -> bool,
+    take: impl Fn() -> Result<E, Failure>,
+) -> Result<E, Failure> {
+    loop {
+        let mut known = waiting.lock();
+        if let Some(at) = known.iter().position(&wanted) {
+            return Ok(known.remove(at));
         }
+        drop(known);
+        let event = take()?;
+        waiting.lock().push(event);
     }
 }
 
@@ -112,6 +139,10 @@ impl AsFd for Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
+        for request in self.waiting.get_mut().iter().filter_map(Event::request) {
+            // SAFETY: the library's new identifier, which nothing else has got.
+            unsafe { (self.library.rdma_destroy_id)(request.as_ptr()) };
+        }
         // SAFETY: came from rdma_create_event_channel; identifiers on it hold an Arc of this.
         unsafe { (self.library.rdma_destroy_event_channel)(self.handle.as_ptr()) };
     }
@@ -137,6 +168,12 @@ unsafe fn copied(event: &rdma_cm_event) -> Event {
 }
 
 impl Event {
+    /// The new identifier of a request.
+    fn request(&self) -> Option<NonNull<rdma_cm_id>> {
+        let request = self.kind == rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST;
+        NonNull::new(self.id).filter(|_| request)
+    }
+
     pub fn established(&self) -> Result<bool, Failure> {
         use rdma_cm_event_type as is;
         match self.kind {
@@ -212,11 +249,6 @@ impl Identifier {
         }
     }
 
-    pub fn requested(event: &Event, events: &Arc<Events>) -> Option<Self> {
-        let request = event.kind == rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST;
-        NonNull::new(event.id).filter(|_| request).map(|handle| Self { handle, events: events.clone() })
-    }
-
     fn done(&self, rc: i32, what: &str) -> Result<(), Failure> {
         if rc == 0 { Ok(()) } else { Err(failed(what)) }
     }
@@ -263,24 +295,24 @@ impl Identifier {
         self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ADDR_RESOLVED, limit)?;
         // SAFETY: as above.
         self.done(unsafe { (library.rdma_resolve_route)(id, RESOLVE_MS) }, &format!("finding a route to {peer}"))?;
-        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED, limit).map(|_| ())
+        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED, limit)
     }
 
-    /// Used by `QueuePair::new` only.
-    pub(super) fn create(&self, domain: &Domain, attributes: &mut ibv_qp_init_attr) -> Result<NonNull<ibv_qp>, i32> {
+    /// With a queue pair, which is destroyed with it: what owns this drops it before the domain and the queues.
+    pub(super) fn create(self, domain: &Domain, attributes: &mut ibv_qp_init_attr) -> Result<Self, (Self, i32)> {
         let create = self.events.library.rdma_create_qp;
         // SAFETY: identifier and domain are alive, and the attributes valid for the call.
-        if unsafe { create(self.handle.as_ptr(), domain.handle.as_ptr(), attributes) } != 0 {
-            return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL));
+        if unsafe { create(self.handle.as_ptr(), domain.handle.as_ptr(), attributes) } == 0 {
+            return Ok(self);
         }
-        // SAFETY: the identifier is alive.
-        NonNull::new(unsafe { self.handle.as_ref() }.qp).ok_or(libc::EINVAL)
+        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
+        Err((self, errno))
     }
 
-    /// Used by `QueuePair::drop` only.
-    pub(super) fn destroy(&self) {
-        // SAFETY: the identifier is alive and has a queue pair.
-        unsafe { (self.events.library.rdma_destroy_qp)(self.handle.as_ptr()) };
+    /// Null before `create`.
+    pub(super) fn queue_pair(&self) -> *mut ibv_qp {
+        // SAFETY: the identifier is alive.
+        unsafe { self.handle.as_ref() }.qp
     }
 
     pub fn connect(&self, terms: &Terms<'_>, limit: Instant) -> Result<(), Failure> {
@@ -288,7 +320,7 @@ impl Identifier {
         // SAFETY: the identifier is alive and resolved, the parameters valid for the call.
         let rc = unsafe { (self.events.library.rdma_connect)(self.handle.as_ptr(), &raw mut parameters) };
         self.done(rc, "asking for a connection")?;
-        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ESTABLISHED, limit).map(|_| ())
+        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ESTABLISHED, limit)
     }
 
     pub fn accept(&self, terms: &Terms<'_>) -> Result<(), Failure> {
@@ -307,11 +339,19 @@ impl Identifier {
 impl Drop for Identifier {
     fn drop(&mut self) {
         let (library, id) = (self.events.library, self.handle.as_ptr());
+        // Another identifier may get its address.
+        self.events.waiting.lock().retain(|event| event.id != id);
         // SAFETY: came from rdma_create_id or a request; all its events are acknowledged. Hanging up what was never
         // connected is refused, which is as good.
-        unsafe {
+        let status = unsafe {
+            if !self.queue_pair().is_null() {
+                (library.rdma_destroy_qp)(id);
+            }
             (library.rdma_disconnect)(id);
-            (library.rdma_destroy_id)(id);
+            (library.rdma_destroy_id)(id)
+        };
+        if status != 0 {
+            log!("{}", failed("destroying an identifier"));
         }
     }
 }
@@ -320,3 +360,23 @@ impl Drop for Identifier {
 unsafe impl Send for Identifier {}
 // SAFETY: as above.
 unsafe impl Sync for Identifier {}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn an_event_that_another_waits_for_is_kept_in_its_order() {
+        let (waiting, next) = (Mutex::default(), Cell::new(0));
+        let take = || {
+            next.set(next.get() + 1);
+            if next.get() > 6 { Err(Failure::new(Stage::Join, Kind::Deadline, "no event")) } else { Ok(next.get()) }
+        };
+        assert_eq!(first(&waiting, |event| *event == 4, take), Ok(4));
+        assert_eq!(first(&waiting, |event| event % 2 == 0, take), Ok(2));
+        assert_eq!([(); 4].map(|()| first(&waiting, |_| true, take)), [Ok(1), Ok(3), Ok(5), Ok(6)]);
+        assert_eq!(first(&waiting, |_| true, take).unwrap_err().kind, Kind::Deadline);
+    }
+}

@@ -146,6 +146,10 @@ impl Completion<'_> {
         u32::from_be(unsafe { self.0.imm_data_invalidated_rkey_union.imm_data })
     }
 
+    pub(super) fn queue_pair(&self) -> u32 {
+        self.0.qp_num
+    }
+
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.0.byte_len)

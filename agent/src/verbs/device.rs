@@ -46,8 +46,8 @@ pub struct Device {
     speaks: Speaks,
     /// Dropped before the owner, who keeps the context.
     happened: Arc<Happened>,
-    /// Set if another library opened the context and closes it.
-    owner: Option<Arc<dyn Any + Send + Sync>>,
+    /// Closes the context when it is dropped.
+    _owner: Arc<dyn Any + Send + Sync>,
 }
 
 impl fmt::Debug for Device {
@@ -119,9 +119,11 @@ impl Device {
         };
         // SAFETY: the device is of a list that is not freed yet.
         let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };
-        let context = NonNull::new(context).ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
-        let (name, speaks, happened) = (name.to_owned(), Speaks::of(transport), Arc::new(Happened::new(context)));
-        Ok(Arc::new(Self { library, context, name, speaks, happened, owner: None }))
+        // SAFETY: just opened; everything made of it holds an Arc of this device.
+        let owner = unsafe { Owned::new(context, library.ibv_close_device) };
+        let owner = owner.ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
+        let (context, speaks, happened) = (*owner, Speaks::of(transport), Arc::new(Happened::new(*owner)));
+        Ok(Arc::new(Self { library, context, name: name.to_owned(), speaks, happened, _owner: Arc::new(owner) }))
     }
 
     /// A device that `owner` has opened and keeps open for as long as it lives.
@@ -144,7 +146,7 @@ impl Device {
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::ADDRESS_OF_ITS_OWN));
         }
         let (speaks, happened) = (Speaks::of(transport), Happened::shared(context));
-        Ok(Arc::new(Self { library, context, name: found, speaks, happened, owner: Some(owner) }))
+        Ok(Arc::new(Self { library, context, name: found, speaks, happened, _owner: owner }))
     }
 
     pub fn name(&self) -> &str {
@@ -180,15 +182,6 @@ impl Device {
                 atomics: found.atomic_cap != ibv_atomic_cap::IBV_ATOMIC_NONE,
             }),
             errno => Err(words::verb(Stage::Open, Doing::Query, &self.name, errno)),
-        }
-    }
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        if self.owner.is_none() {
-            // SAFETY: the context is open and everything made of it holds an Arc of this.
-            unsafe { (self.library.ibv_close_device)(self.context.as_ptr()) };
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{
     any::Any,
+    ops::Deref,
+    ptr::NonNull,
     sync::{
         Arc,
         atomic::{AtomicU8, AtomicU64, Ordering, fence},
@@ -9,38 +11,63 @@ use std::{
 };
 
 use super::region::Region;
+use crate::memory::shared::parts;
 
-pub struct Flag {
-    byte: *const AtomicU8,
-    _alive: Arc<dyn Any + Send + Sync>,
+/// A part of what an owner holds, which it keeps alive.
+struct Held<T: ?Sized> {
+    part: NonNull<T>,
+    owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the byte is only touched as an atomic.
-unsafe impl Send for Flag {}
+impl<T: ?Sized> Held<T> {
+    fn new<O: Send + Sync + 'static>(owner: &Arc<O>, part: impl FnOnce(&O) -> Option<&T>) -> Option<Self> {
+        part(owner).map(|part| Self { part: part.into(), owner: owner.clone() })
+    }
+}
+
+// SAFETY: it is a shared reference, and its owner may be dropped by any thread.
+unsafe impl<T: ?Sized + Sync> Send for Held<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync> Sync for Held<T> {}
+
+impl<T: ?Sized> Deref for Held<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: lent by the owner for as long as it is shared, and an `Arc` of it is here.
+        unsafe { self.part.as_ref() }
+    }
+}
+
+impl<T: ?Sized> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        Self { part: self.part, owner: self.owner.clone() }
+    }
+}
+
+pub struct Flag(Held<AtomicU8>);
 
 impl Flag {
     /// `None` outside the region, or if it is not host memory.
     pub fn new(region: &Arc<Region>, at: u64) -> Option<Self> {
-        let inside = at < region.length() as u64 && region.backing().host();
-        let byte = (region.address() + at) as *const AtomicU8;
-        inside.then(|| Self { byte, _alive: region.clone() })
+        Held::new(region, |region| region.backing().cells()?.get(usize::try_from(at).ok()?)).map(Self)
     }
 
     /// A byte of this process's own memory, for the stub that measures our own cost per message.
     pub fn own(byte: &Arc<AtomicU8>) -> Self {
-        Self { byte: Arc::as_ptr(byte), _alive: byte.clone() }
+        Self(Held { part: (&**byte).into(), owner: byte.clone() })
     }
 
+    /// What the device wrote before this byte is visible with it.
     #[inline]
     pub fn load(&self) -> u8 {
-        // SAFETY: the byte is alive. What the device wrote before it becomes visible with it (acquire).
-        unsafe { (*self.byte).load(Ordering::Acquire) }
+        self.0.load(Ordering::Acquire)
     }
 
     #[inline]
     pub fn store(&self, value: u8) {
-        // SAFETY: as above.
-        unsafe { (*self.byte).store(value, Ordering::Release) };
+        self.0.store(value, Ordering::Release);
         fence(Ordering::Release);
     }
 }
@@ -84,75 +111,54 @@ impl Beat {
     }
 }
 
-pub(crate) struct Span {
-    bytes: *const AtomicU8,
-    length: u64,
-    _alive: Arc<dyn Any + Send + Sync>,
-}
-
-// SAFETY: the bytes are only touched as atomics.
-unsafe impl Send for Span {}
+pub(crate) struct Span(Held<[AtomicU8]>);
 
 impl Span {
     /// `None` outside the region, or if it is not host memory.
     pub(crate) fn new(region: &Arc<Region>, at: u64, length: u64) -> Option<Self> {
-        let inside = at.checked_add(length)? <= region.length() as u64 && region.backing().host();
-        let bytes = (region.address() + at) as *const AtomicU8;
-        inside.then(|| Self { bytes, length, _alive: region.clone() })
+        let (at, length) = (usize::try_from(at).ok()?, usize::try_from(length).ok()?);
+        Held::new(region, |region| region.backing().cells()?.get(at..at.checked_add(length)?)).map(Self)
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.length
-    }
-
-    /// Words from the first byte on, and the bytes after them; words only where the first byte is aligned.
-    fn parts(&self) -> (&[AtomicU64], &[AtomicU8]) {
-        let length = self.length as usize;
-        let words = if self.bytes.cast::<AtomicU64>().is_aligned() { length / 8 } else { 0 };
-        // SAFETY: so many bytes are alive, aligned where they are words, and only touched as atomics, by us and by the
-        // device; each is in one part only.
-        unsafe {
-            (
-                std::slice::from_raw_parts(self.bytes.cast::<AtomicU64>(), words),
-                std::slice::from_raw_parts(self.bytes.add(words * 8), length - words * 8),
-            )
-        }
+        self.0.len() as u64
     }
 
     pub(crate) fn fill(&self, value: u8) {
-        let (words, bytes) = self.parts();
+        let (head, words, tail) = parts(&self.0);
         words.iter().for_each(|word| word.store(u64::from_ne_bytes([value; 8]), Ordering::Relaxed));
-        bytes.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
+        head.iter().chain(tail).for_each(|byte| byte.store(value, Ordering::Relaxed));
         fence(Ordering::Release);
     }
 
     /// The place of a byte with another value. The first and the middle one are read first, then all of them from the end: late ones are
     /// not there yet.
     pub(crate) fn other_than(&self, value: u8) -> Option<u64> {
-        let (words, bytes) = self.parts();
+        let (head, words, tail) = parts(&self.0);
         let whole = u64::from_ne_bytes([value; 8]);
         let word = |at: usize| {
             let found = words[at].load(Ordering::Relaxed);
             let other = || found.to_ne_bytes().iter().position(|byte| *byte != value).unwrap_or(0);
-            (found != whole).then(|| (at * 8 + other()) as u64)
+            (found != whole).then(|| head.len() + at * 8 + other())
         };
+        let other = |bytes: &[AtomicU8]| bytes.iter().rposition(|byte| byte.load(Ordering::Relaxed) != value);
         let last = words.len();
         let early = [0, last / 2].into_iter().filter(|at| *at < last).find_map(word);
-        let tail = || (0..bytes.len()).rev().find(|at| bytes[*at].load(Ordering::Relaxed) != value);
-        let found = early.or_else(|| tail().map(|at| (last * 8 + at) as u64));
-        found.or_else(|| (0..last).rev().find_map(word))
+        let late = || other(tail).map(|at| head.len() + last * 8 + at);
+        let found = early.or_else(late).or_else(|| (0..last).rev().find_map(word)).or_else(|| other(head));
+        found.map(|at| at as u64)
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Words(Arc<Region>);
+pub(crate) struct Words(Held<[AtomicU64]>);
 
 impl Words {
     pub(crate) const SIZE: u64 = 8;
 
     /// All of `region` as words. `None` if it is not host memory.
     pub(crate) fn new(region: &Arc<Region>) -> Option<Self> {
-        region.backing().host().then(|| Self(region.clone()))
+        Held::new(region, |region| region.backing().cells().map(|cells| parts(cells).1)).map(Self)
     }
 
     /// Word number `place`.
@@ -161,7 +167,7 @@ impl Words {
     /// There is none.
     #[inline]
     pub(crate) fn load(&self, place: u64) -> u64 {
-        self.word(place).load(Ordering::Acquire)
+        self.0[place as usize].load(Ordering::Acquire)
     }
 
     /// Visible to the device before anything posted later.
@@ -170,64 +176,61 @@ impl Words {
     /// There is none.
     #[inline]
     pub(crate) fn store(&self, place: u64, value: u64) {
-        self.word(place).store(value, Ordering::Release);
+        self.0[place as usize].store(value, Ordering::Release);
         fence(Ordering::Release);
     }
-
-    #[inline]
-    fn word(&self, place: u64) -> &AtomicU64 {
-        assert!((place + 1) * Self::SIZE <= self.0.length() as u64, "word {place} is outside of the region");
-        // SAFETY: the region is host memory that starts at a page and holds this word; words are only touched as
-        // atomics, by us and by the device.
-        unsafe { &*((self.0.address() + place * Self::SIZE) as *const AtomicU64) }
-    }
-}
-
-/// Bytes of this process's own, as a device would share them, and the span of them.
-#[cfg(test)]
-pub(crate) fn tests_memory(length: u64) -> (tests::Bytes, Span) {
-    let words: Arc<[AtomicU64]> = (0..length.div_ceil(8)).map(|_| AtomicU64::new(0)).collect();
-    let bytes = tests::Bytes(words.clone(), length);
-    let span = Span { bytes: words.as_ptr().cast(), length, _alive: Arc::new(words) };
-    (bytes, span)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::memory::{backing::Backing, shared::Shared};
 
-    pub(crate) struct Bytes(pub(super) Arc<[AtomicU64]>, pub(super) u64);
+    /// Memory that a device would share.
+    pub(crate) struct Bytes(Shared);
 
     impl Bytes {
-        fn byte(&self, at: u64) -> &AtomicU8 {
-            assert!(at < self.1);
-            // SAFETY: inside of the words, which live as long as this, and only touched as atomics.
-            unsafe { &*self.0.as_ptr().cast::<AtomicU8>().add(at as usize) }
+        fn cells(&self) -> &[AtomicU8] {
+            self.0.cells().unwrap()
         }
 
         pub(crate) fn store(&self, at: u64, value: u8) {
-            self.byte(at).store(value, Ordering::Relaxed);
+            self.cells()[at as usize].store(value, Ordering::Relaxed);
         }
 
         pub(crate) fn load(&self, at: u64) -> u8 {
-            self.byte(at).load(Ordering::Relaxed)
+            self.cells()[at as usize].load(Ordering::Relaxed)
         }
 
         pub(crate) fn fill(&self, value: u8) {
-            (0..self.1).for_each(|at| self.store(at, value));
+            self.cells().iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
         }
+    }
+
+    pub(crate) fn memory(length: u64) -> (Arc<Bytes>, Span) {
+        let bytes = Arc::new(Bytes(Shared::new(length, false).unwrap()));
+        let span = Held::new(&bytes, |bytes| Some(bytes.cells())).map(Span).unwrap();
+        (bytes, span)
     }
 
     #[test]
     fn every_byte_of_a_span_is_written_and_looked_at() {
         for length in [1, 7, 8, 9, 63, 64, 65] {
             for at in 0..length {
-                let (bytes, span) = tests_memory(length);
+                let (bytes, span) = memory(length);
                 span.fill(3);
                 assert_eq!(span.other_than(3), None);
                 bytes.store(at, 4);
                 assert_eq!(span.other_than(3), Some(at), "{length} bytes");
             }
         }
+    }
+
+    #[test]
+    fn a_span_outlives_every_other_owner_of_its_bytes() {
+        let (bytes, span) = memory(64);
+        drop(bytes);
+        span.fill(7);
+        assert_eq!(span.other_than(7), None);
     }
 }

@@ -13,7 +13,10 @@ use railgauge_wire::{
 };
 use rdma_sys::*;
 
-use crate::system::library::{self, NoFunction, functions};
+use crate::system::{
+    library::{self, NoFunction, functions},
+    log,
+};
 
 functions! {
     #[derive(Debug)]
@@ -21,6 +24,7 @@ functions! {
         file: String,
     }
     required {
+        ibv_fork_init = "ibv_fork_init@IBVERBS_1.1": fn() -> c_int,
         ibv_get_device_list = "ibv_get_device_list@IBVERBS_1.1": fn(*mut c_int) -> *mut *mut ibv_device,
         ibv_free_device_list = "ibv_free_device_list@IBVERBS_1.1": fn(*mut *mut ibv_device),
         ibv_open_device = "ibv_open_device@IBVERBS_1.1": fn(*mut ibv_device) -> *mut ibv_context,
@@ -72,7 +76,17 @@ impl Library {
     pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<Library, Failure>> = OnceLock::new();
         let packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, SUSE)";
-        let open = || load("libibverbs.so.1", "RAILGAUGE_IBVERBS", packages, Self::look_up);
+        let open = || {
+            let library = load("libibverbs.so.1", "RAILGAUGE_IBVERBS", packages, Self::look_up)?;
+            // Before kernel 5.12, after a fork a write of this process goes to another page than the device uses, unless the child gets
+            // no pages of registered memory. As in NCCL; since rdma-core 35 it does nothing where the kernel copies them for the child.
+            // SAFETY: nothing of the library was used before.
+            let errno = unsafe { (library.ibv_fork_init)() };
+            if errno != 0 {
+                log!("{}: memory is not protected from forks: errno {errno}", library.file);
+            }
+            Ok(library)
+        };
         LIBRARY.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 

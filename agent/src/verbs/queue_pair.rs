@@ -3,11 +3,7 @@
 //! The states and the attributes that each service requires are those of the InfiniBand Architecture Specification 1.4, tables 91 to 93,
 //! and `ibv_modify_qp(3)`.
 
-use std::{
-    mem,
-    ptr::{self, NonNull},
-    sync::Arc,
-};
+use std::{mem, ptr, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Stage},
@@ -34,13 +30,18 @@ pub struct Capacity {
 
 #[derive(Debug)]
 pub struct QueuePair {
-    handle: NonNull<ibv_qp>,
+    /// First: it is destroyed before what it was made of.
+    made: Made,
     domain: Arc<Domain>,
     queue: Arc<CompletionQueue>,
     service: Service,
     inline: u32,
-    /// Set if rdma_cm made it.
-    connection: Option<Identifier>,
+}
+
+#[derive(Debug)]
+enum Made {
+    Here(Owned<ibv_qp>),
+    ByManager(Identifier),
 }
 
 /// Inline sizes to fall back to, in bytes: what devices are known to offer.
@@ -61,26 +62,34 @@ impl QueuePair {
         queue: &Arc<CompletionQueue>,
         service: Service,
         capacity: Capacity,
-        connection: Option<Identifier>,
+        mut connection: Option<Identifier>,
     ) -> Result<Self, Failure> {
         let device = domain.device();
         let smaller = INLINE_STEPS.into_iter().filter(|inline| *inline < capacity.inline);
         let mut refused = 0;
         for inline in std::iter::once(capacity.inline).chain(smaller) {
             let mut attributes = attributes(queue, service, Capacity { inline, ..capacity });
-            let made = match &connection {
-                Some(connection) => connection.create(domain, &mut attributes),
+            let made = match connection.take() {
+                Some(with) => with.create(domain, &mut attributes).map(Made::ByManager).map_err(|(with, errno)| {
+                    connection = Some(with);
+                    errno
+                }),
                 None => {
+                    let library = device.library();
                     // SAFETY: domain and queue are alive, and the attributes valid for the call.
-                    let made = unsafe { (device.library().ibv_create_qp)(domain.handle.as_ptr(), &raw mut attributes) };
-                    NonNull::new(made).ok_or_else(|| std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+                    let made = unsafe {
+                        let made = (library.ibv_create_qp)(domain.handle.as_ptr(), &raw mut attributes);
+                        Owned::new(made, library.ibv_destroy_qp)
+                    };
+                    made.map(Made::Here)
+                        .ok_or_else(|| std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL))
                 }
             };
             match made {
-                Ok(handle) => {
+                Ok(made) => {
                     let (domain, queue) = (Arc::clone(domain), Arc::clone(queue));
                     let inline = attributes.cap.max_inline_data.min(capacity.inline);
-                    return Ok(Self { handle, domain, queue, service, inline, connection });
+                    return Ok(Self { made, domain, queue, service, inline });
                 }
                 Err(errno) => refused = errno,
             }
@@ -97,16 +106,19 @@ impl QueuePair {
 
     /// Set if rdma_cm made it.
     pub fn connection(&self) -> Option<&Identifier> {
-        self.connection.as_ref()
+        if let Made::ByManager(connection) = &self.made { Some(connection) } else { None }
     }
 
     pub(super) fn raw(&self) -> *mut ibv_qp {
-        self.handle.as_ptr()
+        match &self.made {
+            Made::Here(handle) => handle.as_ptr(),
+            Made::ByManager(connection) => connection.queue_pair(),
+        }
     }
 
     pub fn number(&self) -> u32 {
         // SAFETY: the handle is alive; the number never changes.
-        unsafe { (*self.handle.as_ptr()).qp_num }
+        unsafe { (*self.raw()).qp_num }
     }
 
     pub fn service(&self) -> Service {
@@ -169,23 +181,6 @@ fn attributes(queue: &CompletionQueue, service: Service, capacity: Capacity) -> 
     };
     attributes
 }
-
-impl Drop for QueuePair {
-    fn drop(&mut self) {
-        match &self.connection {
-            Some(connection) => connection.destroy(),
-            // SAFETY: came from ibv_create_qp; its queues are alive until this has returned.
-            None => unsafe {
-                (self.domain.device().library().ibv_destroy_qp)(self.handle.as_ptr());
-            },
-        }
-    }
-}
-
-// SAFETY: libibverbs allows every call on a queue pair from any thread.
-unsafe impl Send for QueuePair {}
-// SAFETY: as above.
-unsafe impl Sync for QueuePair {}
 
 /// Shortest wait that a receiver without a posted receive asks for, as a code of the specification's table 45: 12 is 0.64 ms, NCCL's and
 /// perftest's value.

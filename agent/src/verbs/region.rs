@@ -5,7 +5,7 @@
 //! the variable for the whole process. Here it is off only while the queues of GPU links are made.
 
 use std::sync::{
-    Arc, Once,
+    Arc,
     atomic::{AtomicBool, AtomicU8, Ordering},
 };
 
@@ -146,17 +146,30 @@ const fn entry() -> [AtomicU8; 22] {
     entry
 }
 
-/// Puts the variable into the environment with its default value. Call it before starting threads. Keeps a value set by a user.
+/// Has libibverbs look for huge pages, which are protected from forks whole (`ibv_fork_init(3)`).
+const HUGE_PAGES: &str = "RDMAV_HUGEPAGES_SAFE";
+
+/// Puts both variables into the environment, this module's with its default value. Keeps a value set by a user. Does nothing once there are
+/// other threads, which may be reading the environment.
 pub(crate) fn prepare() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        if std::env::var_os(NAME).is_none() {
-            // SAFETY: the entry is a string that ends in a zero and lives for ever, and is never anything else; no other
-            // thread reads the environment yet, as the caller vouches.
-            let refused = unsafe { libc::putenv(ENTRY.as_ptr().cast_mut().cast()) };
-            IS_OURS.store(refused == 0, Ordering::Release);
-        }
-    });
+    let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    if threads == 1 {
+        // SAFETY: this thread is the only one.
+        unsafe { put() };
+    }
+}
+
+/// # Safety
+/// No other thread uses the environment.
+unsafe fn put() {
+    if std::env::var_os(NAME).is_none() {
+        // SAFETY: the entry is a string that ends in a zero and lives for ever, and is never anything else; no other
+        // thread reads the environment, as the caller vouches.
+        let refused = unsafe { libc::putenv(ENTRY.as_ptr().cast_mut().cast()) };
+        IS_OURS.store(refused == 0, Ordering::Release);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::env::set_var(HUGE_PAGES, "1") };
 }
 
 /// Whether queues can be made without scattering.
@@ -185,7 +198,8 @@ mod tests {
 
     #[test]
     fn scattering_is_off_while_queues_for_gpu_memory_are_made_and_on_for_others() {
-        prepare();
+        // SAFETY: no other thread of this program uses the environment.
+        unsafe { put() };
         assert!(can_be_off());
         let value = || std::env::var(NAME).unwrap();
         let off = making(true);

@@ -4,7 +4,7 @@
 //! function pointer, as `ibv_post_send` of `<infiniband/verbs.h>` does. Devices copy requests while they are posted,
 //! so that a list may be posted again at once. Nothing here allocates after `new`.
 
-use std::{any::Any, mem, ptr, sync::Arc};
+use std::{any::Any, cell::UnsafeCell, mem, ops::Range, ptr, sync::Arc};
 
 use rdma_sys::*;
 
@@ -67,6 +67,37 @@ pub struct Template {
     pub tag: u32,
 }
 
+/// Entries that point to each other, and that the library reads by these pointers while a list is posted. Shared in name only: a box would
+/// claim to have the only pointer to them, whenever it moves.
+pub(super) struct Linked<T>(Arc<[UnsafeCell<T>]>);
+
+impl<T> Linked<T> {
+    pub(super) fn new(entries: impl Iterator<Item = T>) -> Self {
+        Self(entries.map(UnsafeCell::new).collect())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Valid for as long as this value lives.
+    #[inline]
+    pub(super) fn pointer(&self, i: usize) -> *mut T {
+        self.0[i].get()
+    }
+
+    #[inline]
+    pub(super) fn range(&mut self, range: Range<usize>) -> impl Iterator<Item = &mut T> {
+        // SAFETY: the only references to entries come from here, and `self` is borrowed while they live.
+        self.0[range].iter().map(|entry| unsafe { &mut *entry.get() })
+    }
+
+    pub(super) fn entry(&mut self, i: usize) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.0[i].get() }
+    }
+}
+
 /// Kept alive while requests may be posted.
 pub(crate) type Alive = Arc<dyn Any + Send + Sync>;
 
@@ -74,8 +105,8 @@ pub(crate) type Alive = Arc<dyn Any + Send + Sync>;
 /// always completes, and unconfirmed requests are those before `next`.
 pub struct Sends {
     queue_pair: *mut ibv_qp,
-    requests: Box<[ibv_send_wr]>,
-    elements: Box<[ibv_sge]>,
+    requests: Linked<ibv_send_wr>,
+    elements: Linked<ibv_sge>,
     template: Template,
     /// Local address of the first message.
     start: u64,
@@ -134,8 +165,8 @@ impl Sends {
         let start = base + template.local;
         let mut ring = Self {
             queue_pair,
-            requests: (0..length).map(|_| request(&template)).collect(),
-            elements: vec![ibv_sge { addr: start, length: template.size, lkey: key }; length].into_boxed_slice(),
+            requests: Linked::new((0..length).map(|_| request(&template))),
+            elements: Linked::new((0..length).map(|_| ibv_sge { addr: start, length: template.size, lkey: key })),
             template,
             start,
             next: 0,
@@ -145,7 +176,7 @@ impl Sends {
             _alive: alive,
         };
         for i in 0..length {
-            ring.requests[i].sg_list = &raw mut ring.elements[i];
+            ring.requests.entry(i).sg_list = ring.elements.pointer(i);
             ring.link(i);
         }
         ring
@@ -155,15 +186,15 @@ impl Sends {
     fn link(&mut self, i: usize) {
         let (list, every) = (self.template.list as usize, self.template.signal_every);
         let last = (i + 1).is_multiple_of(list);
-        let next = if last { ptr::null_mut() } else { &raw mut self.requests[i + 1] };
-        self.requests[i].next = next;
+        let next = if last { ptr::null_mut() } else { self.requests.pointer(i + 1) };
+        self.requests.entry(i).next = next;
         let covers = (i as u32 + 1).is_multiple_of(every).then_some(every);
         self.signal(i, covers);
     }
 
     fn signal(&mut self, i: usize, covers: Option<u32>) {
         let flag = ibv_send_flags::IBV_SEND_SIGNALED.0;
-        let request = &mut self.requests[i];
+        let request = self.requests.entry(i);
         request.send_flags = if covers.is_some() { request.send_flags | flag } else { request.send_flags & !flag };
         request.wr_id = u64::from(self.template.tag) << 32 | u64::from(covers.unwrap_or(0));
     }
@@ -220,7 +251,7 @@ impl Sends {
         }
         let last = first + count - 1;
         self.signal(last, Some(last as u32 % self.template.signal_every + 1));
-        self.requests[last].next = ptr::null_mut();
+        self.requests.entry(last).next = ptr::null_mut();
         let handed = self.hand_over(first);
         self.link(last);
         handed?;
@@ -239,7 +270,7 @@ impl Sends {
         let mut refused = ptr::null_mut();
         // SAFETY: the queue pair is alive; from `first` on the list is linked, ends in null, and points to elements
         // of this ring.
-        match unsafe { ibv_post_send(self.queue_pair, &raw mut self.requests[first], &raw mut refused) } {
+        match unsafe { ibv_post_send(self.queue_pair, self.requests.pointer(first), &raw mut refused) } {
             0 => Ok(()),
             errno => Err(errno),
         }
@@ -256,7 +287,7 @@ impl Sends {
         };
         let mut at = self.at;
         let range = first..first + count;
-        for (request, element) in self.requests[range.clone()].iter_mut().zip(&mut self.elements[range]) {
+        for (request, element) in self.requests.range(range.clone()).zip(self.elements.range(range)) {
             element.addr = self.start + at;
             if rdma {
                 request.wr.rdma = rdma_t { remote_addr: remote + at, rkey: remote_key };

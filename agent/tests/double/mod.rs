@@ -97,6 +97,11 @@ impl Fabric {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// How a host's agent used the library wrongly, in order.
+    pub fn misuses(&self, host: &str) -> String {
+        fs::read_to_string(self.folder.path().join(format!("misuses.{host}"))).unwrap_or_default()
+    }
+
     /// A verified message and a few more on a link of one queue pair.
     pub fn writes(&mut self) -> (Opened, Opened) {
         let ends = self.pair.open(verbs(Service::Rc), 1, 65536).unwrap();

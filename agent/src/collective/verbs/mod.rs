@@ -9,7 +9,6 @@ use railgauge_wire::failure::{Failure, Kind, Stage};
 use super::engine::{Wire, unconnected};
 use crate::{
     bench::control::Control,
-    memory::host::Buffer,
     system::wait::{self, READABLE},
     verbs::{
         completion::{CompletionQueue, Poller},
@@ -42,10 +41,8 @@ const NAP: Duration = Duration::from_millis(100);
 pub(crate) struct Verbs {
     /// `None` for this rank.
     lanes: Vec<Option<Lane>>,
-    buffer: Arc<Buffer>,
     queue: Arc<CompletionQueue>,
     poller: Poller,
-    gulp: Vec<u8>,
     watch: Watch,
 }
 
@@ -76,11 +73,9 @@ impl Lane {
         free && (!payload || self.loaded.wrapping_sub(self.theirs) < WINDOW)
     }
 
-    fn post(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), Failure> {
+    fn post(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let slot = DEPTH + self.sent % DEPTH;
-        buffer.put(self.messages.place(slot), bytes);
-        // A message is at most a slot long.
-        let posted = self.messages.send(slot, bytes.len() as u32, self.consumed);
+        let posted = self.messages.send(slot, bytes, self.consumed);
         posted.map_err(|errno| self.refused(errno))?;
         self.sent = self.sent.wrapping_add(1);
         self.loaded = self.loaded.wrapping_add(u32::from(!bytes.is_empty()));
@@ -89,21 +84,40 @@ impl Lane {
     }
 
     /// Frees the first slot; notifies the other rank now and then.
-    fn consume(&mut self, buffer: &Buffer) -> Result<(), Failure> {
+    fn consume(&mut self) -> Result<(), Failure> {
         let Some((slot, _)) = self.arrived.pop_front() else { return Ok(()) };
         self.at = 0;
         self.messages.receive(slot).map_err(|errno| self.refused(errno))?;
         self.consumed = self.consumed.wrapping_add(1);
         if self.consumed.wrapping_sub(self.told) >= WINDOW / 2 && self.ready(false) {
-            self.post(buffer, &[])?;
+            self.post(&[])?;
         }
         Ok(())
     }
 
-    fn refused(&self, errno: i32) -> Failure {
-        let failure = words::verb(Stage::Measure, Doing::Post, "the queue pair", errno);
-        failure.about(format_args!("to {}", self.name))
+    /// What is left of the first arrived message, at most `most` bytes.
+    fn first(&mut self, most: usize) -> Result<&[u8], Failure> {
+        let Some((slot, length)) = self.arrived.front().copied() else { return Ok(&[]) };
+        let part = self.at..length.min(self.at + most);
+        let refused = |errno| refused(&self.name, errno);
+        self.messages.slot(slot).and_then(|bytes| bytes.get(part).ok_or(libc::EINVAL)).map_err(refused)
     }
+
+    fn take(&mut self, bytes: usize) -> Result<usize, Failure> {
+        self.at += bytes;
+        if self.arrived.front().is_some_and(|(_, length)| self.at == *length) {
+            self.consume()?;
+        }
+        Ok(bytes)
+    }
+
+    fn refused(&self, errno: i32) -> Failure {
+        refused(&self.name, errno)
+    }
+}
+
+fn refused(name: &str, errno: i32) -> Failure {
+    words::verb(Stage::Measure, Doing::Post, "the queue pair", errno).about(format_args!("to {name}"))
 }
 
 impl Verbs {
@@ -112,14 +126,15 @@ impl Verbs {
         let (lanes, mut again) = (&mut self.lanes, Vec::new());
         let taken = self.poller.poll(|completion| {
             let Some(lane) = lanes.get_mut(completion.tag()).and_then(Option::as_mut) else { return };
+            let Some(slot) = lane.messages.complete(&completion) else { return };
             if !completion.is_receive() {
                 lane.left = lane.left.wrapping_add(1);
                 return;
             }
             lane.theirs = completion.word();
             match completion.bytes() {
-                0 => again.push((completion.tag(), completion.covered())),
-                length => lane.arrived.push_back((completion.covered(), length as usize)),
+                0 => again.push((completion.tag(), slot)),
+                length => lane.arrived.push_back((slot, length as usize)),
             }
         });
         let taken = taken.map_err(|failure| self.failed(failure))?;
@@ -147,24 +162,12 @@ impl Verbs {
         self.lanes.get_mut(rank).and_then(Option::as_mut).ok_or_else(|| unconnected(rank))
     }
 
-    /// Part of rank `from`'s first message to take: its place in the buffer, and at most `most` bytes.
-    fn first(&mut self, from: usize, most: usize) -> Result<Option<(u64, usize)>, Failure> {
+    /// The rank's lane, with a message if one has arrived.
+    fn heard(&mut self, from: usize) -> Result<&mut Lane, Failure> {
         if self.lane(from)?.arrived.is_empty() {
             self.progress()?;
         }
-        let lane = self.lane(from)?;
-        let Some((slot, length)) = lane.arrived.front() else { return Ok(None) };
-        Ok(Some((lane.messages.place(*slot) + lane.at as u64, (length - lane.at).min(most))))
-    }
-
-    fn taken(&mut self, from: usize, bytes: usize) -> Result<usize, Failure> {
-        let buffer = self.buffer.clone();
-        let lane = self.lane(from)?;
-        lane.at += bytes;
-        if lane.arrived.front().is_some_and(|(_, length)| lane.at == *length) {
-            lane.consume(&buffer)?;
-        }
-        Ok(bytes)
+        self.lane(from)
     }
 }
 
@@ -179,22 +182,23 @@ impl Wire for Verbs {
             if !self.lane(to)?.ready(true) {
                 self.progress()?;
             }
-            let buffer = self.buffer.clone();
             let lane = self.lane(to)?;
             if !lane.ready(true) {
                 break;
             }
             let (now, later) = rest.split_at(rest.len().min(SLOT as usize));
-            lane.post(&buffer, now)?;
+            lane.post(now)?;
             rest = later;
         }
         Ok(bytes.len() - rest.len())
     }
 
     fn take(&mut self, from: usize, into: &mut [u8]) -> Result<usize, Failure> {
-        let Some((place, length)) = self.first(from, into.len())? else { return Ok(0) };
-        self.buffer.get(place, &mut into[..length]);
-        self.taken(from, length)
+        let lane = self.heard(from)?;
+        let bytes = lane.first(into.len())?;
+        into[..bytes.len()].copy_from_slice(bytes);
+        let length = bytes.len();
+        lane.take(length)
     }
 
     fn lend(
@@ -204,12 +208,12 @@ impl Wire for Verbs {
         width: usize,
         reader: &mut dyn FnMut(&[u8]),
     ) -> Result<usize, Failure> {
-        let Some((place, length)) = self.first(from, most)? else { return Ok(0) };
+        let lane = self.heard(from)?;
+        let bytes = lane.first(most)?;
         // Messages are cut at multiples of 64 KiB, and so between elements.
-        let length = length / width * width;
-        self.buffer.get(place, &mut self.gulp[..length]);
-        reader(&self.gulp[..length]);
-        self.taken(from, length)
+        let length = bytes.len() / width * width;
+        reader(&bytes[..length]);
+        lane.take(length)
     }
 
     fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure> {

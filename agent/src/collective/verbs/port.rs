@@ -18,13 +18,12 @@ use crate::{
         join::{self, Target},
         settings::Settings,
     },
-    memory::host::Buffer,
     verbs::{
         completion::{CompletionQueue, Poller},
         events::Watch,
         queue_pair::{Capacity, Change, QueuePair},
-        receive::Messages,
-        region::{self, Access, Region},
+        receive::Slots,
+        region,
     },
 };
 
@@ -47,11 +46,10 @@ fn joined_by_exchange(layer: LinkLayer, joining: Joining, is_erdma: bool) -> Res
 pub(crate) struct VerbsRankPort {
     choice: Choice,
     settings: Settings,
-    buffer: Arc<Buffer>,
-    region: Arc<Region>,
-    queue: Arc<CompletionQueue>,
-    /// `None` for this rank.
+    /// `None` for this rank. Before the memory, which is unregistered after their end.
     pairs: Vec<Option<Arc<QueuePair>>>,
+    queue: Arc<CompletionQueue>,
+    slots: Slots,
     opened: Opened,
     watch: Watch,
 }
@@ -63,9 +61,7 @@ impl VerbsRankPort {
         let device = choice.domain.device().clone();
         joined_by_exchange(choice.link_layer, settings.joining, choice.driver.is("erdma"))?;
         let mut notes = settle(&choice, &settings)?;
-        let bytes = u64::from(ranks) * u64::from(SLOTS) * u64::from(SLOT);
-        let buffer = Arc::new(Buffer::new(bytes, settings.huge_pages)?);
-        let region = Arc::new(Region::register(&choice.domain, buffer.clone(), Access::default())?);
+        let slots = Slots::new(&choice.domain, u64::from(ranks) * u64::from(SLOTS), SLOT, settings.huge_pages)?;
         let entries = (2 * DEPTH).saturating_mul(ranks);
         if entries > limits.completions {
             let cause =
@@ -88,7 +84,7 @@ impl VerbsRankPort {
         drop(making);
         let watch = Watch::new(&device, choice.port.clone(), choice.gid, choice.pkey);
         let watch = watch.of(pairs.iter().flatten().map(|pair| &**pair));
-        notes.insert("buffer_bytes".into(), bytes.to_string());
+        notes.insert("buffer_bytes".into(), slots.length().to_string());
         for name in ["completion", "mtu", "traffic_class", "service_level", "retry_count", "timeout"] {
             notes.extend(settings.record().remove(name).map(|value| (name.to_owned(), value)));
         }
@@ -111,11 +107,17 @@ impl VerbsRankPort {
             write_order: None,
             settings: notes,
         };
-        Ok(Self { choice, settings, buffer, region, queue, pairs, opened, watch })
+        Ok(Self { choice, settings, pairs, queue, slots, opened, watch })
     }
 
     /// Also posts its receives.
-    fn connect(&self, own: &VerbsEndpoint, rank: usize, other: usize, neighbour: &Neighbour) -> Result<Lane, Failure> {
+    fn connect(
+        &mut self,
+        own: &VerbsEndpoint,
+        rank: usize,
+        other: usize,
+        neighbour: &Neighbour,
+    ) -> Result<Lane, Failure> {
         let unfit = |cause: &str| Failure::new(Stage::Join, Kind::Internal, cause.to_owned());
         let Endpoint::Verbs(peer) = &neighbour.endpoint else { return Err(unfit("it has no queue pairs")) };
         join::same_network(&self.choice, peer)?;
@@ -127,9 +129,8 @@ impl VerbsRankPort {
         let mtu = self.settings.mtu.min(peer.mtu);
         let (number, psn, own_psn) = (*number, *psn, *own_psn);
         join::connect(pair, &self.settings, &Target { path, mtu, number, psn, own_psn, accepted: 1, reads: 1 })?;
-        let first = other as u64 * u64::from(SLOTS) * u64::from(SLOT);
-        let messages = Messages::new(pair, &self.region, (first, SLOT, SLOTS), other as u32)
-            .ok_or_else(|| unfit("its slots leave the buffer"))?;
+        let mut messages =
+            self.slots.next(pair, SLOTS, other as u32).ok_or_else(|| unfit("its slots leave the buffer"))?;
         for slot in 0..DEPTH {
             messages.receive(slot).map_err(|errno| unfit(&format!("a receive is refused: errno {errno}")))?;
         }
@@ -168,8 +169,7 @@ impl RankPort for VerbsRankPort {
             self.opened.link_layer = LinkLayer::Loopback;
         }
         let poller = Poller::new(&self.queue);
-        let gulp = vec![0; SLOT as usize];
-        let wire = Verbs { lanes, buffer: self.buffer, queue: self.queue, poller, gulp, watch: self.watch };
+        let wire = Verbs { lanes, queue: self.queue, poller, watch: self.watch };
         Ok((Box::new(wire), self.opened))
     }
 }

@@ -113,7 +113,7 @@ fn start_threads<'scope, 'env: 'scope>(
 ) -> Result<(), Failure> {
     let (sockets, front, back) = lines;
     if shared.pass.metric == TestMetric::Latency {
-        let (socket, (bytes, stage)) = (&sockets[0], front[0].split());
+        let (socket, (bytes, stage)) = (&sockets[0], front[0].split()?);
         return match sends {
             true => begin(scope, shared, &shared.sources, 0, move || stream::ping(shared, socket, bytes, stage)),
             false => begin(scope, shared, &shared.sinks, 0, move || stream::echo(shared, socket, bytes, stage)),
@@ -128,14 +128,14 @@ fn start_threads<'scope, 'env: 'scope>(
     };
     for (number, (socket, buffer)) in sockets.iter().zip(into).enumerate() {
         begin(scope, shared, &shared.sinks, number, move || {
-            let (bytes, stage) = buffer.split();
+            let (bytes, stage) = buffer.split()?;
             let region = if dram { bytes.len() } else { size.max(RECEIVE).min(bytes.len()) };
             stream::sink(shared, number, socket, &mut bytes[..region], stage)
         })?;
     }
     for (number, (socket, buffer)) in sockets.iter().zip(out).enumerate() {
         begin(scope, shared, &shared.sources, number, move || {
-            let (bytes, stage) = buffer.split();
+            let (bytes, stage) = buffer.split()?;
             let region = if dram { bytes.len() } else { size };
             stream::source(shared, number, socket, &mut bytes[..region], stage)
         })?;

@@ -46,11 +46,11 @@ impl Bytes {
         Ok(Self::Staged(Pinned::new(device, here)?, stage))
     }
 
-    pub(super) fn split(&mut self) -> (&mut [u8], Option<&mut Bounce>) {
-        match self {
+    pub(super) fn split(&mut self) -> Result<(&mut [u8], Option<&mut Bounce>), Failure> {
+        Ok(match self {
             Self::Host(buffer) => (buffer.bytes_mut(), None),
-            Self::Staged(pinned, stage) => (pinned.bytes_mut(), Some(stage)),
-        }
+            Self::Staged(pinned, stage) => (pinned.bytes()?, Some(stage)),
+        })
     }
 
     pub(super) fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {

@@ -222,7 +222,7 @@ pub(super) fn late(at: u64, size: u64) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::flag::tests_memory as memory;
+    use crate::verbs::flag::tests::memory;
 
     #[test]
     fn a_message_whose_last_byte_came_first_is_no_sample() {

@@ -25,7 +25,7 @@ use railgauge_wire::{
 use super::waiter::Waiter;
 use crate::{
     bench::control::Control,
-    memory::host::Buffer,
+    memory::shared::Shared,
     system::affinity,
     verbs::{
         completion::{CompletionQueue, Poller},
@@ -95,7 +95,7 @@ impl Mailbox {
     /// For a link of `qps` queue pairs, without a queue pair of its own yet.
     pub(crate) fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
         // The first half is the peer's to write, the second half holds what we write to the peer.
-        let page = Arc::new(Buffer::new(2 * WORD * Slot::count(qps), false)?);
+        let page = Arc::new(Shared::new(2 * WORD * Slot::count(qps), false)?);
         let region = Arc::new(Region::register(domain, page, Access::default())?);
         let words = Words::new(&region)
             .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the mailbox is not in host memory"))?;

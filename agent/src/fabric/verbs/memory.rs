@@ -20,7 +20,7 @@ use crate::{
         self, Device,
         buffer::{self, Reached},
     },
-    memory::{backing::Backing, host},
+    memory::{backing::Backing, shared::Shared},
     system::tree::Tree,
     verbs::{
         device::Domain,
@@ -59,7 +59,7 @@ pub(crate) fn take(
         registered(settings.relaxed_ordering, once)
     };
     if spec.memory == Memory::Host {
-        let (region, ordering) = register(Arc::new(host::Buffer::new(length, settings.huge_pages)?))?;
+        let (region, ordering) = register(Arc::new(Shared::new(length, settings.huge_pages)?))?;
         let (ordered, notes) = (!ordering.relaxed, ordering.notes(driver));
         return Ok(Bytes { region, ordered, path: GpuPath::None, scatters: false, notes });
     }

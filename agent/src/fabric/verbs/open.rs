@@ -125,7 +125,7 @@ impl VerbsEnd {
         }
         drop(making);
         // The CPU sees what the device writes, in order.
-        let polled = ordered && region.backing().host();
+        let polled = ordered && region.backing().cells().is_some();
         if let Some(gid) = choice.gid {
             note("gid", gid.to_string());
             note("gid_type", gid.kind.word().to_owned());
@@ -364,8 +364,8 @@ impl VerbsEnd {
         let mut established = 0;
         while established < wanted {
             control.check(Stage::Join)?;
-            let event = manager.events.next(limit)?;
-            let Some(identifier) = Identifier::requested(&event, &manager.events) else {
+            let (event, request) = manager.events.next(limit)?;
+            let Some(identifier) = request else {
                 established += usize::from(event.established()?);
                 continue;
             };

@@ -369,7 +369,7 @@ mod tests {
     }
 
     fn on_stub(check: impl FnOnce(&mut ByMemory<'_>)) {
-        let mut stub = Stub::new(true);
+        let stub = Stub::new(true);
         let template = Template {
             verb: Verb::Write,
             size: 64,
