@@ -18,8 +18,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    ROOT,
-    script::{Job, Script},
+    script::{Job, ROOT, Script},
     table::{Kernel, Source, kernel},
 };
 use crate::memory::pattern::Part;

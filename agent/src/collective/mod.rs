@@ -12,4 +12,4 @@ pub(crate) mod table;
 pub(crate) mod tcp;
 pub(crate) mod verbs;
 
-pub(crate) const ROOT: u32 = 0;
+pub(crate) use script::ROOT;

@@ -28,7 +28,8 @@ use std::ops::Range;
 
 use railgauge_wire::terms::{Algorithm, Op};
 
-use super::ROOT;
+/// The rank that broadcasts and that reductions go to.
+pub(crate) const ROOT: u32 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -370,7 +371,7 @@ pub(crate) fn chain(job: &Job) -> Script {
     if !job.is_root() {
         script.receive(job.before(1), Stretch::output(job.all()), How::Place, None);
     }
-    if job.after(1) != super::ROOT as usize {
+    if job.after(1) != ROOT as usize {
         let after = script.last_receive();
         script.send(job.after(1), what, after);
     }

@@ -22,7 +22,7 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use super::Link;
+use super::link::Link;
 use crate::{
     bench::{clock, control::Control},
     worker::{self, Worker},

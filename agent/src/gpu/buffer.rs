@@ -1,21 +1,17 @@
-//! Memory on a GPU, and how a NIC reaches it: by itself (GPUDirect RDMA), or through page-locked host memory in front of it.
+//! Memory on a GPU, and its export to NICs.
 
 use std::{
     ffi::{c_int, c_void},
-    fmt,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{FromRawFd, OwnedFd},
     sync::Arc,
 };
 
-use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
-    step::{Checked, Pattern},
 };
 
-use super::{Device, Pinned, Stream, driver::DevicePtr, kernels, vendor::Vendor};
-use crate::memory::{backing::Backing, host};
+use super::{device::Device, driver::DevicePtr, vendor::Vendor};
 
 /// Granule of dma-buf exports in bytes: the largest page size of a host CPU that CUDA supports.
 const GRANULE: u64 = 65_536;
@@ -117,9 +113,7 @@ impl Buffer {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
                 .remedy(remedy::DMA_BUF_OF_GPU)
         };
-        if self.device.vendor() == Vendor::Amd {
-            return Err(unreachable_by_nics(&self.device));
-        }
+        by_nics(&self.device)?;
         let export = self.device.driver().address_range_handle.ok_or_else(|| refused("the driver is too old"))?;
         if self.device.attribute(DMA_BUF_SUPPORTED) != Some(1) {
             return Err(refused("the driver says that this GPU or kernel module does not support it"));
@@ -146,12 +140,6 @@ impl Buffer {
     }
 }
 
-/// This program gives AMD's GPU memory to no NIC.
-pub(super) fn unreachable_by_nics(device: &Device) -> Failure {
-    let cause = format!("GPU {} ({}) is AMD's: RDMA with its memory is not supported", device.index(), device.name());
-    Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::AMD_GPU_OVER_RDMA)
-}
-
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the allocation of `new`, freed once, with its context current. The driver first waits for queued work (CUDA programming
@@ -160,113 +148,11 @@ impl Drop for Buffer {
     }
 }
 
-/// Whether NICs may reach the memory of a GPU at all.
+/// Whether NICs may reach the memory of a GPU: this program gives AMD's to none.
 pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
-    if device.vendor() == Vendor::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
-}
-
-/// Device memory, the stream of its work, and how NICs reach it.
-pub(crate) struct Reached {
-    // Uncontended: one link has one thread, but a backing may be shared.
-    stream: Mutex<Stream>,
-    buffer: Buffer,
-    way: Way,
-}
-
-enum Way {
-    Direct,
-    Exported(OwnedFd),
-    /// Host memory of the same layout is in front of it: sends are fetched before, arrivals delivered after.
-    Staged(Pinned),
-}
-
-impl Reached {
-    pub(crate) fn direct(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
-        by_nics(device)?;
-        let memory = Self::new(device, length, Way::Direct)?;
-        memory.buffer.synchronous()?;
-        Ok(memory)
+    if device.vendor() != Vendor::Amd {
+        return Ok(());
     }
-
-    /// For registration by its dma-buf; mapped by PCIe if wanted and offered.
-    pub(crate) fn exported(device: &Arc<Device>, length: u64, pcie: bool) -> Result<(Self, &'static str), Failure> {
-        let memory = Self::direct(device, length)?;
-        let (descriptor, _, mapping) = memory.buffer.dma_buf(pcie)?;
-        Ok((Self { way: Way::Exported(descriptor), ..memory }, mapping))
-    }
-
-    pub(crate) fn staged(device: &Arc<Device>, length: u64, huge: bool) -> Result<Self, Failure> {
-        let front = Pinned::new(device, host::Buffer::new(length, huge)?)?;
-        Self::new(device, length, Way::Staged(front))
-    }
-
-    fn new(device: &Arc<Device>, length: u64, way: Way) -> Result<Self, Failure> {
-        Ok(Self { stream: Mutex::new(Stream::new(device)?), buffer: Buffer::new(device, length)?, way })
-    }
-
-    /// A completion on the CPU does not mean that the GPU sees the bytes yet.
-    fn arrive(&self) -> Result<(), Failure> {
-        if let Way::Staged(_) = self.way { Ok(()) } else { self.buffer.device().flush_writes() }
-    }
-
-    fn copy(&self, copy: impl FnOnce(&Stream, &Pinned) -> Result<(), Failure>) -> Result<(), Failure> {
-        let Way::Staged(front) = &self.way else { return Ok(()) };
-        let stream = self.stream.lock();
-        stream.device().enter()?;
-        copy(&stream, front)?;
-        stream.wait()
-    }
-}
-
-impl fmt::Debug for Reached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reached").field("length", &self.buffer.len()).finish_non_exhaustive()
-    }
-}
-
-// SAFETY: the allocation is the buffer's own and stays until it is dropped, and so are the pages in front of it. The CPU touches neither:
-// devices and the driver's copies do.
-unsafe impl Backing for Reached {
-    fn address(&self) -> u64 {
-        match &self.way {
-            Way::Direct | Way::Exported(_) => self.buffer.address(),
-            Way::Staged(front) => front.address() as u64,
-        }
-    }
-
-    fn length(&self) -> usize {
-        self.buffer.len() as usize
-    }
-
-    fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-        kernels::fill(&self.stream.lock(), &self.buffer, at, pattern, qp)
-    }
-
-    fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-        kernels::poison(&self.stream.lock(), &self.buffer, at, pattern, qp)
-    }
-
-    fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
-        self.arrive()?;
-        kernels::check(&self.stream.lock(), &self.buffer, at, pattern, qp)
-    }
-
-    fn word(&self, at: u64) -> Result<u64, Failure> {
-        self.arrive()?;
-        let mut word = [0; 8];
-        self.stream.lock().to_host(&mut word, &self.buffer, at)?;
-        Ok(u64::from_ne_bytes(word))
-    }
-
-    fn dma_buf(&self) -> Option<RawFd> {
-        if let Way::Exported(descriptor) = &self.way { Some(descriptor.as_raw_fd()) } else { None }
-    }
-
-    fn fetch(&self, at: u64, length: u64) -> Result<(), Failure> {
-        self.copy(|stream, front| stream.fetch(front, &self.buffer, at, length))
-    }
-
-    fn deliver(&self, at: u64, length: u64) -> Result<(), Failure> {
-        self.copy(|stream, front| stream.deliver(&self.buffer, front, at, length))
-    }
+    let cause = format!("GPU {} ({}) is AMD's: RDMA with its memory is not supported", device.index(), device.name());
+    Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::AMD_GPU_OVER_RDMA))
 }

@@ -1,22 +1,12 @@
-//! The state of GPUs: NVML for NVIDIA GPUs, AMD SMI for AMD GPUs.
+//! What both vendors' libraries report of the state of GPUs.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::collections::BTreeMap;
 
 use railgauge_wire::gpu_state::GpuReading;
 use thiserror::Error;
 
-use super::{amd, driver, state, vendor::Vendor};
+use super::vendor::Vendor;
 use crate::system::process;
-
-/// Whether AMD SMI was called last and may not have returned yet.
-static ASKED_AMD_SMI: AtomicBool = AtomicBool::new(false);
-
-pub(crate) fn asked() -> Vendor {
-    if ASKED_AMD_SMI.load(Ordering::Relaxed) { Vendor::Amd } else { Vendor::Nvidia }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Unread {
@@ -55,19 +45,6 @@ pub(crate) trait Cards {
     fn xids(&mut self, _pci: &str) -> Result<Option<Vec<u32>>, Unread> {
         Ok(None)
     }
-}
-
-/// Libraries that start, or else those whose driver is there.
-pub(crate) fn of_host() -> Box<dyn Cards> {
-    let is_amd = || driver::driver().is_ok_and(|driver| driver.vendor() == Vendor::Amd);
-    if !state::starts() {
-        ASKED_AMD_SMI.store(true, Ordering::Relaxed);
-        if amd::smi().is_ok() || is_amd() {
-            return Box::new(amd::state::AmdCards::default());
-        }
-        ASKED_AMD_SMI.store(false, Ordering::Relaxed);
-    }
-    Box::new(state::NvidiaCards::default())
 }
 
 /// Other programs than this agent and what it started; `None` where the list lacks the agent.

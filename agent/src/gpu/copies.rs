@@ -10,7 +10,11 @@ use railgauge_wire::{
     unit::{Bytes, GigabytesPerSecond, Nanoseconds},
 };
 
-use super::{Buffer, Device, Pinned, Stream};
+use super::{
+    buffer::Buffer,
+    device::Device,
+    stream::{Pinned, Stream},
+};
 use crate::{bench::clock, memory::host};
 
 const TIMES: usize = 5;

@@ -15,7 +15,6 @@ use railgauge_wire::{
 
 use super::{
     driver::{Driver, Handle, SUCCESS, Status, driver},
-    kernels::Kernels,
     vendor::Vendor,
 };
 use crate::system::log;
@@ -43,7 +42,17 @@ pub struct Device {
     context: Handle,
     name: String,
     pci: String,
-    kernels: OnceLock<Result<Kernels, Failure>>,
+    pub(super) kernels: OnceLock<Result<Kernels, Failure>>,
+}
+
+/// Functions of this program's module, which is loaded as long as the context.
+pub(super) struct Kernels {
+    pub(super) write_pattern: Handle,
+    pub(super) check_pattern: Handle,
+    pub(super) write_values: Handle,
+    pub(super) check_values: Handle,
+    pub(super) write_outer: Handle,
+    pub(super) check_outer: Handle,
 }
 
 // SAFETY: contexts may be used from any thread once made current there, which every call below does; the handles are
@@ -143,11 +152,6 @@ impl Device {
 
     pub(crate) fn vendor(&self) -> Vendor {
         self.driver.vendor()
-    }
-
-    /// The kernels of this program on this GPU, compiled by the driver at first use.
-    pub(super) fn kernels(&self) -> Result<&Kernels, Failure> {
-        self.kernels.get_or_init(|| Kernels::load(self)).as_ref().map_err(Clone::clone)
     }
 
     /// As [`Driver::check`], naming the GPU.

@@ -14,14 +14,12 @@ use thiserror::Error;
 use super::{
     amd,
     nvml::{
-        CHIP, CLOCK_MEMORY, CLOCK_SM, DOUBLE_BIT, Device, Nvml, Refused, SINGLE_BIT, UNCORRECTED, VOLATILE, id, on,
+        CHIP, CLOCK_MEMORY, CLOCK_SM, DOUBLE_BIT, Device, NVLINKS, Nvml, Refused, SINGLE_BIT, UNCORRECTED, VOLATILE,
+        id, on,
     },
     state::{self, watts},
 };
 use crate::system::tree::Tree;
-
-/// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
-pub(super) const NVLINKS: u32 = 18;
 
 /// Failed calls of an existing NVML.
 #[derive(Debug, Error)]

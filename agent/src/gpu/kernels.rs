@@ -15,7 +15,14 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, table::Values, vendor::Vendor};
+use super::{
+    buffer::Buffer,
+    device::{Device, Kernels},
+    driver::Handle,
+    stream::Stream,
+    table::Values,
+    vendor::Vendor,
+};
 use crate::{
     fault,
     memory::pattern::{self, Part},
@@ -32,39 +39,33 @@ const BLOCKS: u64 = 4096;
 const ERROR_LOG: i32 = 5;
 const ERROR_LOG_BYTES: i32 = 6;
 
-pub(super) struct Kernels {
-    write_pattern: Handle,
-    check_pattern: Handle,
-    write_values: Handle,
-    check_values: Handle,
-    write_outer: Handle,
-    check_outer: Handle,
+/// Compiled by the driver at first use.
+fn kernels(device: &Device) -> Result<&Kernels, Failure> {
+    device.kernels.get_or_init(|| load(device)).as_ref().map_err(Clone::clone)
 }
 
-impl Kernels {
-    pub(super) fn load(device: &Device) -> Result<Self, Failure> {
-        device.enter()?;
-        let driver = device.driver();
-        let module = match device.vendor() {
-            Vendor::Nvidia => from_text(device)?,
-            Vendor::Amd => compiled(device)?,
-        };
-        let function = |name: &str| {
-            let text = CString::new(name).unwrap_or_default();
-            let mut function = std::ptr::null_mut();
-            // SAFETY: the module was loaded above and stays as long as the context; the name ends with NUL.
-            let status = unsafe { (driver.module_function)(&raw mut function, module, text.as_ptr().cast::<c_char>()) };
-            device.check(status, &format!("finding the kernel {name}")).map(|()| function)
-        };
-        Ok(Self {
-            write_pattern: function("write_pattern")?,
-            check_pattern: function("check_pattern")?,
-            write_values: function("write_values")?,
-            check_values: function("check_values")?,
-            write_outer: function("write_outer")?,
-            check_outer: function("check_outer")?,
-        })
-    }
+fn load(device: &Device) -> Result<Kernels, Failure> {
+    device.enter()?;
+    let driver = device.driver();
+    let module = match device.vendor() {
+        Vendor::Nvidia => from_text(device)?,
+        Vendor::Amd => compiled(device)?,
+    };
+    let function = |name: &str| {
+        let text = CString::new(name).unwrap_or_default();
+        let mut function = std::ptr::null_mut();
+        // SAFETY: the module was loaded above and stays as long as the context; the name ends with NUL.
+        let status = unsafe { (driver.module_function)(&raw mut function, module, text.as_ptr().cast::<c_char>()) };
+        device.check(status, &format!("finding the kernel {name}")).map(|()| function)
+    };
+    Ok(Kernels {
+        write_pattern: function("write_pattern")?,
+        check_pattern: function("check_pattern")?,
+        write_values: function("write_values")?,
+        check_values: function("check_values")?,
+        write_outer: function("write_outer")?,
+        check_outer: function("check_outer")?,
+    })
 }
 
 fn from_text(device: &Device) -> Result<Handle, Failure> {
@@ -195,7 +196,7 @@ fn of_words(
 
 fn put(stream: &Stream, buffer: &Buffer, (at, length): (u64, u64), key: u64, words: Words) -> Result<(), Failure> {
     let mut arguments = of_words(stream, buffer, (at, length), key, words)?;
-    launch(stream, stream.device().kernels()?.write_pattern, length.div_ceil(8), &mut arguments)
+    launch(stream, kernels(stream.device())?.write_pattern, length.div_ceil(8), &mut arguments)
 }
 
 fn compare(
@@ -208,7 +209,7 @@ fn compare(
 ) -> Result<(), Failure> {
     let mut arguments = of_words(stream, buffer, (at, length), key, words)?;
     arguments.push(tally.address());
-    launch(stream, stream.device().kernels()?.check_pattern, length.div_ceil(8), &mut arguments)
+    launch(stream, kernels(stream.device())?.check_pattern, length.div_ceil(8), &mut arguments)
 }
 
 /// Compares `pattern.size` bytes from offset `at` on with the pattern, on the GPU.
@@ -223,7 +224,7 @@ pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u
 pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<(), Failure> {
     inside(buffer, 0, end(part, values))?;
     stream.device().enter()?;
-    let function = stream.device().kernels()?.write_values;
+    let function = kernels(stream.device())?.write_values;
     launch(stream, function, part.count, &mut arguments(buffer, values, part))
 }
 
@@ -233,7 +234,7 @@ pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
     let tally = Tally::new(stream)?;
     let mut arguments = arguments(buffer, values, part);
     arguments.push(tally.address());
-    launch(stream, stream.device().kernels()?.check_values, part.count, &mut arguments)?;
+    launch(stream, kernels(stream.device())?.check_values, part.count, &mut arguments)?;
     let (wrong, first_wrong) = tally.read(stream)?;
     let width = 1 << values.shift();
     Ok(Checked {
@@ -303,7 +304,7 @@ impl Outer<'_> {
 /// Writes a matrix, row by row, and waits for it.
 pub(crate) fn write_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(), Failure> {
     stream.device().enter()?;
-    let function = stream.device().kernels()?.write_outer;
+    let function = kernels(stream.device())?.write_outer;
     launch(stream, function, outer.elements(), &mut outer.arguments(matrix)?)?;
     stream.wait()
 }
@@ -313,7 +314,7 @@ pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -
     let tally = Tally::new(stream)?;
     let mut arguments = outer.arguments(matrix)?;
     arguments.push(tally.address());
-    launch(stream, stream.device().kernels()?.check_outer, outer.elements(), &mut arguments)?;
+    launch(stream, kernels(stream.device())?.check_outer, outer.elements(), &mut arguments)?;
     tally.read(stream)
 }
 

@@ -34,6 +34,9 @@ use nvml_wrapper_sys::bindings::{
 use super::driver::Handle;
 use crate::system::library::{Library, functions, said};
 
+/// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
+pub(super) const NVLINKS: u32 = 18;
+
 /// Answers a number; those with a choice take a clock, a sensor or a link.
 type Number = Option<unsafe extern "C" fn(Handle, *mut c_uint) -> Status>;
 type Choice = Option<unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> Status>;

@@ -17,8 +17,9 @@ use railgauge_wire::{
 
 use super::{
     cards::{Cards, Lasting, Unread, others},
-    facts::NVLINKS,
-    nvml::{CHIP, CLOCK_MEMORY, CLOCK_SM, CRC_FLIT, Device, Events, LOST, NOT_FOUND, Nvml, RECOVERY, REPLAY, id},
+    nvml::{
+        CHIP, CLOCK_MEMORY, CLOCK_SM, CRC_FLIT, Device, Events, LOST, NOT_FOUND, NVLINKS, Nvml, RECOVERY, REPLAY, id,
+    },
     vendor::Vendor,
 };
 use crate::bench::clock;

@@ -96,7 +96,7 @@ pub(crate) fn cap(most: u32, ranks: u32) -> u32 {
 
 /// Rank `rank`'s value for element `i` with sums up to `most`: as `value` of kernels.ptx.
 pub(crate) fn value(key: u64, i: u64, (reduction, most): (Option<Reduction>, u32), ranks: u32, rank: u32) -> u32 {
-    let hash = crate::memory::pattern::word(key, i);
+    let hash = word(key, i);
     let (low, high) = ((hash & 0x7fff_ffff) as u32, (hash >> 32) as u32);
     let turn = low.wrapping_add(rank) % ranks;
     match reduction {

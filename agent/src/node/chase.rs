@@ -11,7 +11,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    Mover,
+    mover::Mover,
     processors::{LEAD, Room, account, at_home, on, settings},
 };
 use crate::{

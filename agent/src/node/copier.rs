@@ -15,7 +15,7 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{Mover, opened};
+use super::mover::{Mover, opened};
 use crate::{
     bench::{clock, control::Control},
     gpu::{Buffer, Device, Event, Pinned, Stream, device, kernels},

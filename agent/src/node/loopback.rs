@@ -12,7 +12,7 @@ use railgauge_wire::{
     terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
 };
 
-use super::{Mover, twice};
+use super::mover::{Mover, twice};
 use crate::{
     bench::control::Control,
     endpoint::verbs::choice::Choice,
@@ -70,7 +70,7 @@ impl Loopback {
             (false, Some(_)) => LinkLayer::Pcie,
             (false, None) => LinkLayer::Unknown,
         };
-        let account = super::opened(link_layer, Carrier::VerbsLoopback, twice(&opened.device), settings);
+        let account = super::mover::opened(link_layer, Carrier::VerbsLoopback, twice(&opened.device), settings);
         let account = NodeAccount { gpu_path: Some(opened.gpu_path), software: opened.software, ..account };
         Ok((Self { from, to }, account))
     }

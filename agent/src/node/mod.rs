@@ -1,7 +1,6 @@
 //! Tests within this host (see [`railgauge_wire::node`]): all flows of a cell concurrently, each on its own thread.
 
 use std::{
-    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -9,17 +8,17 @@ use std::{
 use chase::Chase;
 use copier::Copier;
 use loopback::Loopback;
+use mover::Mover;
 use multiplier::{Multiplier, Patterns};
 use parking_lot::{Condvar, Mutex};
 use processors::Processors;
 use railgauge_wire::{
     case::{CaseAccount, Spent},
     failure::{Failure, Kind, Stage},
-    measure::Measurement,
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
-    step::{Checked, Pattern},
-    terms::{Carrier, LinkLayer, Op, TestMetric},
+    step::Pattern,
+    terms::{Op, TestMetric},
     unit::Nanoseconds,
 };
 
@@ -34,32 +33,9 @@ use crate::{
 mod chase;
 mod copier;
 mod loopback;
+mod mover;
 mod multiplier;
 mod processors;
-
-trait Mover {
-    /// Fills, moves once and compares.
-    fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure>;
-
-    fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure>;
-
-    fn checked(&self) -> Checked {
-        Checked::default()
-    }
-}
-
-fn opened(
-    link_layer: LinkLayer,
-    carrier: Carrier,
-    devices: (String, String),
-    settings: BTreeMap<String, String>,
-) -> NodeAccount {
-    NodeAccount { link_layer: Some(link_layer), carrier: Some(carrier), devices, settings, ..NodeAccount::default() }
-}
-
-fn twice(device: &str) -> (String, String) {
-    (device.to_owned(), device.to_owned())
-}
 
 /// One request at a time: an abandoned one still uses memory and bandwidth.
 static TURN: Mutex<()> = Mutex::new(());

@@ -18,7 +18,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{Mover, copier::Queued, opened, twice};
+use super::{
+    copier::Queued,
+    mover::{Mover, opened, twice},
+};
 use crate::{
     bench::control::Control,
     gpu::{

@@ -14,7 +14,7 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{Mover, opened, twice};
+use super::mover::{Mover, opened, twice};
 use crate::{
     bench::{clock, control::Control},
     facts::machine,

@@ -167,13 +167,13 @@ pub(crate) unsafe fn said(text: *const c_char) -> Option<String> {
 macro_rules! functions {
     (
         $(#[$about:meta])*
-        $vis:vis struct $table:ident { $($(#[$note:meta])* $field:ident: $kind:ty,)* }
+        $vis:vis struct $table:ident { $($(#[$note:meta])* $fvis:vis $field:ident: $kind:ty,)* }
         required { $($(#[$doc:meta])* $name:ident = $($symbol:literal)|+: fn($($arg:ty),* $(,)?) $(-> $out:ty)?,)* }
         optional { $($(#[$odoc:meta])* $oname:ident = $($osymbol:literal)|+: fn($($oarg:ty),* $(,)?) $(-> $oout:ty)?,)* }
     ) => {
         $(#[$about])*
         $vis struct $table {
-            $($(#[$note])* $field: $kind,)*
+            $($(#[$note])* $fvis $field: $kind,)*
             $($(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($arg),*) $(-> $out)?,)*
             $($(#[$odoc])* pub(crate) $oname: Option<unsafe extern "C" fn($($oarg),*) $(-> $oout)?>,)*
         }

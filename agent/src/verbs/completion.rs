@@ -14,7 +14,6 @@ use rdma_sys::*;
 
 use super::{
     device::Device,
-    send,
     words::{self, Doing},
 };
 use crate::system::library::Owned;
@@ -31,7 +30,7 @@ impl Channel {
         let (library, failed) = (device.library, || words::last(Stage::Open, Doing::Completions, device.name()));
         // SAFETY: the context is open.
         let handle = unsafe {
-            Owned::new((library.ibv_create_comp_channel)(device.context.as_ptr()), library.ibv_destroy_comp_channel)
+            Owned::new((library.ibv_create_comp_channel)(device.context()), library.ibv_destroy_comp_channel)
         };
         let channel = Self { handle: handle.ok_or_else(failed)?, _device: Arc::clone(device) };
         channel.set_blocking(false).map_err(|_| failed())?;
@@ -68,7 +67,7 @@ impl CompletionQueue {
     pub fn new(device: &Arc<Device>, entries: u32, sleeping: bool) -> Result<Arc<Self>, Failure> {
         let channel = if sleeping { Some(Channel::new(device)?) } else { None };
         let on = channel.as_ref().map_or(ptr::null_mut(), |channel| channel.handle.as_ptr());
-        let (context, entries) = (device.context.as_ptr(), i32::try_from(entries).unwrap_or(i32::MAX));
+        let (context, entries) = (device.context(), i32::try_from(entries).unwrap_or(i32::MAX));
         // SAFETY: context and channel are alive; vector 0 exists on every device.
         let handle = unsafe {
             let queue = (device.library.ibv_create_cq)(context, entries, ptr::null_mut(), on, 0);
@@ -120,6 +119,22 @@ impl CompletionQueue {
     }
 }
 
+/// The part of a completion's `wr_id` that counts requests; see [`super::send::Template::tag`] for the other part.
+#[inline]
+pub(super) const fn covered(wr_id: u64) -> u32 {
+    wr_id as u32
+}
+
+#[inline]
+pub(super) const fn sided(tag: u32, covered: u32) -> u64 {
+    (tag as u64) << 32 | covered as u64
+}
+
+#[inline]
+pub(super) const fn tag(wr_id: u64) -> u32 {
+    (wr_id >> 32) as u32
+}
+
 #[derive(Clone, Copy)]
 pub struct Completion<'a>(&'a ibv_wc);
 
@@ -131,12 +146,12 @@ impl Completion<'_> {
 
     #[inline]
     pub fn tag(&self) -> usize {
-        send::tag(self.0.wr_id) as usize
+        tag(self.0.wr_id) as usize
     }
 
     #[inline]
     pub fn covered(&self) -> u32 {
-        send::covered(self.0.wr_id)
+        covered(self.0.wr_id)
     }
 
     /// The word sent with a message (receives of [`super::receive::Messages`] only).
@@ -196,7 +211,7 @@ impl Poller {
             // SAFETY: the queue has written the first `taken` entries.
             let completion = unsafe { entry.assume_init_ref() };
             if completion.status != ibv_wc_status::IBV_WC_SUCCESS {
-                self.failed = Some(send::tag(completion.wr_id) as usize);
+                self.failed = Some(tag(completion.wr_id) as usize);
                 return Err(words::completion(Stage::Measure, &self.device, completion));
             }
             each(Completion(completion));

@@ -14,7 +14,7 @@ use railgauge_wire::{
 use rdma_sys::{ibv_pd, *};
 
 use super::{
-    events::Happened,
+    happened::Happened,
     library::Library,
     words::{self, Doing},
 };
@@ -41,7 +41,6 @@ impl Speaks {
 
 pub struct Device {
     pub(super) library: &'static Library,
-    pub(super) context: NonNull<ibv_context>,
     name: String,
     speaks: Speaks,
     /// Dropped before the owner, who keeps the context.
@@ -122,8 +121,10 @@ impl Device {
         // SAFETY: just opened; everything made of it holds an Arc of this device.
         let owner = unsafe { Owned::new(context, library.ibv_close_device) };
         let owner = owner.ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
-        let (context, speaks, happened) = (*owner, Speaks::of(transport), Arc::new(Happened::new(*owner)));
-        Ok(Arc::new(Self { library, context, name: name.to_owned(), speaks, happened, _owner: Arc::new(owner) }))
+        // SAFETY: the owner closes the context, and is dropped after this.
+        let happened = Arc::new(unsafe { Happened::new(*owner, library) });
+        let speaks = Speaks::of(transport);
+        Ok(Arc::new(Self { library, name: name.to_owned(), speaks, happened, _owner: Arc::new(owner) }))
     }
 
     /// A device that `owner` has opened and keeps open for as long as it lives.
@@ -145,8 +146,9 @@ impl Device {
             let cause = format!("rdma_cm takes {found} for the address of {name}: two devices share an address");
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::ADDRESS_OF_ITS_OWN));
         }
-        let (speaks, happened) = (Speaks::of(transport), Happened::shared(context));
-        Ok(Arc::new(Self { library, context, name: found, speaks, happened, _owner: owner }))
+        // SAFETY: as above, and the owner is dropped after this.
+        let happened = unsafe { Happened::shared(context, library) };
+        Ok(Arc::new(Self { library, name: found, speaks: Speaks::of(transport), happened, _owner: owner }))
     }
 
     pub fn name(&self) -> &str {
@@ -161,6 +163,10 @@ impl Device {
         self.speaks
     }
 
+    pub(super) fn context(&self) -> *mut ibv_context {
+        self.happened.context.as_ptr()
+    }
+
     pub(super) fn happened(&self) -> &Happened {
         &self.happened
     }
@@ -173,7 +179,7 @@ impl Device {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut found: ibv_device_attr = unsafe { mem::zeroed() };
         // SAFETY: the context is open and `found` valid for writing.
-        match unsafe { (self.library.ibv_query_device)(self.context.as_ptr(), &raw mut found) } {
+        match unsafe { (self.library.ibv_query_device)(self.context(), &raw mut found) } {
             0 => Ok(Limits {
                 work_requests: u32::try_from(found.max_qp_wr).unwrap_or(0),
                 completions: u32::try_from(found.max_cqe).unwrap_or(0),
@@ -186,11 +192,6 @@ impl Device {
     }
 }
 
-// SAFETY: libibverbs allows every call on a context from any thread.
-unsafe impl Send for Device {}
-// SAFETY: as above.
-unsafe impl Sync for Device {}
-
 #[derive(Debug)]
 pub struct Domain {
     pub(super) handle: Owned<ibv_pd>,
@@ -201,7 +202,7 @@ impl Domain {
     pub fn new(device: &Arc<Device>) -> Result<Arc<Self>, Failure> {
         let library = device.library;
         // SAFETY: the context is open.
-        let handle = unsafe { Owned::new((library.ibv_alloc_pd)(device.context.as_ptr()), library.ibv_dealloc_pd) };
+        let handle = unsafe { Owned::new((library.ibv_alloc_pd)(device.context()), library.ibv_dealloc_pd) };
         let handle = handle.ok_or_else(|| words::last(Stage::Open, Doing::AllocateDomain, device.name()))?;
         Ok(Arc::new(Self { handle, device: Arc::clone(device) }))
     }

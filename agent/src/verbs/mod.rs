@@ -13,6 +13,7 @@ pub(crate) mod device;
 pub(crate) mod events;
 pub(crate) mod flag;
 pub(crate) mod gid;
+mod happened;
 pub(crate) mod library;
 pub(crate) mod port;
 pub(crate) mod queue_pair;

@@ -69,7 +69,7 @@ impl Port {
     pub(crate) fn query(device: &Device, number: u8) -> Result<Self, Failure> {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut attributes: ibv_port_attr = unsafe { mem::zeroed() };
-        let (context, into) = (device.context.as_ptr(), &raw mut attributes);
+        let (context, into) = (device.context(), &raw mut attributes);
         // SAFETY: the context is open.
         let around = unsafe { extended(context, mem::offset_of!(verbs_context, query_port)) };
         // SAFETY: `extended` vouches that the operation's slot exists.
@@ -124,7 +124,7 @@ impl Port {
             let mut key = 0_u16;
             let query = device.library.ibv_query_pkey;
             // SAFETY: the context is open and `key` valid for writing.
-            match unsafe { query(device.context.as_ptr(), self.number, i32::from(index), &raw mut key) } {
+            match unsafe { query(device.context(), self.number, i32::from(index), &raw mut key) } {
                 0 => found.push(Pkey { index, value: u16::from_be(key) }),
                 _ => refused = std::io::Error::last_os_error().raw_os_error(),
             }
@@ -165,7 +165,7 @@ impl Port {
 
     /// With its kind from the kernel if library and kernel are new enough, else from sysfs.
     fn gid(&self, device: &Device, index: u32) -> Result<Option<Gid>, i32> {
-        let context = device.context.as_ptr();
+        let context = device.context();
         let set = |raw: [u8; 16]| raw != [0; 16];
         if let Some(query) = device.library._ibv_query_gid_ex {
             // SAFETY: all zero is a valid value of this structure of numbers.

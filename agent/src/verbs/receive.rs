@@ -6,11 +6,11 @@ use railgauge_wire::failure::Failure;
 use rdma_sys::*;
 
 use super::{
-    completion::Completion,
+    completion::{Completion, sided},
     device::Domain,
     queue_pair::QueuePair,
     region::{Access, Region},
-    send::{Linked, Walk, sided},
+    send::{Linked, Walk},
 };
 use crate::memory::shared::Shared;
 

@@ -9,6 +9,7 @@ use std::{any::Any, cell::UnsafeCell, mem, ops::Range, ptr, sync::Arc};
 use rdma_sys::*;
 
 use super::{
+    completion::sided,
     queue_pair::{Address, QueuePair},
     region::Region,
 };
@@ -120,22 +121,6 @@ pub struct Sends {
 // SAFETY: a queue pair may be posted to from any thread, and only this value has its pointers.
 unsafe impl Send for Sends {}
 
-/// The part of a completion's `wr_id` that counts requests; see [`Template::tag`] for the other part.
-#[inline]
-pub(super) const fn covered(wr_id: u64) -> u32 {
-    wr_id as u32
-}
-
-#[inline]
-pub(super) const fn sided(tag: u32, covered: u32) -> u64 {
-    (tag as u64) << 32 | covered as u64
-}
-
-#[inline]
-pub(super) const fn tag(wr_id: u64) -> u32 {
-    (wr_id >> 32) as u32
-}
-
 impl Sends {
     /// `None` if the payload would leave the region.
     pub fn new(queue_pair: &Arc<QueuePair>, region: &Arc<Region>, template: Template) -> Option<Self> {
@@ -194,9 +179,10 @@ impl Sends {
 
     fn signal(&mut self, i: usize, covers: Option<u32>) {
         let flag = ibv_send_flags::IBV_SEND_SIGNALED.0;
+        let tag = self.template.tag;
         let request = self.requests.entry(i);
         request.send_flags = if covers.is_some() { request.send_flags | flag } else { request.send_flags & !flag };
-        request.wr_id = u64::from(self.template.tag) << 32 | u64::from(covers.unwrap_or(0));
+        request.wr_id = sided(tag, covers.unwrap_or(0));
     }
 
     /// Requests posted and not known to be complete.

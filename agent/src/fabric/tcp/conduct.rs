@@ -29,7 +29,7 @@ use railgauge_wire::{
 
 use super::{
     memory::Bytes,
-    shared::{self, Channel, Flow, Purpose, Shared, Signal, Team},
+    shared::{self, Channel, Flow, PassRecord, Purpose, Shared, Signal, Team},
     stream,
 };
 use crate::{
@@ -155,16 +155,6 @@ fn begin<'scope, 'env: 'scope>(
         Failure::new(Stage::Measure, Kind::Configuration, format!("no thread for stream {number}: {error}"))
             .remedy(remedy::RAISE_PROCESSES)
     })
-}
-
-#[derive(Default)]
-pub(super) struct PassRecord {
-    /// When the gate opened; the initiator's window starts there.
-    pub started: Option<Nanoseconds>,
-    pub ended: Option<Nanoseconds>,
-    pub theirs: Option<Measurement>,
-    pub ours: Option<Measurement>,
-    pub interval: Option<Box<f64>>,
 }
 
 struct Conductor<'a, 'b> {

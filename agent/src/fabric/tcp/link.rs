@@ -16,6 +16,7 @@ use railgauge_wire::{
 };
 use socket2::SockRef;
 
+use super::super::link::{Link, not_of_pairs};
 use super::{
     conduct::{self, Lines, Part, RECEIVE},
     memory::{self, Bytes},
@@ -28,7 +29,6 @@ use crate::{
         place::{self, Place},
         socket,
     },
-    fabric::Link,
     facts::machine,
     gpu::Device,
     system::{
@@ -311,7 +311,7 @@ impl Tcp {
 
     fn time(&mut self, timing: &Timing, control: &Control) -> Result<Stepped, Failure> {
         if matches!(timing.metric, TestMetric::Step | TestMetric::Compute) {
-            return Err(crate::fabric::not_of_pairs());
+            return Err(not_of_pairs());
         }
         let pass = self.pass(timing.op, timing.metric, timing.size, Purpose::Measure)?;
         if timing.bidirectional && timing.metric == TestMetric::Latency {

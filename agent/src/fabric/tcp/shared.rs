@@ -24,7 +24,6 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{conduct::PassRecord, stream};
 use crate::{
     bench::{Slices, control::Control},
     system::wait::Doorbell,
@@ -194,6 +193,16 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     })
 }
 
+#[derive(Default)]
+pub(super) struct PassRecord {
+    /// When the gate opened; the initiator's window starts there.
+    pub started: Option<Nanoseconds>,
+    pub ended: Option<Nanoseconds>,
+    pub theirs: Option<Measurement>,
+    pub ours: Option<Measurement>,
+    pub interval: Option<Box<f64>>,
+}
+
 /// The account of a pass at this end. `conducting` is the CPU time of the link's own thread.
 pub(super) fn measurement(
     shared: &Shared<'_>,
@@ -245,7 +254,7 @@ fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
 /// For latency: received messages; for reads half of them are requests.
 fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
     let each = if shared.pass.metric == TestMetric::Latency {
-        stream::there_and_back(&shared.pass).0 as u64
+        shared.pass.there_and_back().0 as u64
     } else {
         shared.pass.size.0
     };
@@ -272,6 +281,17 @@ pub(super) struct Pass {
     /// Messages per stream; until `Halt` if `None`.
     pub quota: Option<u64>,
     pub purpose: Purpose,
+}
+
+/// Bytes of the request of a read in a latency pass.
+const REQUEST: usize = 8;
+
+impl Pass {
+    /// Bytes of a message of a latency pass, and of its answer.
+    pub(super) fn there_and_back(&self) -> (usize, usize) {
+        let size = self.size.as_usize();
+        if self.op == Op::Read { (REQUEST, size) } else { (size, size) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

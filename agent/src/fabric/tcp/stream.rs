@@ -1,6 +1,6 @@
 //! Sending and receiving on streams: bandwidth and verifying passes with one `send` per message, and latency on the first stream.
 //!
-//! Latency of write and send: a message and the same number of bytes back; a sample is half a round trip. Read: a request of [`REQUEST`]
+//! Latency of write and send: a message and the same number of bytes back; a sample is half a round trip. Read: a request of 8
 //! bytes, and the message back; a sample is the whole round trip.
 
 use std::{
@@ -20,7 +20,7 @@ use railgauge_wire::{
 
 use super::{
     memory::Bounce,
-    shared::{Flow, Pass, Purpose, Shared},
+    shared::{Flow, Purpose, Shared},
 };
 use crate::bench::{Pacer, Recorder, Slices, Window, clock};
 
@@ -197,13 +197,6 @@ fn origin(origin: &AtomicU64, now: Nanoseconds) -> Nanoseconds {
     }
 }
 
-const REQUEST: usize = 8;
-
-pub(super) fn there_and_back(pass: &Pass) -> (usize, usize) {
-    let size = pass.size.as_usize();
-    if pass.op == Op::Read { (REQUEST, size) } else { (size, size) }
-}
-
 pub(super) fn ping(
     shared: &Shared<'_>,
     socket: &TcpStream,
@@ -211,7 +204,7 @@ pub(super) fn ping(
     mut stage: Option<&mut Bounce>,
 ) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, 0, shared);
-    let (there, back) = there_and_back(&shared.pass);
+    let (there, back) = shared.pass.there_and_back();
     let rule = shared.rule.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a latency pass without end"))?;
     let mut recorder = Recorder::new();
     let mut window = Window::ready(rule, shared.pass.size);
@@ -256,7 +249,7 @@ pub(super) fn echo(
     mut stage: Option<&mut Bounce>,
 ) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, 0, shared);
-    let (there, back) = there_and_back(&shared.pass);
+    let (there, back) = shared.pass.there_and_back();
     let before = clock::cpu();
     let (mut received, mut first) = (0u64, None::<Nanoseconds>);
     loop {

@@ -16,9 +16,10 @@ use railgauge_wire::{
 
 use super::{
     end::{Batches, VerbsEnd},
-    mailbox::{Phase, Slot},
+    mailbox::Slot,
     memory::Layout,
     stream::{How, Nothing, Unlimited, stream},
+    turns::Phase,
     waiter::Waiter,
 };
 use crate::{

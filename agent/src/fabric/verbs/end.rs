@@ -10,11 +10,11 @@ use railgauge_wire::{
 };
 
 use super::{
-    mailbox::{Announcer, Listener, Mailbox, Turns},
-    memory::{HEADER, Layout},
-    open::Manager,
+    mailbox::Mailbox,
+    manager::Manager,
+    memory::{Copies, HEADER, Layout},
     stream::{Granted, Sink},
-    verify::Copies,
+    turns::{Announcer, Listener, Turns},
     waiter::Waiter,
 };
 use crate::{

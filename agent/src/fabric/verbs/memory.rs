@@ -16,10 +16,7 @@ use railgauge_wire::{
 use crate::{
     endpoint::verbs::{choice::Driver, settings::Settings},
     facts,
-    gpu::{
-        self, Device,
-        buffer::{self, Reached},
-    },
+    gpu::{self, Device, buffer, reached::Reached},
     memory::{backing::Backing, shared::Shared},
     system::tree::Tree,
     verbs::{
@@ -234,6 +231,27 @@ impl Layout {
             Footprint::Cache => Walk { step: LINE, span: PAGE },
             Footprint::Dram => self.walk(self.max_size + LINE, self.area),
         }
+    }
+}
+
+/// Copies of messages between GPU memory and the host memory in front of it.
+pub(crate) struct Copies {
+    pub(super) region: Arc<Region>,
+    pub(super) outgoing: Vec<u64>,
+    pub(super) incoming: Option<Vec<u64>>,
+    pub(super) header: u64,
+    pub(super) size: u64,
+}
+
+impl Copies {
+    /// Copies messages before posting them on queue pair `i`.
+    pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
+        (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
+    }
+
+    pub(crate) fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
+        let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
+        self.region.backing().deliver(place, self.size)
     }
 }
 

@@ -4,11 +4,14 @@ pub(crate) mod bandwidth;
 pub(crate) mod end;
 pub(crate) mod latency;
 pub(crate) mod mailbox;
+mod manager;
 pub(crate) mod memory;
 pub(crate) mod open;
+mod order;
 pub(crate) mod pingpong;
 pub(crate) mod serve;
 pub(crate) mod stream;
+pub(crate) mod turns;
 pub(crate) mod verify;
 pub(crate) mod waiter;
 
@@ -20,7 +23,7 @@ use railgauge_wire::{
 };
 
 use self::end::VerbsEnd;
-use super::Link;
+use super::link::{Link, not_of_pairs};
 use crate::bench::control::Control;
 
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
@@ -98,7 +101,7 @@ impl VerbsEnd {
                 Stepped::Measured(Box::new(match timing.metric {
                     TestMetric::Bandwidth => self.bandwidth(timing, control)?,
                     TestMetric::Latency => self.latency(op, timing, control)?,
-                    TestMetric::Step | TestMetric::Compute => return Err(crate::fabric::not_of_pairs()),
+                    TestMetric::Step | TestMetric::Compute => return Err(not_of_pairs()),
                 }))
             }
         })

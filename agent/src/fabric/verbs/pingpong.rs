@@ -9,8 +9,8 @@ use railgauge_wire::{
 };
 
 use super::{
-    latency::{self, OrderCheck},
-    verify::Copies,
+    memory::Copies,
+    order::{self, OrderCheck},
     waiter::Waiter,
 };
 use crate::{
@@ -117,7 +117,7 @@ impl<'a> ByMemory<'a> {
         // The peer may have answered already, if this thread did not run for a moment.
         let (first, next) = (self.incoming.first(), self.seen.wrapping_add(1));
         if first != self.seen && first != next {
-            return Err(latency::late(0, self.incoming.length()));
+            return Err(order::late(0, self.incoming.length()));
         }
         // An earlier request has completed by now: the queue has room before it is needed.
         if self.sends.in_flight() > u64::from(SIGNAL_EVERY) {

@@ -15,9 +15,9 @@ use railgauge_wire::{
 
 use super::{
     end::VerbsEnd,
-    mailbox::{Listener, Phase},
     pingpong::{ByMemory, return_all},
     stream::{How, Incoming, Sink, Unlimited, stream},
+    turns::{Listener, Phase},
     waiter::Waiter,
 };
 use crate::{

@@ -17,7 +17,7 @@ use railgauge_wire::{
 
 use super::{
     mailbox::{Mailbox, Reader, Slot},
-    verify::Copies,
+    memory::Copies,
     waiter::Waiter,
 };
 use crate::{

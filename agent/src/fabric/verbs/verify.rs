@@ -2,7 +2,6 @@
 //! fetched before posting and delivered after arrival.
 
 use std::{
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -15,15 +14,14 @@ use railgauge_wire::{
 
 use super::{
     end::{Batches, VerbsEnd},
-    mailbox::Phase,
-    memory::HEADER,
+    memory::{Copies, HEADER},
     stream::Credits,
+    turns::Phase,
     waiter::Waiter,
 };
 use crate::{
     bench::control::Control,
     verbs::{
-        region::Region,
         send::{Sends, Walk},
         words::{self, Doing},
     },
@@ -176,14 +174,6 @@ impl VerbsEnd {
     }
 }
 
-pub(crate) struct Copies {
-    region: Arc<Region>,
-    outgoing: Vec<u64>,
-    incoming: Option<Vec<u64>>,
-    header: u64,
-    size: u64,
-}
-
 impl VerbsEnd {
     /// `None` where the device reaches the memory.
     pub(crate) fn stage(&self, op: Op, size: u64) -> Option<Copies> {
@@ -195,17 +185,5 @@ impl VerbsEnd {
             header: if self.resources.layout.datagrams { HEADER } else { 0 },
             size,
         })
-    }
-}
-
-impl Copies {
-    /// Copies messages before posting them on queue pair `i`.
-    pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
-        (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
-    }
-
-    pub(crate) fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
-        let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
-        self.region.backing().deliver(place, self.size)
     }
 }

@@ -14,7 +14,10 @@ use super::super::{
     present,
     vendor::Vendor,
 };
-use super::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, layout, smi};
+use super::{
+    layout,
+    smi::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, smi},
+};
 use crate::{bench::clock, system::tree::Tree};
 
 #[derive(Default)]

@@ -34,7 +34,8 @@ use sampler::{Order, Sampler};
 use crate::{
     bench::clock,
     gpu::{
-        cards::{self, Lasting, Unread},
+        cards::{Lasting, Unread},
+        monitor,
         vendor::Vendor,
     },
     worker::{self, caught},
@@ -107,7 +108,7 @@ impl Span {
         let asked = self.to.as_ref().map_err(Clone::clone).and_then(|to| {
             to.send(Order::End { span: self.number, answer, asked: clock::now() }).map_err(|_| Silent::Ended)
         });
-        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late(cards::asked())));
+        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late(monitor::asked())));
         let whole = (self.begun, clock::now());
         match read {
             Ok(of_gpu) => Read { of_gpu, whole, failure: None },
@@ -156,7 +157,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
     let start = || {
         let (to, orders) = channel();
         let work = move || {
-            if let Err(failure) = caught(Stage::Measure, || Sampler::new(cards::of_host()).run(&orders)) {
+            if let Err(failure) = caught(Stage::Measure, || Sampler::new(monitor::of_host()).run(&orders)) {
                 crate::system::log!("the state of GPUs is not read any more: {failure}");
             }
         };
