@@ -20,6 +20,8 @@ use std::{
     time::Instant,
 };
 
+use railgauge_analysis::{frames::FrameFile, journal, localise::localise, results::results, rows::rows, verdict::Sums};
+use railgauge_frame::Parquet;
 use railgauge_model::{
     journal::{
         event::{Case, Event, Line, LinkRecord, Outcome, Sample},
@@ -32,7 +34,6 @@ use railgauge_model::{
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use railgauge::analysis::{frame, journal, localise::localise, results::results, rows::rows, verdict::Sums};
 use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
     measure::{Latency, Measurement},
@@ -235,7 +236,7 @@ fn write(
     let journal = journal::read(&path)?;
     let all = rows(&journal, &results(&journal)?);
     let parquet = directory.join("records.parquet");
-    frame::write_rows(&all, &fs::File::create(&parquet)?, &parquet)?;
+    Parquet.write(&mut std::iter::once(all), &fs::File::create(&parquet)?, &parquet)?;
     let sums = Sums { journal: Sums::of_file(&path)?, frame: Sums::of_file(&parquet)?, whole: true };
     Ok(fs::write(directory.join("verdicts.json"), serde_json::json!({ "sums": sums }).to_string())?)
 }

@@ -135,7 +135,7 @@
     filterable(table, list);
   }
 
-  // Letters of looks, as src/report/view/section/cells.rs has them, and their classes.
+  // Letters of looks, as crates/report/src/view/section/cells.rs has them, and their classes.
   const LOOKS = {
     M: "m-missing", D: "m-doubtful", F: "m-far", W: "m-much", C: "m-clear", L: "m-little", N: "m-named", U: "m-usual", B: "m-better",
   };

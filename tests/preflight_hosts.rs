@@ -7,10 +7,7 @@ use std::{
     time::Instant,
 };
 
-use railgauge::{
-    preflight::{CHECKS, Cluster, Finding, Severity, drift, judge},
-    report::write,
-};
+use railgauge_frame::Parquet;
 use railgauge_model::{
     journal::{
         event::{Event, Line},
@@ -18,6 +15,8 @@ use railgauge_model::{
     },
     plan::{self, Plan},
 };
+use railgauge_preflight::{CHECKS, Cluster, Finding, Severity, drift, judge};
+use railgauge_report::write;
 use railgauge_wire::{
     facts::{GpuFabric, HostFacts},
     unit::{Bytes, Nanoseconds, NanosecondsI64},
@@ -423,7 +422,7 @@ fn two_hundred_and_fifty_six_hosts_judged_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("records.jsonl"), journal(&plan, &cluster)).unwrap();
     let started = Instant::now();
-    let written = write(folder.path()).unwrap();
+    let written = write(folder.path(), &Parquet).unwrap();
     let drawn = started.elapsed();
     let page = std::fs::read_to_string(written.page).unwrap();
     for words in ["GPUs and NICs", "n[1-200,202-256]", "mlx5_3: PFC is on for priority 4", "Not the same on every host"]

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::journal::{self, Journal},
-    report::{draw, text},
-};
+use railgauge_analysis::journal::{self, Journal};
+use railgauge_report::{draw, text};
 
 /// A line of a journal from what stands before its sum: a fuzzer would never find a sum, and who writes a journal by hand
 /// computes it.

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-use railgauge::report;
+use railgauge_frame::Parquet;
 use railgauge_model::{
     border,
     journal::{
@@ -10,6 +10,7 @@ use railgauge_model::{
         line,
     },
 };
+use railgauge_report as report;
 use tempfile::TempDir;
 
 // Runs of the report's own tests.
@@ -54,6 +55,6 @@ pub(crate) fn run(data: &[u8]) {
     };
     let journal: Vec<u8> = (1..).zip(&SCENE.lines).flat_map(line).collect();
     if fs::write(SCENE.run.join("records.jsonl"), journal).is_ok() {
-        let _ = report::write(&SCENE.run);
+        let _ = report::write(&SCENE.run, &Parquet);
     }
 }

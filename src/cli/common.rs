@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
+use railgauge_analysis::history::RunError;
 use railgauge_model::{
     border::text::{for_terminal, path_text},
     directory::{FILES, JOURNAL},
@@ -17,7 +18,7 @@ use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::Misuse;
-use crate::{analysis::history::RunError, cluster, night::NightError};
+use crate::{cluster, night::NightError};
 
 /// A runtime for a command that talks to hosts.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -2,20 +2,19 @@
 
 use std::{collections::HashSet, path::PathBuf};
 
+use railgauge_analysis::{
+    compare::{Options, Table, When, compare},
+    history::{self, RunError},
+};
+use railgauge_frame::Parquet;
 use railgauge_model::border::text::path_text;
+use railgauge_report::compare as page;
 use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
     common::{metric, no_file_of_a_run, no_foreign_file, page_path, unusable},
     report::exit_of,
-};
-use crate::{
-    analysis::{
-        compare::{Options, Table, When, compare},
-        history::{self, RunError},
-    },
-    report::compare as page,
 };
 
 /// Arguments of `compare`.
@@ -57,7 +56,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let (mut table, mut failed, mut number) = (Table::default(), None, 0);
     let both = [&before[..], &after[..]].concat();
-    history::read_all(&both, metrics, |_, run| {
+    history::read_all(&both, metrics, &Parquet, |_, run| {
         let when = if number < before.len() { When::Before } else { When::After };
         number += 1;
         match run {

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
+use railgauge_analysis::verdict::Status;
 use railgauge_model::{
     border::text::path_text,
     plan::{self, count::count},
 };
+use railgauge_preflight::{self as preflight, Cluster, Demand, Drift, Finding, Held, Severity};
+use railgauge_report::{self as report, preflight::Looked};
 use railgauge_wire::natural;
 
 use super::{
@@ -14,10 +17,7 @@ use super::{
     selection::Selection,
 };
 use crate::{
-    analysis::verdict::Status,
     cluster::AgentBinary,
-    preflight::{self, Cluster, Demand, Drift, Finding, Held, Severity},
-    report::{self, preflight::Looked},
     run::{
         hosts::{self, Hosts},
         spine::{self, Spine},

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use railgauge_analysis::verdict::Status;
+use railgauge_frame::Parquet;
 use railgauge_model::directory::{JUNIT, PAGE, VERDICTS};
+use railgauge_report::{self as report, Written, imported, text};
 
-use crate::{
-    analysis::verdict::Status,
-    cli::{Common, Exit, common::run_directory},
-    report::{self, Written, imported, text},
-};
+use crate::cli::{Common, Exit, common::run_directory};
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
@@ -26,11 +25,11 @@ pub(crate) struct Args {
 /// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
 pub(crate) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     run_directory(&args.run)?;
-    if let Some(view) = imported::write(&args.run)? {
+    if let Some(view) = imported::write(&args.run, &Parquet)? {
         common.answer(args.json, &view, false, |_| view.text())?;
         return Ok(Exit::Inconclusive);
     }
-    let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;
+    let written = report::write(&args.run, &Parquet).map_err(|error| stale(error, &args.run))?;
     written_out(&written, args.json, common)
 }
 

@@ -10,6 +10,14 @@ use std::{
 };
 
 use anyhow::Context;
+use railgauge_analysis::{
+    journal::{self, plan_hash},
+    localise,
+    results::results,
+    rows::rows,
+    switches,
+};
+use railgauge_frame::Parquet;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
     directory::{Directory, DirectoryError},
@@ -22,6 +30,7 @@ use railgauge_model::{
     },
     plan::{self, Loaded, Plan, allocation::PLACEHOLDER},
 };
+use railgauge_report as report;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -37,16 +46,8 @@ use super::{
     selection::Selection,
 };
 use crate::{
-    analysis::{
-        journal::{self, plan_hash},
-        localise,
-        results::results,
-        rows::rows,
-        switches,
-    },
     cluster::{self, AgentBinary},
     live::{self, Listening, LiveError, Serving},
-    report,
     run::{
         aside::aside,
         confirm::{Asked, FollowUp},
@@ -257,7 +258,7 @@ async fn finish(
     let resume = format!("railgauge run --resume {quoted}");
     let drawing = {
         let path = directory.path().to_owned();
-        move || report::write(&path)
+        move || report::write(&path, &Parquet)
     };
     let exit = match aside(spine, PATIENCE, drawing).await.context("cannot write the report")? {
         Some(Ok(written)) => match shown {
@@ -451,7 +452,7 @@ mod tests {
     use railgauge_wire::{unit::Nanoseconds, watch::Watched};
 
     use super::*;
-    use crate::analysis::journal::Seen;
+    use railgauge_analysis::journal::Seen;
 
     #[test]
     fn what_a_killed_controller_was_told_is_taken_up_once() {

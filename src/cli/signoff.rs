@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
+use railgauge_analysis::{imported, journal::JournalError};
+use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, directory::JOURNAL};
+use railgauge_report::signoff::{self, Proof, Sameness, proof};
 
 use super::{
     Common, Exit, Misuse,
     common::{only_signoffs, page_path, run_directory},
     report::exit_of,
-};
-use crate::{
-    analysis::{imported, journal::JournalError},
-    report::signoff::{self, Proof, Sameness, proof},
 };
 
 /// Arguments of `signoff`.
@@ -63,7 +62,7 @@ fn verify(args: &Args, common: &Common) -> anyhow::Result<Exit> {
     if let Ok(Some(imported)) = imported::read(&journal) {
         return Err(JournalError::Imported { path: journal, tools: imported.tools() }.into());
     }
-    let proof = proof(&args.run, args.records.as_deref())?;
+    let proof = proof(&args.run, args.records.as_deref(), &Parquet)?;
     common.answer(args.json, &proof, proof.holds(), |_| text(&proof))?;
     Ok(match (proof.holds(), proof.is_refuted()) {
         (true, _) => Exit::Passed,

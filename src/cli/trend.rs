@@ -2,7 +2,13 @@
 
 use std::path::PathBuf;
 
+use railgauge_analysis::{
+    history,
+    trend::{History, Options, date, day, trend},
+};
+use railgauge_frame::Parquet;
 use railgauge_model::border::text;
+use railgauge_report::trend as page;
 use railgauge_wire::terms::Metric;
 
 use super::{
@@ -10,14 +16,7 @@ use super::{
     common::{metric, no_foreign_file, page_path},
     report::exit_of,
 };
-use crate::{
-    analysis::{
-        history,
-        trend::{History, Options, date, day, trend},
-    },
-    night,
-    report::trend as page,
-};
+use crate::night;
 
 /// Arguments of `trend`.
 #[derive(Debug, clap::Args)]
@@ -72,7 +71,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let mut collected = History::until(now);
     let mut newest = (jiff::Timestamp::MIN, Options::default().least_percent);
-    history::read_all(&runs, metrics, |directory, run| match run {
+    history::read_all(&runs, metrics, &Parquet, |directory, run| match run {
         Ok(run) => {
             if run.started >= newest.0 {
                 newest = (run.started, run.plan.localise.least_percent);

@@ -1,7 +1,7 @@
 //! Input validation of agents' messages.
 //!
 //! An agent is a program on a host that may be broken or worse. Its texts and numbers pass the [`border`], and every text is cut to a
-//! readable length. A reply with too much text or an impossible number fails its request. [`crate::analysis`] judges whether numbers can be
+//! readable length. A reply with too much text or an impossible number fails its request. [`railgauge_analysis`] judges whether numbers can be
 //! true, and the report says so.
 
 use railgauge_model::border::{self, facts, text};

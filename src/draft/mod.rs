@@ -27,11 +27,11 @@ use railgauge_model::{
     },
     schedule::{Inventory, ScheduleError, Time, schedule},
 };
+use railgauge_preflight::{self as preflight, Cluster, Severity};
 use railgauge_wire::failure::Failure;
 use serde::Serialize;
 
 use self::seen::Seen;
-use crate::preflight::{self, Cluster, Severity};
 
 pub use self::{
     page::quoted,

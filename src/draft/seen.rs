@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::hostlist::fold;
+use railgauge_preflight::Cluster;
 use railgauge_wire::facts::{HIP, HostFacts, Interface, RCCL, RdmaDevice, RdmaPort};
 use railgauge_wire::terms::Distance;
 use serde::Serialize;
 
 use super::within::Within;
-use crate::preflight::Cluster;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -6,6 +6,7 @@ use railgauge_model::plan::{
     Plan,
     model::{Preflight, Wanted},
 };
+use railgauge_preflight::{Cluster, Demand, Held, Severity, demands, judge};
 use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
     unit::GigabitsPerSecond,
@@ -18,7 +19,6 @@ use super::{
     page::{list, quoted},
     seen::{Carrier, Seen, carrying},
 };
-use crate::preflight::{Cluster, Demand, Held, Severity, demands, judge};
 
 /// Checks whose finding is a defect of a part that was paid for, whatever it does to the results.
 const DEFECTS: [&str; 5] = ["gpu-fabric", "gpu-memory", "gpu-nvlink", "gpu-pcie", "pcie-link"];

@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, bail};
+use railgauge_frame::Parquet;
 use railgauge_model::{
     border,
     directory::{FACTS, JOURNAL, LOG, PLAN},
@@ -13,6 +14,7 @@ use railgauge_model::{
         line::{self, Numbered},
     },
 };
+use railgauge_report as report;
 use serde_json::json;
 
 use super::{
@@ -21,10 +23,7 @@ use super::{
     tree,
     withhold::Withheld,
 };
-use crate::{
-    report,
-    run::contact::{Contact, HOSTS},
-};
+use crate::run::contact::{Contact, HOSTS};
 
 pub(crate) struct Packed {
     pub items: Items,
@@ -160,7 +159,7 @@ fn run_directory(sources: &Sources<'_>, mut names: Option<&mut Anonymiser>) -> a
         of.get_or_insert(run);
     }
     files::write(&place.path().join(JOURNAL), lines).context("cannot write to the temporary directory")?;
-    if let Err(error) = report::write(place.path()) {
+    if let Err(error) = report::write(place.path(), &Parquet) {
         bail!("the report cannot be written again: {error}");
     }
     let facts = Item::File(serde_json::to_vec_pretty(&facts)?);

@@ -17,6 +17,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use railgauge_report::live;
 use tokio::{
     sync::{Semaphore, oneshot},
     time::{sleep, timeout},
@@ -26,7 +27,6 @@ use super::{
     shelf::{NotDrawn, Pages},
     token::Token,
 };
-use crate::report::live;
 
 /// Connections at once; further ones wait until one of them ends.
 const CONNECTIONS: usize = 32;

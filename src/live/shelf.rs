@@ -4,10 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use hyper::body::Bytes;
 use jiff::Timestamp;
+use railgauge_analysis::parallel;
+use railgauge_report::live;
 use tokio::{sync::Mutex as Waiting, task::spawn_blocking, time::Instant};
 
 use super::Course;
-use crate::{analysis::parallel, report::live};
 
 /// Least time between two renderings of the report.
 const EVERY: Duration = Duration::from_secs(10);

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use railgauge_report::index::{Index, link};
 
 use super::{judged::NightError, nights::read, states::States, summary::Summary};
-use crate::report::index::{Index, link};
 
 /// The index of the runs in `word`, optionally of one plan; `page` is the directory of the page that links to them.
 pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp) -> Result<Index, NightError> {

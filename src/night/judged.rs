@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use railgauge_model::{border::text::path_text, directory::JOURNAL};
-
-use crate::analysis::{
+use railgauge_analysis::{
     compare::interleaved,
     history::NoRuns,
     journal::{self, Journal, JournalEnd, JournalError},
@@ -14,7 +12,8 @@ use crate::analysis::{
     rows::rows,
     verdict::{Verdicts, verdicts},
 };
-use crate::report::{self, view::Banner};
+use railgauge_model::{border::text::path_text, directory::JOURNAL};
+use railgauge_report::{self as report, view::Banner};
 
 #[derive(Debug, thiserror::Error)]
 pub enum NightError {

@@ -1,6 +1,7 @@
 //! A short message for a chat, a web service or mail: state, bad parts, first step, and link.
 
 use railgauge_model::{border::text::path_text, directory::PAGE};
+use railgauge_report::index::escaped;
 use serde::Serialize;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     states::{Condition, Known},
     summary::Summary,
 };
-use crate::report::index::escaped;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {

@@ -11,16 +11,16 @@ use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
+use railgauge_analysis::{
+    journal::JournalEnd,
+    row::Row,
+    verdict::{Cases, Status, Verdict},
+};
 use railgauge_wire::terms::Metric;
 
 use super::{
     judged::Judged,
     states::{Condition, Known, OfTest, States},
-};
-use crate::analysis::{
-    journal::JournalEnd,
-    row::Row,
-    verdict::{Cases, Status, Verdict},
 };
 
 type Labels = Vec<(String, String)>;

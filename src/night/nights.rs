@@ -1,21 +1,19 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
+use railgauge_analysis::{
+    history,
+    trend::{self, Reported},
+    verdict::Status,
+};
 use railgauge_model::border::text::path_text;
+use railgauge_report::index::Outcome;
 
 use super::{
     judged::{Judged, NightError},
     state::{Standing, State},
     states::{Known, Said, States},
     summary::{Summary, summaries},
-};
-use crate::{
-    analysis::{
-        history,
-        trend::{self, Reported},
-        verdict::Status,
-    },
-    report::index::Outcome,
 };
 
 #[derive(Debug)]

@@ -16,6 +16,7 @@ use railgauge_model::{
     files,
     plan::baseline::Baseline,
 };
+use railgauge_report::index::{Outcome, Row};
 use serde::Serialize;
 
 use super::{
@@ -24,7 +25,6 @@ use super::{
     states::{Condition, Known, States},
     summary::{Summary, plan_of},
 };
-use crate::report::index::{Outcome, Row};
 
 /// The place for signatures on a sign-off, as its template has it.
 const SIGNATURES: &str = "id=\"signatures\"";

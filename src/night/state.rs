@@ -6,6 +6,8 @@
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
+use railgauge_analysis::verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Status, Tally, not_tested};
+use railgauge_report::index::Outcome;
 use serde::Serialize;
 
 use super::{
@@ -13,10 +15,6 @@ use super::{
     nights::Nights,
     states::{Condition, Known, OfTest, Said},
     summary::{Document, Summary, Verdict},
-};
-use crate::{
-    analysis::verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Status, Tally, not_tested},
-    report::index::Outcome,
 };
 
 /// By how much the clock of the asking machine may be behind the one that measured.

@@ -6,21 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use railgauge_analysis::{
+    trend,
+    verdict::{ANSWERS, Component, Judged, LISTED, Measured},
+};
 use railgauge_model::plan::{
     hostlist,
     model::{Alert, Waiver},
 };
+use railgauge_report::index::{Cell, Grid, GridRow};
 use railgauge_wire::{natural, terms::Metric};
 use serde::Serialize;
 
 use super::summary::{Summary, plan_of};
-use crate::{
-    analysis::{
-        trend,
-        verdict::{ANSWERS, Component, Judged, LISTED, Measured},
-    },
-    report::index::{Cell, Grid, GridRow},
-};
 
 /// Most nights of a grid: as many as `trend` watches.
 const NIGHTS: usize = 60;

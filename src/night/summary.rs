@@ -14,6 +14,11 @@ use std::{
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use railgauge_analysis::{
+    history::{numbers, shape},
+    journal::JournalEnd,
+    verdict::{Cases, Kind, Measured, Offender, Part, Status, Sums, Tally, Untested, VERSION},
+};
 use railgauge_model::{
     border::text::path_text,
     directory::{JOURNAL, PAGE, VERDICTS},
@@ -21,18 +26,11 @@ use railgauge_model::{
     journal::{event::Event, line},
     plan::{Plan, model::Subset},
 };
+use railgauge_report::index::{Outcome, Row};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::judged::Judged;
-use crate::{
-    analysis::{
-        history::{numbers, shape},
-        journal::JournalEnd,
-        verdict::{Cases, Kind, Measured, Offender, Part, Status, Sums, Tally, Untested, VERSION},
-    },
-    report::index::{Outcome, Row},
-};
 
 const AT_ONCE: usize = 8;
 const CHUNK: usize = 1 << 20;
@@ -280,7 +278,7 @@ fn changed(directory: &Path) -> Timestamp {
 }
 
 struct Skim {
-    /// Its CRC-32, as [`crate::analysis::verdict::Sums`] has it.
+    /// Its CRC-32, as [`railgauge_analysis::verdict::Sums`] has it.
     sum: String,
     first: Vec<u8>,
     last: Vec<u8>,

@@ -3,17 +3,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use railgauge_analysis::{history::RunError, row::Phase, words::count};
+use railgauge_frame::{self as frame, COLUMNS, Frame, frame_of};
 use railgauge_model::border::text::path_text;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Filter;
-use crate::analysis::{
-    frame::{self, COLUMNS, Frame},
-    history::{RunError, frame_of},
-    row::Phase,
-    words::count,
-};
 
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {

@@ -1,7 +1,7 @@
+use railgauge_analysis::words::number;
 use serde_json::{Map, Value, json};
 
 use super::Answer;
-use crate::analysis::words::number;
 
 const VERSION: u32 = 2;
 const NOTHING: &str = "–";

@@ -8,6 +8,6 @@
 mod answer;
 mod format;
 
-pub use crate::analysis::frame::Filter;
 pub use answer::{Answer, LeftOut, QueryError, Read, answer};
 pub use format::{csv, document, table};
+pub use railgauge_frame::Filter;

@@ -4,6 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use railgauge_preflight::{self as preflight, Cluster, Severity};
 use railgauge_wire::{facts::HostFacts, remedy::Remedy};
 use tokio::{
     task::{AbortHandle, JoinHandle},
@@ -20,10 +21,7 @@ use super::{
     spine::{Halt, Spine},
     work::Work,
 };
-use crate::{
-    cluster::AgentBinary,
-    preflight::{self, Cluster, Severity},
-};
+use crate::cluster::AgentBinary;
 use railgauge_model::{
     border::text::path_text,
     files,

@@ -12,8 +12,8 @@ use std::{
 };
 
 use crate::support::Scenario;
-use polars::prelude::{ParquetReader, SerReader};
-use railgauge::{analysis::imported::ImportedRun, import};
+use railgauge::import;
+use railgauge_analysis::imported::ImportedRun;
 use railgauge_wire::terms::Metric;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ fn imported(place: &Path, file: &str, options: &[&str]) -> ImportedRun {
     let run = place.join(file);
     let made = program(&[&["runs", "import", file, "-o", run.to_str().unwrap()][..], options].concat());
     assert!(made.status.success(), "{file}: {}", String::from_utf8_lossy(&made.stderr));
-    railgauge::analysis::imported::read(&run.join("records.jsonl")).unwrap().unwrap()
+    railgauge_analysis::imported::read(&run.join("records.jsonl")).unwrap().unwrap()
 }
 
 const PAIR: [&str; 4] = ["--from", "gpu01:1", "--to", "gpu02:1"];
@@ -143,8 +143,8 @@ fn the_values_of_all_tools_and_versions_are_in_units_of_the_frame() {
             assert!((found[0] / value - 1.0).abs() < 1e-12, "{file}: {metric} at {size}: {} for {value}", found[0]);
         }
         assert!(rows.iter().all(|row| *row.tool == *tool && row.phase.word() == "imported" && row.n == 1), "{file}");
-        let parquet = fs::File::open(place.path().join(file).join("records.parquet")).unwrap();
-        assert_eq!(ParquetReader::new(parquet).finish().unwrap().height(), rows.len(), "{file}");
+        let parquet = place.path().join(file).join("records.parquet");
+        assert_eq!(railgauge_frame::read_parquet(&parquet, &["value"]).unwrap().height(), rows.len(), "{file}");
     }
 }
 
@@ -264,7 +264,7 @@ fn an_import_that_was_changed_or_cut_is_refused() {
     let first = whole.lines().next().unwrap().to_owned() + "\n";
     for broken in [whole.replace("22410292173", "99410292173"), first.clone(), first.clone() + &first] {
         fs::write(&path, &broken).unwrap();
-        assert!(railgauge::analysis::imported::read(&path).is_err());
+        assert!(railgauge_analysis::imported::read(&path).is_err());
         assert_eq!(code(&["report", path.parent().unwrap().to_str().unwrap()]), 4);
     }
 }
@@ -276,7 +276,7 @@ fn runs_of_ours_are_compared_with_imported_ones_and_the_page_says_that_methods_d
     fs::create_dir_all(&ours).unwrap();
     let scenario = Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) };
     fs::write(ours.join("records.jsonl"), scenario.jsonl()).unwrap();
-    let journal = railgauge::analysis::journal::read(&ours.join("records.jsonl")).unwrap();
+    let journal = railgauge_analysis::journal::read(&ours.join("records.jsonl")).unwrap();
     let case = &journal.cases[0];
     // The same thing as the first case of ours, as perftest writes it.
     let size = case.cell.size.0;

@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::support::{self, Scenario, followed::followed_up};
-use railgauge::report;
+use railgauge_frame::Parquet;
 use railgauge_model::{journal::event::Event, plan::subset::Subset};
+use railgauge_report as report;
 use serde_json::Value;
 
 fn healthy(day: u32) -> Scenario {
@@ -26,7 +27,7 @@ fn run(place: &Path, name: &str, text: &str) -> PathBuf {
 
 fn drawn(place: &Path, name: &str, text: &str) -> PathBuf {
     let directory = run(place, name, text);
-    report::write(&directory).unwrap();
+    report::write(&directory, &Parquet).unwrap();
     directory
 }
 

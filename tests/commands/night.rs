@@ -11,12 +11,10 @@ use crate::{
     support::{self, Scenario, followed::followed_up},
 };
 use jiff::{SignedDuration, Timestamp};
-use railgauge::{
-    analysis::journal::{Journal, parse},
-    night::{Judged, Lists, Message, Nights, Scheduler, Standing, State, metrics},
-    report::index::Outcome,
-};
+use railgauge::night::{Judged, Lists, Message, Nights, Scheduler, Standing, State, metrics};
+use railgauge_analysis::journal::{Journal, parse};
 use railgauge_model::{journal::event::Event, plan::model::Limit};
+use railgauge_report::index::Outcome;
 
 fn read(text: &str) -> Journal {
     parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()

@@ -8,7 +8,8 @@ use std::{
 };
 
 use crate::support::{self, Scenario};
-use railgauge::report;
+use railgauge_frame::Parquet;
+use railgauge_report as report;
 use serde_json::Value;
 
 fn healthy(day: u32) -> Scenario {
@@ -23,7 +24,7 @@ fn run(runs: &Path, name: &str, text: &str) -> PathBuf {
     for name in ["plan.toml", "facts.json", "log.txt"] {
         fs::write(directory.join(name), "").unwrap();
     }
-    report::write(&directory).unwrap();
+    report::write(&directory, &Parquet).unwrap();
     directory
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{skip, support::Scenario};
-use railgauge::analysis::frame;
+use railgauge_frame as frame;
 use serde_json::Value;
 
 /// Two runs of ours, of which one has no frame yet, and an imported one.

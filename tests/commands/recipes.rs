@@ -15,10 +15,9 @@ use crate::{
     skip::{left_out, skipped},
     support::{self, Scenario, followed::followed_up},
 };
-use railgauge::{
-    analysis::journal::{Journal, JournalEnd, Try},
-    night::{Judged, Nights, States, metrics},
-};
+use railgauge::night::{Judged, Nights, States, metrics};
+use railgauge_analysis::journal::{Journal, JournalEnd, Try};
+use railgauge_frame::Parquet;
 use railgauge_model::{
     journal::event::Case,
     plan,
@@ -195,7 +194,7 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     }
     assert_eq!(code, Some(1), "{nothing_drawn}");
     assert_eq!((&nothing_drawn["version"], &nothing_drawn["link"]), (&3.into(), &"".into()));
-    railgauge::report::write(&runs.join("a night")).unwrap();
+    railgauge_report::write(&runs.join("a night"), &Parquet).unwrap();
     let (code, line) = message("--max-age 1000000h --link https://intranet/nightly/");
     assert_eq!((code, line.lines().count()), (Some(1), 1), "{line}");
     for word in ["CRITICAL", "Faulty: host gpu005 (since ", "https://intranet/nightly/a%20night/report.html"] {

@@ -36,7 +36,7 @@ fn drawn(text: &str) -> tempfile::TempDir {
     fs::write(run.path().join("records.jsonl"), support::sealed(&body) + rest).unwrap();
     fs::write(run.path().join("plan.toml"), plan).unwrap();
     let path = run.path().join("records.jsonl");
-    let journal = railgauge::analysis::journal::read(&path).unwrap();
+    let journal = railgauge_analysis::journal::read(&path).unwrap();
     let facts: std::collections::BTreeMap<_, _> = journal.hosts.iter().map(|(host, up)| (host, &up.facts)).collect();
     fs::write(run.path().join("facts.json"), serde_json::to_vec(&facts).unwrap()).unwrap();
     program(&["report", "-q"], run.path());

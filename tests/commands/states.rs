@@ -4,15 +4,13 @@
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge::{
-    analysis::{
-        history::{self, METRICS},
-        trend::{History, Options, State as Change, Trend, Watched, trend},
-        verdict::Status,
-    },
-    night::{Condition, Judged, Lists, Nights, Scheduler, Standing, State, index, metrics, reported},
-    report,
+use railgauge::night::{Condition, Judged, Lists, Nights, Scheduler, Standing, State, index, metrics, reported};
+use railgauge_analysis::{
+    history::{self, METRICS},
+    trend::{History, Options, State as Change, Trend, Watched, trend},
+    verdict::Status,
 };
+use railgauge_frame::Parquet;
 use railgauge_model::{
     journal::{event::Event, line},
     plan::{
@@ -20,6 +18,7 @@ use railgauge_model::{
         model::{Alert, Pattern, Waiver},
     },
 };
+use railgauge_report as report;
 
 use crate::support::{self, Dice, Scenario, followed::followed_up};
 
@@ -74,7 +73,7 @@ fn write(directory: &Path, of: &Scenario) {
 fn write_text(directory: &Path, text: &str) {
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("records.jsonl"), text).unwrap();
-    report::write(directory).unwrap();
+    report::write(directory, &Parquet).unwrap();
 }
 
 /// The clock after a night.
@@ -86,7 +85,7 @@ fn after(of: &Scenario) -> Timestamp {
 fn watched(runs: &str, now: Timestamp) -> Trend {
     let mut collected = History::until(now);
     for directory in history::run_directories(runs).unwrap() {
-        collected.add(history::read(&directory, &METRICS).unwrap());
+        collected.add(history::read(&directory, &METRICS, &Parquet).unwrap());
     }
     collected.report(reported(runs, now));
     trend(collected, &Options::default()).unwrap()

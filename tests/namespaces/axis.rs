@@ -7,14 +7,13 @@ use crate::{
     railgauge::{Ended, Scene},
     skip::skipped,
 };
-use railgauge_wire::drivers::Congestion;
-
-use railgauge::analysis::{
+use railgauge_analysis::{
     axis::{OfTest, Watch, of_test},
     journal,
     results::results,
     soak::families::Family,
 };
+use railgauge_wire::drivers::Congestion;
 
 /// A flow and an incast of two take five.
 const HOSTS: usize = 5;

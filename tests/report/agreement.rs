@@ -4,19 +4,17 @@
 use std::{collections::BTreeSet, path::Path};
 
 use proptest::prelude::*;
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        localise::{Standing, further, localise},
-        outliers::{Look, OfTest, Outliers, outliers},
-        results::{State, results},
-        rows::rows,
-        verdict::Status,
-    },
-    report::{
-        Drawn, draw, text,
-        view::{PartView, TestView},
-    },
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    localise::{Standing, further, localise},
+    outliers::{Look, OfTest, Outliers, outliers},
+    results::{State, results},
+    rows::rows,
+    verdict::Status,
+};
+use railgauge_report::{
+    Drawn, draw, text,
+    view::{PartView, TestView},
 };
 use railgauge_wire::terms::Better;
 

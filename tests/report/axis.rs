@@ -2,25 +2,24 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use railgauge::{
-    analysis::{
-        axis::{OfTest, Watch, of_test},
-        journal,
-        results::results,
-        soak::families::Family,
-    },
-    report::{view::Block, write},
+use railgauge_analysis::{
+    axis::{OfTest, Watch, of_test},
+    journal,
+    results::results,
+    soak::families::Family,
 };
 use railgauge_model::{
     journal::event::{Event, Line},
     plan::model::{AtOnce, Pattern, Victim},
 };
+use railgauge_report::view::Block;
 use railgauge_wire::{
     drivers::Congestion,
     unit::{Bytes, Nanoseconds, NanosecondsI64},
     watch::{CounterRow, PortSeen, STATISTICS, Watched},
 };
 
+use crate::kept::write;
 use crate::support::{self, Scenario};
 
 /// When the first window begins, in milliseconds since 1970: 2026-11-21 02:00:10 UTC.

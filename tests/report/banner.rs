@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{journal, verdict::Status},
-    report::{draw, view::View},
-};
+use railgauge_analysis::{journal, verdict::Status};
 use railgauge_model::{
     journal::event::{Event, Line},
     plan::model::{Limit, Topology},
 };
+use railgauge_report::{draw, view::View};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy::{self, Entry},

@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     baseline::{learn, replaced_within},
-    history::{self, Run},
+    history::Run,
     journal::{Journal, parse},
     results::results,
     rows::rows,
@@ -34,7 +34,7 @@ fn journal(scenario: &Scenario) -> Journal {
 fn run(scenario: &Scenario) -> Run {
     let dir = tempfile::tempdir().unwrap();
     scenario.write(dir.path());
-    history::read(dir.path(), Metric::ALL).unwrap()
+    crate::kept::read(dir.path(), Metric::ALL).unwrap()
 }
 
 /// What a healthy cluster came to, as it comes back from its file.

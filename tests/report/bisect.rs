@@ -2,21 +2,19 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, JournalEnd, Try},
-        localise::{Localisation, Standing, further, localise},
-        results::results,
-        rows::rows,
-        verdict::{Kind, Status},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, JournalEnd, Try},
+    localise::{Localisation, Standing, further, localise},
+    results::results,
+    rows::rows,
+    verdict::{Kind, Status},
 };
 use railgauge_model::{
     journal::event::{Case, GpuDuring, Sample},
     plan::{Plan, hostlist::expand, parse},
     schedule::{Inventory, schedule},
 };
+use railgauge_report::draw;
 use railgauge_wire::{
     failure::{Failure, Kind as FailureKind, Stage},
     gpu_state::{GpuSeen, Hold},

@@ -2,16 +2,15 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use railgauge::{
-    analysis::journal,
-    report::{draw, view::View, write},
-};
+use railgauge_analysis::journal;
 use railgauge_model::journal::event::{Event, Line};
+use railgauge_report::{draw, view::View};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
 
+use crate::kept::write;
 use crate::support::{self, Scenario};
 
 fn view(lines: &[Line]) -> View {

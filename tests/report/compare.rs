@@ -2,16 +2,14 @@
 
 use std::{fs, path::Path};
 
-use railgauge::{
-    analysis::{
-        compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
-        history::{self, METRICS, Run, RunError},
-        journal,
-        row::Untrusted,
-        verdict::Status,
-    },
-    report,
+use railgauge_analysis::{
+    compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
+    history::{METRICS, Run, RunError},
+    journal,
+    row::Untrusted,
+    verdict::Status,
 };
+use railgauge_report as report;
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::Scenario;
@@ -58,7 +56,7 @@ fn changed(
 pub(crate) fn read(scenarios: &[Scenario]) -> Vec<(usize, Run)> {
     let place = tempfile::tempdir().unwrap();
     let read = |(scenario, directory): (&Scenario, std::path::PathBuf)| {
-        let mut run = history::read(&directory, &METRICS).unwrap();
+        let mut run = crate::kept::read(&directory, &METRICS).unwrap();
         run.path = directory.file_name().unwrap().into();
         (scenario.day as usize, run)
     };
@@ -162,7 +160,7 @@ fn what_the_order_cannot_carry_is_named_when_the_runs_take_turns() {
     assert_eq!((order.turns, order.worth, order.held_back), (Turns::InTurn, 1.0, 0));
     assert!(order.costs.is_none() && order.hint.is_none());
     assert_eq!(found.status, Status::Fail, "{}", found.sentence);
-    let touched = |cell: &&railgauge::analysis::compare::Cell| {
+    let touched = |cell: &&railgauge_analysis::compare::Cell| {
         cell.link.contains("gpu002") && found.groups[cell.group].metric == Metric::Bandwidth
     };
     assert!(found.cells.iter().filter(touched).all(|cell| cell.verdict == Word::Regressed));
@@ -247,7 +245,7 @@ fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
     let place = tempfile::tempdir().unwrap();
     let view = report::compare::write(&found, &place.path().join("compare.html")).unwrap();
     // Where more links became better than worse the row is drawn so, and the links are drawn too.
-    let rows = |of: fn(&railgauge::analysis::compare::Counts) -> bool| {
+    let rows = |of: fn(&railgauge_analysis::compare::Counts) -> bool| {
         found.groups.iter().filter(|group| of(&group.counts)).count()
     };
     let (better, worse) = (rows(|c| c.improved > c.regressed), rows(|c| c.regressed > c.improved));
@@ -345,16 +343,16 @@ fn what_is_missing_or_not_to_be_trusted_is_named() {
 fn a_stored_frame_and_the_journal_alone_say_the_same() {
     let place = tempfile::tempdir().unwrap();
     let directory = &directories(place.path(), [Scenario { sizes: vec![65536], ..Scenario::troubled(4, 2) }])[0];
-    let from_journal = history::read(directory, &METRICS).unwrap();
-    report::write(directory).unwrap();
-    let from_frame = history::read(directory, &METRICS).unwrap();
+    let from_journal = crate::kept::read(directory, &METRICS).unwrap();
+    crate::kept::write(directory).unwrap();
+    let from_frame = crate::kept::read(directory, &METRICS).unwrap();
     assert!(!from_frame.readings.is_empty());
     assert_eq!(from_frame, from_journal);
     // A frame that is older than its journal is not believed.
     fs::write(directory.join("records.parquet"), "old").unwrap();
     let journal = fs::File::open(directory.join("records.jsonl")).unwrap();
     journal.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();
-    assert_eq!(history::read(directory, &METRICS).unwrap(), from_journal);
+    assert_eq!(crate::kept::read(directory, &METRICS).unwrap(), from_journal);
 }
 
 #[test]
@@ -363,7 +361,7 @@ fn a_run_that_planned_nothing_is_refused_by_name() {
     let whole = small(2).jsonl();
     let started = whole.split_once('\n').unwrap().0;
     fs::write(place.path().join("records.jsonl"), format!("{started}\n")).unwrap();
-    let error = history::read(place.path(), &METRICS).unwrap_err();
+    let error = crate::kept::read(place.path(), &METRICS).unwrap_err();
     assert!(matches!(error, RunError::Unplanned { .. }) && error.to_string().contains("records.jsonl"), "{error}");
 }
 
@@ -375,7 +373,7 @@ fn a_copy_of_a_run_does_not_count_twice() {
     fs::create_dir(&copy).unwrap();
     fs::copy(run.join("records.jsonl"), copy.join("records.jsonl")).unwrap();
     let mut read = Vec::new();
-    history::read_all(&[run.clone(), copy.clone()], &METRICS, |_, run| read.push(run));
+    crate::kept::read_all(&[run.clone(), copy.clone()], &METRICS, |_, run| read.push(run));
     assert!(read[0].is_ok() && matches!(read[1], Err(RunError::Copy { .. })), "{:?}", read[1]);
     for words in [vec!["compare", "day-01", "copy"], vec!["runs", "baseline", "day-01", "copy"]] {
         let mut railgauge = std::process::Command::new(env!("CARGO_BIN_EXE_railgauge"));

@@ -1,19 +1,17 @@
 //! Comparisons of runs of which some are bad, lost or in another state, and of exchanged sides: what is not known is not
 //! equivalent.
 
-use railgauge::{
-    analysis::{
-        compare::{Comparison, Counts, Obstacle, Options, When, Word},
-        verdict::Status,
-    },
-    report,
+use railgauge_analysis::{
+    compare::{Comparison, Counts, Obstacle, Options, When, Word},
+    verdict::Status,
 };
+use railgauge_report as report;
 use railgauge_wire::terms::Metric;
 
 use crate::compare::{Place, compare_runs, own, read, runs, small, turns};
 
 /// Ten runs a side in turn.
-fn in_turn(hosts: usize) -> [Vec<(usize, railgauge::analysis::history::Run)>; 2] {
+fn in_turn(hosts: usize) -> [Vec<(usize, railgauge_analysis::history::Run)>; 2] {
     let (before, after) = turns(&small(hosts));
     [read(&before), read(&after)]
 }
@@ -228,7 +226,7 @@ fn assert_mirrored(there: &Comparison, back: &Comparison, seed: u64) {
     }
     for cell in &there.cells {
         let name = &there.groups[cell.group].name;
-        let same = |other: &&railgauge::analysis::compare::Cell| {
+        let same = |other: &&railgauge_analysis::compare::Cell| {
             other.link == cell.link && back.groups[other.group].name == *name
         };
         let other = back.cells.iter().find(same).unwrap();

@@ -2,10 +2,8 @@
 
 use std::{fs, path::Path};
 
-use railgauge::{
-    analysis::{compare::Options, history::Run},
-    report,
-};
+use railgauge_analysis::{compare::Options, history::Run};
+use railgauge_report as report;
 use railgauge_wire::facts::{Card, Label};
 
 use super::compare::{compare_runs, read, runs, small};

@@ -2,15 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::{
-    analysis::{
-        history::{self, METRICS},
-        journal::parse,
-        verdict::{Kind, Status, Verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    history::METRICS,
+    journal::parse,
+    verdict::{Kind, Status, Verdicts},
 };
 use railgauge_model::journal::event::{Case, Event, Line, Outcome};
+use railgauge_report::draw;
 use railgauge_wire::{
     failure::{self, Failure, Stage},
     unit::Bytes,
@@ -211,7 +209,7 @@ fn a_run_that_nobody_can_have_made_at_its_time_is_no_pass() {
         }
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("records.jsonl"), support::text(&lines)).unwrap();
-        let found = railgauge::report::write(place.path()).unwrap().verdicts;
+        let found = crate::kept::write(place.path()).unwrap().verdicts;
         assert_eq!(found.status, Status::Inconclusive, "{}", found.sentence);
         let records = found.verdicts.iter().find(|verdict| verdict.kind == Kind::Records).unwrap();
         assert!(
@@ -278,7 +276,7 @@ fn a_run_under_another_name_and_date_with_the_same_values_is_no_run_of_its_own()
         write("third", &renamed(other.lines())),
     ];
     let mut read = Vec::new();
-    history::read_all(&all, &METRICS, |_, run| read.push(run.map_err(|error| error.to_string())));
+    crate::kept::read_all(&all, &METRICS, |_, run| read.push(run.map_err(|error| error.to_string())));
     assert!(read[0].is_ok() && read[2].is_ok(), "{read:?}");
     let said = read[1].as_ref().unwrap_err();
     assert!(said.contains("second") && said.contains("a copy of the run in") && said.contains("first"), "{said}");
@@ -287,6 +285,6 @@ fn a_run_under_another_name_and_date_with_the_same_values_is_no_run_of_its_own()
     nothing.retain(|line| !matches!(line.event, Event::Outcome(_)));
     let all = [write("empty", &support::text(&nothing)), write("empty again", &renamed(nothing))];
     let mut read = 0;
-    history::read_all(&all, &METRICS, |_, run| read += usize::from(run.is_ok()));
+    crate::kept::read_all(&all, &METRICS, |_, run| read += usize::from(run.is_ok()));
     assert_eq!(read, 2);
 }

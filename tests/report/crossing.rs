@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        localise::Localisation,
-    },
-    report::{Drawn, draw},
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    localise::Localisation,
 };
 use railgauge_model::schedule::Flow;
+use railgauge_report::{Drawn, draw};
 
 use crate::support::Scenario;
 

@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use railgauge::report::{text, write};
 use railgauge_model::journal::event::{Event, Line};
+use railgauge_report::text;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     terms::Carrier,
 };
 use serde_json::Value;
 
+use crate::kept::write;
 use crate::support::{self, Scenario};
 
 /// Terminal, page and document of a run.
@@ -29,7 +30,7 @@ pub fn drawn_of(lines: &[Line]) -> (String, String, Value, String) {
     (text::summary(&written.view, "report.html".as_ref(), false), page, document, junit)
 }
 
-const WORDS: &str = railgauge::analysis::proven::NOT_TESTED;
+const WORDS: &str = railgauge_analysis::proven::NOT_TESTED;
 
 #[test]
 fn a_driver_that_we_never_ran_is_named_in_the_first_lines() {

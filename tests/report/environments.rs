@@ -2,20 +2,18 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::{
-    analysis::{
-        costs::{Answer, costs},
-        journal::{HostUp, Journal, JournalEnd, Try},
-        results::results,
-        verdict::Status,
-    },
-    report::draw,
+use railgauge_analysis::{
+    costs::{Answer, costs},
+    journal::{HostUp, Journal, JournalEnd, Try},
+    results::results,
+    verdict::Status,
 };
 use railgauge_model::{
     journal::event::{Case, LinkRecord, RankAccount, Sample},
     plan::parse,
     schedule::{Inventory, schedule},
 };
+use railgauge_report::draw;
 use railgauge_wire::{
     facts::{Gpu, HostFacts},
     failure::{Failure, Kind, Stage},

@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        explain::explained,
-        journal::{Journal, parse},
-        localise::localise,
-        outliers::outliers,
-        results::results,
-        rows::rows,
-    },
-    preflight::{Finding, Observation, Severity, Value, WantedBy},
-    report::draw,
+use railgauge_analysis::{
+    explain::explained,
+    journal::{Journal, parse},
+    localise::localise,
+    outliers::outliers,
+    results::results,
+    rows::rows,
 };
+use railgauge_preflight::{Finding, Observation, Severity, Value, WantedBy};
+use railgauge_report::draw;
 
 use crate::{
     outliers::change,

@@ -2,17 +2,14 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        results::results,
-        rows::rows,
-        verdict::{Kind, Lack, Status, Verdict, verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    results::results,
+    rows::rows,
+    verdict::{Kind, Lack, Status, Verdict, verdicts},
 };
-
 use railgauge_model::schedule::Flow;
+use railgauge_report::draw;
 use railgauge_wire::unit::{Bytes, Nanoseconds};
 
 use crate::{

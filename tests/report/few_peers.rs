@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::Journal,
-        results::results,
-        rows::rows,
-        verdict::{Kind, Status, Verdict, Verdicts, verdicts},
-    },
-    report::{draw, text},
+use railgauge_analysis::{
+    journal::Journal,
+    results::results,
+    rows::rows,
+    verdict::{Kind, Status, Verdict, Verdicts, verdicts},
 };
+use railgauge_report::{draw, text};
 
 use crate::nodes::{ALL, Cluster, PEERS, is_at};
 

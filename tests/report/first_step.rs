@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal,
-        results::results,
-        rows::rows,
-        verdict::{BrokenBy, Kind, Status, Verdict, verdicts},
-    },
-    report::{draw, view::View},
+use railgauge_analysis::{
+    journal,
+    results::results,
+    rows::rows,
+    verdict::{BrokenBy, Kind, Status, Verdict, verdicts},
 };
 use railgauge_model::{
     journal::event::{Case, Event, Line, Outcome},
     plan::{Plan, model::Limit},
 };
+use railgauge_report::{draw, view::View};
 use railgauge_wire::{
     failure::{Failure, Kind as FailureKind, Stage},
     remedy,

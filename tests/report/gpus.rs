@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        gpus::of_test,
-        journal::{Journal, parse},
-        localise::{OpenReason, Standing, localise},
-        results::{CaseResult, State, results},
-        rows::rows,
-        verdict::{Kind, Status, Verdict, verdicts},
-    },
-    report::{draw, view::Pointer},
+use railgauge_analysis::{
+    gpus::of_test,
+    journal::{Journal, parse},
+    localise::{OpenReason, Standing, localise},
+    results::{CaseResult, State, results},
+    rows::rows,
+    verdict::{Kind, Status, Verdict, verdicts},
 };
 use railgauge_model::journal::event::{Case, GpuDuring};
+use railgauge_report::{draw, view::Pointer};
 use railgauge_wire::{
     gpu_state::{GpuSeen, Hold, PcieSeen, Range, counter},
     unit::Nanoseconds,

@@ -3,13 +3,10 @@
 use std::{path::Path, sync::LazyLock};
 
 use proptest::prelude::*;
-use railgauge::{
-    analysis::{
-        journal::{Journal, JournalEnd, JournalError, parse},
-        row::Row,
-        verdict::{Kind, Status, Verdict},
-    },
-    report::{draw, frame_rows},
+use railgauge_analysis::{
+    journal::{Journal, JournalEnd, JournalError, parse},
+    row::Row,
+    verdict::{Kind, Status, Verdict},
 };
 use railgauge_model::{
     journal::{
@@ -19,6 +16,7 @@ use railgauge_model::{
     },
     plan::model::{Pattern, Test},
 };
+use railgauge_report::{draw, frame_rows};
 use railgauge_wire::unit::Bytes;
 
 use crate::support::{self, Scenario};

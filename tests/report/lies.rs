@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use railgauge::{analysis::journal::parse, report::draw};
+use railgauge_analysis::journal::parse;
 use railgauge_model::journal::event::{Case, Event, Line, LinkRecord, Sample};
+use railgauge_report::draw;
 use railgauge_wire::{
     measure::{Lane, Latency, Measurement, SLICE},
     step::Checked,

@@ -2,20 +2,19 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        localise::{DecidedBy, Localisation, Named, OpenReason, Standing, localise},
-        results::results,
-        row::{Phase, Row},
-        rows::rows,
-        verdict::{Kind, Status, Verdict, Verdicts},
-    },
-    report::{draw, frame_rows, text, write},
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    localise::{DecidedBy, Localisation, Named, OpenReason, Standing, localise},
+    results::results,
+    row::{Phase, Row},
+    rows::rows,
+    verdict::{Kind, Status, Verdict, Verdicts},
 };
 use railgauge_model::journal::event::{Case, Event, Line};
+use railgauge_report::{draw, frame_rows, text};
 use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
 
+use crate::kept::write;
 use crate::support::{
     self, Scenario,
     followed::{followed_up, wanted},
@@ -153,7 +152,7 @@ fn path(slow: &Scenario) -> Named {
     let text = support::continued(&text, &slow.further(&alone));
     assert!(wanted(&text).iter().all(|case| case.test != alone[0].test), "nothing is asked for twice");
     assert_eq!(read(&text).contradictions, [], "what a run writes is what a run may write");
-    let rows = rows(&read(&text), &railgauge::analysis::results::further(&read(&text)));
+    let rows = rows(&read(&text), &railgauge_analysis::results::further(&read(&text)));
     assert!(
         rows.iter().any(|row| &*row.env == "queue_pair=8" && row.qps == 1),
         "the frame says which queue pair it was"

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::parse,
-        verdict::{Id, Kind, Status, Verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::parse,
+    verdict::{Id, Kind, Status, Verdicts},
 };
 use railgauge_model::journal::event::{Case, LinkRecord, Sample};
+use railgauge_report::draw;
 use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Checked,

@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{Journal, parse},
     results::results,
     rows::rows,

@@ -2,22 +2,20 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, JournalEnd, Try},
-        localise::{Localisation, Named, Standing, further, localise},
-        nics::nics,
-        results::{State, results},
-        rows::rows,
-        verdict::{Kind, Status, verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, JournalEnd, Try},
+    localise::{Localisation, Named, Standing, further, localise},
+    nics::nics,
+    results::{State, results},
+    rows::rows,
+    verdict::{Kind, Status, verdicts},
 };
 use railgauge_model::{
     journal::event::{Case, GpuDuring, LinkRecord, Sample},
     plan::parse,
     schedule::{Inventory, Port, schedule},
 };
+use railgauge_report::draw;
 use railgauge_wire::{
     facts::Gpu,
     measure::Measurement,

@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        results::results,
-        rows::rows,
-        verdict::{Id, Judged, Kind, Status, Verdict, Verdicts, verdicts},
-    },
-    report::{Drawn, draw, text, write},
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    results::results,
+    rows::rows,
+    verdict::{Id, Judged, Kind, Status, Verdict, Verdicts, verdicts},
 };
 use railgauge_model::{
     journal::event::{Event, Sample},
     plan::model::Waiver,
 };
+use railgauge_report::{Drawn, draw, text};
 
+use crate::kept::write;
 use crate::support::{self, Dice, Scenario};
 
 /// By what a pair is slower or faster than the others.

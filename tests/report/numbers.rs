@@ -8,15 +8,14 @@ use std::{
 };
 
 use proptest::prelude::*;
-use railgauge::{
-    analysis::{frame, journal::parse, row::Row, verdict::Status},
-    report::{draw, frame_rows, text},
-};
+use railgauge_analysis::{journal::parse, row::Row, verdict::Status};
+use railgauge_frame as frame;
 use railgauge_model::{
     journal::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
     plan,
     schedule::{Inventory, schedule},
 };
+use railgauge_report::{draw, frame_rows, text};
 use railgauge_wire::{
     copies::Copies,
     measure::{Measurement, SLICE},

@@ -4,22 +4,20 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        localise::{Standing, localise},
-        outliers::{Look, Part, outliers},
-        results::results,
-        rows::judged_rows,
-        verdict::{Kind, Status, Sums, Verdicts},
-    },
-    night::{self, Lists, Nights, Scheduler, State},
-    report::{Drawn, draw, junit_document},
+use railgauge::night::{self, Lists, Nights, Scheduler, State};
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    localise::{Standing, localise},
+    outliers::{Look, Part, outliers},
+    results::results,
+    rows::judged_rows,
+    verdict::{Kind, Status, Sums, Verdicts},
 };
 use railgauge_model::{
     directory::{JOURNAL, VERDICTS},
     journal::line,
 };
+use railgauge_report::{Drawn, draw, junit_document};
 
 use crate::{
     bisect, nodes,

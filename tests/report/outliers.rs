@@ -2,15 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, Try, parse},
-        outliers::Look,
-        verdict::{Kind, Status},
-    },
-    report::{draw, view::View},
+use railgauge_analysis::{
+    journal::{Journal, Try, parse},
+    outliers::Look,
+    verdict::{Kind, Status},
 };
 use railgauge_model::plan::model::Waiver;
+use railgauge_report::{draw, view::View};
 use railgauge_wire::unit::{Bytes, GigabitsPerSecond, Nanoseconds};
 
 use crate::support::Scenario;

@@ -2,15 +2,14 @@
 
 use std::{fs, path::Path};
 
-use railgauge::{
-    analysis::{
-        journal::{self, Journal},
-        verdict::{Kind, Status},
-    },
-    report::{draw, text, view::View, write},
+use railgauge_analysis::{
+    journal::{self, Journal},
+    verdict::{Kind, Status},
 };
 use railgauge_model::journal::event::Event;
+use railgauge_report::{draw, text, view::View};
 
+use crate::kept::write;
 use crate::support::{self, Scenario};
 
 fn view(scenario: &Scenario) -> View {

@@ -2,9 +2,10 @@
 
 use std::{fs, path::Path};
 
-use railgauge::report::{text, write};
 use railgauge_model::{journal::event::Event, plan::subset::Subset};
+use railgauge_report::text;
 
+use crate::kept::write;
 use crate::support::{self, Scenario};
 
 const PART: &str = "Only a part of the plan was run: 4 of 9 hosts (gpu[001-004]), 1 of 3 tests (bw).";

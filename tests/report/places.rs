@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, fs};
 
-use railgauge::{
-    analysis::verdict::{Id, Kind, Status, Verdict, Verdicts},
-    report::write,
-};
+use railgauge_analysis::verdict::{Id, Kind, Status, Verdict, Verdicts};
 use railgauge_model::journal::event::Event;
 use serde_json::Value;
 
+use crate::kept::write;
 use crate::support::{self, Scenario};
 
 /// The report of a run whose plan says where these hosts stand, with its JUnit file.

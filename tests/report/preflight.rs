@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use railgauge::{
-    analysis::verdict::Status,
-    preflight::{Cluster, demands, drift, judge},
-    report::preflight::{Looked, PreflightView, status, view, write},
-};
+use railgauge_analysis::verdict::Status;
 use railgauge_model::plan::{self, Plan};
+use railgauge_preflight::{Cluster, demands, drift, judge};
+use railgauge_report::preflight::{Looked, PreflightView, status, view, write};
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
@@ -37,7 +35,7 @@ fn seen(plan: &Plan, hosts: Vec<HostFacts>, lost: &BTreeMap<String, Failure>) ->
     assert_eq!(made.status, status(&looked));
     // Every finding is on a card, and no card has hosts that none of its findings has.
     for finding in &findings {
-        let here = |card: &&railgauge::report::preflight::Card| {
+        let here = |card: &&railgauge_report::preflight::Card| {
             card.check == finding.check
                 && (card.what == finding.what || card.each.iter().any(|(_, what)| *what == finding.what))
         };

@@ -2,20 +2,18 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        localise::{Localisation, localise},
-        results::results,
-        rows::rows,
-        verdict::{Kind, Status, Verdict, verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    localise::{Localisation, localise},
+    results::results,
+    rows::rows,
+    verdict::{Kind, Status, Verdict, verdicts},
 };
 use railgauge_model::{
     journal::event::Case,
     plan::model::{Pattern, Waiver},
 };
+use railgauge_report::draw;
 use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
 
 use crate::support::Scenario;

@@ -1,8 +1,8 @@
 //! What recorded names of drivers' counters are called on the page: PFC, CNP and ECN, bit errors, optics.
 
-use railgauge::report::write;
 use std::fs;
 
+use crate::kept::write;
 use crate::soak::made::{Made, lines};
 
 /// Names as the drivers have them: mlx5_core and mlx5_ib, bnxt_en and bnxt_re, ice and irdma, and an InfiniBand port.
@@ -33,7 +33,7 @@ const BIT_ERRORS: [(&str, &str); 5] = [
 ];
 
 /// The page of a soak whose ports counted so.
-fn told(counters: &[(&'static str, &str)]) -> (railgauge::report::view::SoakView, String) {
+fn told(counters: &[(&'static str, &str)]) -> (railgauge_report::view::SoakView, String) {
     let rises = counters.iter().zip(1..).map(|((name, _), n)| (0, 0, 1_000 * n, *name, 100 + n)).collect();
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("records.jsonl"), lines(&Made { rises, ..Made::healthy() })).unwrap();

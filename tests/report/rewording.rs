@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use railgauge::{analysis::journal, report::draw};
+use railgauge_analysis::journal;
 use railgauge_model::journal::event::{Event, Line};
+use railgauge_report::draw;
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use railgauge::report::write;
 use railgauge_model::{journal::event::Event, plan::model::Pattern};
 use serde_json::json;
 
+use crate::kept::write;
 use crate::{
     axe::{axe, breaches},
     browser,

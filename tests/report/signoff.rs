@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::journal::{self, Journal},
-    report::{draw, signoff},
-};
+use railgauge_analysis::journal::{self, Journal};
+use railgauge_report::{draw, signoff};
 
 use crate::support::Scenario;
 

@@ -10,20 +10,19 @@ mod unseen;
 
 use std::{fs, path::Path, time::Duration};
 
-use railgauge::{
-    analysis::{
-        soak::{LISTED, outages::Scope, soaking},
-        verdict::{Kind, Status},
-    },
-    report::{draw, text, write},
+use railgauge_analysis::{
+    soak::{LISTED, outages::Scope, soaking},
+    verdict::{Kind, Status},
 };
 use railgauge_model::journal::event::Soaked;
 use railgauge_model::plan::model::Pattern;
+use railgauge_report::{draw, text};
 use railgauge_wire::{
     step::Checked,
     unit::{Bytes, Nanoseconds},
 };
 
+use crate::kept::write;
 use crate::support::Scenario;
 use made::{ANSWER, Made, at, flow, flows, judged, lines, nic, status, switch, topology, tree};
 

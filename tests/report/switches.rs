@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::Path};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{Journal, parse},
     results::results,
     row::Row,

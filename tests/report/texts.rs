@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use railgauge::report::{text, write};
 use railgauge_model::{border::text::is_unprintable, journal::event::Event};
+use railgauge_report::text;
 use serde_json::Value;
 
+use crate::kept::write;
 use crate::support::{self, Scenario, sealed, sealed_within};
 
 /// Clears a terminal, colours it, turns the direction, and is not seen.
@@ -94,6 +95,6 @@ fn what_an_author_writes_in_lines_keeps_them() {
         resolved.description = "first\nsecond".into();
     }
     let journal =
-        railgauge::analysis::journal::parse(support::text(&lines).as_bytes(), Path::new("records.jsonl")).unwrap();
+        railgauge_analysis::journal::parse(support::text(&lines).as_bytes(), Path::new("records.jsonl")).unwrap();
     assert_eq!(journal.plan.description, "first\nsecond");
 }

@@ -2,14 +2,12 @@
 
 use std::{fs, path::Path};
 
-use railgauge::{
-    analysis::{
-        history::{self, METRICS},
-        trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
-        verdict::Status,
-    },
-    report,
+use railgauge_analysis::{
+    history::METRICS,
+    trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
+    verdict::Status,
 };
+use railgauge_report as report;
 
 use crate::support::Scenario;
 
@@ -39,7 +37,7 @@ fn watch(nights: impl IntoIterator<Item = Scenario>, options: &Options) -> Trend
     for scenario in nights {
         let directory = place.path().join(format!("night-{:03}", scenario.day));
         scenario.write(&directory);
-        collected.add(history::read(&directory, &METRICS).unwrap());
+        collected.add(crate::kept::read(&directory, &METRICS).unwrap());
         fs::remove_dir_all(&directory).unwrap();
     }
     trend(collected, options).unwrap()

@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, Try, parse},
-        results::{Mismatch, State, results},
-        rows::rows,
-        verdict::{Status, Verdicts, verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, Try, parse},
+    results::{Mismatch, State, results},
+    rows::rows,
+    verdict::{Status, Verdicts, verdicts},
 };
 use railgauge_model::journal::event::{Event, Line};
+use railgauge_report::draw;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     unit::Bytes,

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::journal,
-    report::{draw, view::View},
-};
+use railgauge_analysis::journal;
 use railgauge_model::journal::event::{Case, Event, Line, Outcome};
+use railgauge_report::{draw, view::View};
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use crate::support::{self, Scenario};

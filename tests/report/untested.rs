@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        results::results,
-        rows::rows,
-        verdict::{Kind, Lack, Status, Untested, Verdicts, verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    results::results,
+    rows::rows,
+    verdict::{Kind, Lack, Status, Untested, Verdicts, verdicts},
 };
 use railgauge_model::{
     journal::event::Event,
@@ -18,6 +15,7 @@ use railgauge_model::{
         model::{Expectation, Limit, Pattern},
     },
 };
+use railgauge_report::draw;
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::{

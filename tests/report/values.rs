@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{self, Journal, Try},
     results::{Mismatch, State, results},
     row::Reading,

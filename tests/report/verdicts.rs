@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{self, Journal, JournalEnd, Try},
     results::{State, results},
     row::Row,

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{Journal, JournalEnd, Try},
     results::results,
     rows::judged_rows,

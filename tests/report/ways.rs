@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     baseline::learn,
     compare::Options,
-    history::{self, METRICS, Run},
+    history::{METRICS, Run},
     journal::parse,
     results::results,
     rows::rows,
@@ -58,7 +58,7 @@ fn runs_that_timed_writes_in_other_ways_are_not_compared() {
         for after in WAYS {
             let found = found(before, after);
             let of_writes =
-                |cell: &&railgauge::analysis::compare::Cell| found.groups[cell.group].name.contains("write-lat");
+                |cell: &&railgauge_analysis::compare::Cell| found.groups[cell.group].name.contains("write-lat");
             let compared = found.cells.iter().filter(of_writes).count();
             if before == after {
                 assert!(compared > 0 && found.counts.regressed > 0, "{before:?}: {}", found.sentence);
@@ -82,7 +82,7 @@ fn a_trend_begins_anew_where_writes_are_timed_in_another_way() {
                 Scenario { sizes: vec![1 << 20], repeats: 1, day, seed: day.into(), ..Scenario::healthy(4, 1) };
             let place = tempfile::tempdir().unwrap();
             scenario.write(place.path());
-            let mut run = history::read(place.path(), &METRICS).unwrap();
+            let mut run = crate::kept::read(place.path(), &METRICS).unwrap();
             run.path = format!("night-{day:03}").into();
             collected.add(taken(run, way(day), if day < 20 { 1.0 } else { 1.5 }));
         }
@@ -101,7 +101,7 @@ fn a_baseline_of_one_way_holds_nothing_against_the_other() {
     let scenario = Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) };
     let dir = tempfile::tempdir().unwrap();
     scenario.write(dir.path());
-    let run = history::read(dir.path(), Metric::ALL).unwrap();
+    let run = crate::kept::read(dir.path(), Metric::ALL).unwrap();
     for before in WAYS {
         let baseline = learn(vec![taken(run.clone(), before, 1.0)]).unwrap();
         for now in WAYS {

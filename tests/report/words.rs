@@ -2,17 +2,15 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{Journal, parse},
-        localise::localise,
-        results::results,
-        rows::rows,
-        verdict::{Kind, Verdicts, verdicts},
-    },
-    report::draw,
+use railgauge_analysis::{
+    journal::{Journal, parse},
+    localise::localise,
+    results::results,
+    rows::rows,
+    verdict::{Kind, Verdicts, verdicts},
 };
 use railgauge_model::plan::model::Waiver;
+use railgauge_report::draw;
 use railgauge_wire::unit::Bytes;
 
 use crate::support::Scenario;

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::journal,
-    report::{draw, view::View},
-};
+use railgauge_analysis::journal;
 use railgauge_model::{
     journal::event::{Case, Event, Line},
     plan::model::Limit,
 };
+use railgauge_report::{draw, view::View};
 use railgauge_wire::unit::Bytes;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Wrong bytes of a collective: the ranks at which they arrived are named, with their hosts.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::Journal,
     results::{State, results},
 };

@@ -11,10 +11,6 @@ use std::{
 };
 
 use railgauge::{
-    analysis::{
-        journal::{self, Journal as Read, JournalEnd},
-        results::{State, further, results},
-    },
     cluster::AgentBinary,
     run::{
         confirm::{Asked, FollowUp},
@@ -22,6 +18,10 @@ use railgauge::{
         progress::Progress,
         spine::Spine,
     },
+};
+use railgauge_analysis::{
+    journal::{self, Journal as Read, JournalEnd},
+    results::{State, further, results},
 };
 use railgauge_model::{
     directory::Directory,
@@ -110,7 +110,7 @@ fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::RunEnd, usi
 
 fn states(journal: &Read) -> (Vec<State>, Vec<State>) {
     let states =
-        |all: Vec<_>| all.iter().map(|result: &railgauge::analysis::results::CaseResult<'_>| result.state).collect();
+        |all: Vec<_>| all.iter().map(|result: &railgauge_analysis::results::CaseResult<'_>| result.state).collect();
     (states(results(journal).unwrap()), states(further(journal)))
 }
 

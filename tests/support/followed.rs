@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge::analysis::{journal::parse, localise::further, results::results, rows::rows};
+use railgauge_analysis::{journal::parse, localise::further, results::results, rows::rows};
 use railgauge_model::journal::event::Case;
 
 use super::{Scenario, continued};

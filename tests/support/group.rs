@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge::analysis::journal::HostUp;
+use railgauge_analysis::journal::HostUp;
 use railgauge_model::{
     journal::event::{Case, LinkRecord, RankAccount, Sample},
     plan::Plan,

@@ -54,7 +54,7 @@ fn write(kit: &Path, name: &str, folder: &Path) -> Result<(), Box<dyn std::error
         println!("  drivers: {}; left out: {} files", fixture.drivers.join(", "), fixture.skipped.len());
     }
     println!(
-        "next: add the names to HOSTS of agent/src/facts/tests/hosts.rs, and the drivers to PROVEN of src/analysis/proven.rs"
+        "next: add the names to HOSTS of agent/src/facts/tests/hosts.rs, and the drivers to PROVEN of crates/analysis/src/proven.rs"
     );
     Ok(())
 }

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{frame, journal, row::Row},
-    report::{Drawn, draw, frame_rows},
-};
+use railgauge_analysis::{journal, row::Row};
+use railgauge_frame as frame;
 use railgauge_model::journal::{
     event::{Event, Outcome},
     line,
 };
+use railgauge_report::{Drawn, draw, frame_rows};
 use railgauge_wire::failure::Failure;
 use serde_json::Value;
 

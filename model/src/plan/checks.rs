@@ -1,5 +1,5 @@
 //! The names of the preflight's checks. The plan reader takes the words of `waive` and `escalate` from this list, and the controller the
-//! files that implement them, `src/preflight/check/NAME.rs`.
+//! files that implement them, `crates/preflight/src/check/NAME.rs`.
 
 /// Passes the list of checks to a macro of the caller, as `module = "name",` each, sorted by name.
 #[macro_export]

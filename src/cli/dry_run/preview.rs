@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use railgauge_analysis::words::count;
 use railgauge_model::{
     plan::{
         Plan,
@@ -12,6 +13,7 @@ use railgauge_model::{
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
+use railgauge_report::view::{beside, rails, who};
 use railgauge_wire::{
     group::CollectiveOptions,
     terms::{Memory, Op, Service, TestMetric, Transport},
@@ -19,11 +21,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use crate::{
-    analysis::words::count,
-    report::view::{beside, rails, who},
-    run::order,
-};
+use crate::run::order;
 
 /// Version of the document.
 const VERSION: u32 = 2;

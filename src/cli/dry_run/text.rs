@@ -2,6 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
+use railgauge_analysis::words::{count, size};
 use railgauge_model::{
     border::text::command,
     plan::{count::lasting, model::Test},
@@ -14,7 +15,6 @@ use railgauge_wire::{
 };
 
 use super::preview::{Bytes, HostPreview, Preview, RoundPreview, SoakPreview, TestPreview};
-use crate::analysis::words::{count, size};
 
 /// Hosts, rounds of a test and links of a round that are listed.
 const HOSTS: usize = 16;

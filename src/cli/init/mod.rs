@@ -14,6 +14,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     plan::{self, Plan, count::count, hostlist::fold, model::Launcher},
 };
+use railgauge_preflight::Cluster;
 use railgauge_wire::failure::Failure;
 use serde_json::json;
 
@@ -26,7 +27,6 @@ use super::{
 use crate::{
     cluster::AgentBinary,
     draft::{self, Draft, DraftError, Purpose, Request, SYSTEMS, quoted},
-    preflight::Cluster,
     run::{
         hosts,
         spine::{self, Spine},

@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use railgauge_analysis::{
+    baseline::{LEAST_VALUES, SinceReplaced, learn, replaced_within},
+    history,
+    words::{count, were},
+};
+use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, files, plan::baseline::Baseline};
 use railgauge_wire::terms::Metric;
 
-use crate::{
-    analysis::{
-        baseline::{LEAST_VALUES, SinceReplaced, learn, replaced_within},
-        history,
-        words::{count, were},
-    },
-    cli::{
-        Common, Exit, Misuse,
-        common::{metric, only_baselines, print, unusable},
-    },
+use crate::cli::{
+    Common, Exit, Misuse,
+    common::{metric, only_baselines, print, unusable},
 };
 
 /// Arguments of `runs baseline`.
@@ -45,7 +44,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let directories = history::each_once(directories);
     let metrics = if args.metric.is_empty() { Metric::ALL } else { &args.metric };
     let mut runs = Vec::new();
-    history::read_all(&directories, metrics, |_, run| runs.push(run));
+    history::read_all(&directories, metrics, &Parquet, |_, run| runs.push(run));
     let runs = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(unusable)?;
     if let Some((run, subset)) = runs.iter().find_map(|run| Some((run, run.plan.subset.as_ref()?))) {
         let path = path_text(&run.path);

@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::Context;
 use jiff::Timestamp;
+use railgauge_frame::Parquet;
 use railgauge_model::{
     border::{hostlist, text::path_text},
     directory::JOURNAL,
@@ -18,6 +19,7 @@ use railgauge_model::{
     },
     schedule::Port,
 };
+use railgauge_report::imported;
 use railgauge_wire::{
     terms::{Op, Transport},
     unit::Bytes,
@@ -27,7 +29,6 @@ use sha2::{Digest, Sha256};
 use crate::{
     cli::{Common, Exit, Misuse},
     import::{self, Given, Source},
-    report::imported,
 };
 
 /// Largest file that is read, in bytes: a table of a million rows.
@@ -129,7 +130,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         (None, None) => changed(&args.files)?,
     };
     write(directory, &said, at)?;
-    let Some(view) = imported::write(directory)? else {
+    let Some(view) = imported::write(directory, &Parquet)? else {
         anyhow::bail!("{} was changed while it was written", path_text(directory));
     };
     common.answer(args.json, &view, true, |_| view.text())?;

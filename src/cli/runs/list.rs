@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use railgauge_model::{border::text::path_text, files};
+use railgauge_report::index as page;
 
 use crate::{
     cli::{
@@ -10,7 +11,6 @@ use crate::{
         common::{no_run, only_indexes, page_path},
     },
     night,
-    report::index as page,
 };
 
 /// Runs that the terminal shows.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
+use railgauge_analysis::words::amount;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
     plan::count::count,
@@ -11,7 +12,6 @@ use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use crate::{
-    analysis::words::amount,
     cli::{
         Common, Exit, Misuse,
         common::{no_run, only_indexes, tell},

@@ -3,11 +3,11 @@
 use anyhow::Context;
 use clap::ValueEnum;
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use railgauge_analysis::{history, words::count};
 use railgauge_model::border::{hostlist, text::for_terminal};
 use railgauge_wire::terms::Metric;
 
 use crate::{
-    analysis::{history, words::count},
     cli::{
         Common, Exit, Misuse,
         common::{metric, print},

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::Context;
+use railgauge_analysis::journal;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
     directory::{Directory, JOURNAL, VERDICTS},
@@ -25,7 +26,6 @@ use super::{
     Common, Exit, Misuse,
     common::{print, run_directory, tell},
 };
-use crate::analysis::journal;
 
 /// Version of the JSON document.
 const VERSION: u32 = 1;

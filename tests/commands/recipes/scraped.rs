@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::analysis::journal::parse;
+use railgauge_analysis::journal::parse;
 use serde_json::Value;
 
 use super::{Scenario, block, collective, expressions, followed_up, metrics_of, skipped, without_states};

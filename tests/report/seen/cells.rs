@@ -1,10 +1,10 @@
 //! What a matrix tells under the pointer, and where it leads.
 
-use railgauge::report::write;
 use railgauge_model::journal::event::Event;
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::{column, drawn, driver};
+use crate::kept::write;
 use crate::{driver::Driver, support::Scenario};
 
 /// Where a cell of the first matrix of a section is in the window.

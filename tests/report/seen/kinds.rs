@@ -8,8 +8,9 @@ use std::{
     time::SystemTime,
 };
 
-use railgauge::{night, report};
+use railgauge::night;
 use railgauge_model::journal::event::{Event, Line};
+use railgauge_report as report;
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::{drawn, many_hosts};

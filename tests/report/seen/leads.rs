@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use railgauge::report::write;
 use serde_json::json;
 
 use super::driver;
+use crate::kept::write;
 use crate::support::Scenario;
 
 #[test]

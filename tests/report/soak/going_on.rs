@@ -1,6 +1,6 @@
 //! Soaks of runs that go on: what agents have not told yet is not known, and is no time without a watch.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{Journal, JournalEnd},
     soak::span::Span,
     verdict::Status,

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::Journal,
-        soak::Soaking,
-        verdict::{Kind, Status, Verdicts},
-    },
-    report::{draw, text, view::View},
+use railgauge_analysis::{
+    journal::Journal,
+    soak::Soaking,
+    verdict::{Kind, Status, Verdicts},
 };
 use railgauge_model::journal::event::{Event, Line, Stall};
+use railgauge_report::{draw, text, view::View};
 use railgauge_wire::{
     failure::{Failure, Kind as Why, Stage},
     remedy,

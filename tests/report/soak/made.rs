@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     journal::{self, Journal, Seen},
     results::results,
     rows::rows,

@@ -2,11 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::{
-    analysis::{journal::Journal, verdict::Status},
-    report::draw,
-};
+use railgauge_analysis::{journal::Journal, verdict::Status};
 use railgauge_model::journal::event::SoakedGpu;
+use railgauge_report::draw;
 use railgauge_wire::{
     failure::{Failure, Kind as Why, Stage},
     gpu_state::{GpuSeen, Hold, Range, counter},

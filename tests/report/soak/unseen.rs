@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::Journal,
-        verdict::{Id, Status},
-    },
-    report::{draw, signoff},
+use railgauge_analysis::{
+    journal::Journal,
+    verdict::{Id, Status},
 };
+use railgauge_report::{draw, signoff};
 use railgauge_wire::{unit::Nanoseconds, watch::Gap};
 use serde_json::{Value, json};
 

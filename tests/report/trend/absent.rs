@@ -1,6 +1,6 @@
 //! Links that fail on some nights, or in one of a night's runs, and runs of a night that are far off.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::{Run, RunError},
     row::Untrusted,
     trend::{History, Options, Rule, State, Trend, trend},

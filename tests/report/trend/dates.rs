@@ -2,14 +2,12 @@
 
 use std::{path::Path, process::Command};
 
-use railgauge::{
-    analysis::{
-        history::{Run, RunError},
-        journal::JournalError,
-        trend::{History, Options, Trend, trend},
-    },
-    report,
+use railgauge_analysis::{
+    history::{Run, RunError},
+    journal::JournalError,
+    trend::{History, Options, Trend, trend},
 };
+use railgauge_report as report;
 
 use super::nights::one_link;
 use crate::support::Scenario;

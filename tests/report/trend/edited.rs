@@ -1,11 +1,10 @@
 //! Plans that were edited: what can be held against the nights before, and what cannot.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::Run,
     row::Untrusted,
     trend::{Options, State, Watched, day},
 };
-
 use railgauge_model::plan::model::{Pattern, Subset};
 
 use super::nights::{cluster, night, one_link, run, watch, worse};
@@ -153,7 +152,7 @@ fn what_an_edit_stops_is_named_and_no_pass_unless_its_host_left_the_plan() {
         }
         let found = watch(runs, &Options::default());
         let ended = full.readings.iter().filter(|reading| of_host(&full, reading.case)).count();
-        let text = railgauge::report::trend::view(&found).unwrap();
+        let text = railgauge_report::trend::view(&found).unwrap();
         let watched = found.series.iter().filter(|series| series.state == Watched::Fully).count();
         assert_eq!(watched, full.readings.len() - ended, "{}", found.sentence);
         if leaves {
@@ -216,6 +215,6 @@ fn which_hosts_a_plan_runs_on_is_not_the_plan() {
     let found = watch(runs, &Options::default());
     assert!(found.epochs.is_empty() && found.changes.is_empty() && found.gone.is_empty(), "{:?}", found.epochs);
     let old = found.series.iter().filter(|series| !series.link.contains("gpu005"));
-    let whole = |series: &&railgauge::analysis::trend::Series| series.nights == EDITED as usize + 10;
+    let whole = |series: &&railgauge_analysis::trend::Series| series.nights == EDITED as usize + 10;
     assert!(old.filter(whole).count() > 5, "{}", found.sentence);
 }

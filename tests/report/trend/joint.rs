@@ -1,6 +1,6 @@
 //! Nights on which several links are low at once.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::Run,
     trend::{Options, Rule, State, Trend},
 };

@@ -1,14 +1,12 @@
 //! Parts that move: their history goes with them, and the slot says that its part was replaced.
 
-use railgauge::{
-    analysis::{
-        history::Run,
-        trend::{Options, Replaced, State, Trend, Way},
-        verdict::Status,
-    },
-    report::trend::{text, view},
+use railgauge_analysis::{
+    history::Run,
+    trend::{Options, Replaced, State, Trend, Way},
+    verdict::Status,
 };
 use railgauge_model::schedule::Flow;
+use railgauge_report::trend::{text, view};
 use railgauge_wire::{
     facts::{Card, HostFacts, Label, Module},
     terms::Transport,

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::{Run, RunError},
     trend::{History, Options, Trend, day, trend},
 };
@@ -179,7 +179,7 @@ fn nights_without_a_run_are_said() {
     let mut runs = one_link(3, 40, |_| Some(390.0));
     runs.drain(20..22);
     let found = watch(runs, &Options::default());
-    let remarks = railgauge::report::trend::view(&found).unwrap().remarks.join("\n");
+    let remarks = railgauge_report::trend::view(&found).unwrap().remarks.join("\n");
     assert!(remarks.contains(&night(20)) && remarks.contains(&night(21)), "{remarks}");
 }
 
@@ -226,7 +226,7 @@ fn an_epoch_that_accepts_nothing_is_said_and_its_reason_steers_no_terminal() {
     let runs = |epoch: &str| {
         let epochs = vec![(day(epoch).unwrap(), "new switches".to_owned())];
         let found = watch(one_link(4, 30, |_| Some(390.0)), &Options { epochs, ..Options::default() });
-        railgauge::report::trend::view(&found).unwrap().remarks.join("\n")
+        railgauge_report::trend::view(&found).unwrap().remarks.join("\n")
     };
     for epoch in ["1999-01-01", &night(30)] {
         let remarks = runs(epoch);

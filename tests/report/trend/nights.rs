@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs};
 
 use jiff::Timestamp;
-use railgauge::analysis::{
-    history::{self, Run, RunError},
+use railgauge_analysis::{
+    history::{Run, RunError},
     row::Untrusted,
     trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
     verdict::Status,
@@ -30,7 +30,7 @@ pub(super) fn template(scenario: &Scenario) -> Run {
         cases.unwrap().iter().filter(|case| &*case.test == "write-lat").map(|case| case.id).collect();
     lines.retain(|line| !matches!(&line.event, Event::Outcome(outcome) if latencies.contains(&outcome.case)));
     fs::write(place.path().join("records.jsonl"), text(&lines)).unwrap();
-    let mut run = history::read(place.path(), &[Metric::Bandwidth]).unwrap();
+    let mut run = crate::kept::read(place.path(), &[Metric::Bandwidth]).unwrap();
     run.plan_hash = "first".into();
     run
 }
@@ -68,11 +68,11 @@ pub(super) fn one_link(seed: u64, nights: u32, level: impl Fn(u32) -> Option<f64
 
 /// The date of a night.
 pub(super) fn night(number: i64) -> String {
-    railgauge::analysis::trend::date(day("2026-11-21").unwrap() + number)
+    railgauge_analysis::trend::date(day("2026-11-21").unwrap() + number)
 }
 
 /// The first change for the worse.
-pub(super) fn worse(found: &Trend) -> &railgauge::analysis::trend::Alert {
+pub(super) fn worse(found: &Trend) -> &railgauge_analysis::trend::Alert {
     let alerts = found.series.iter().flat_map(|series| &series.alerts);
     alerts.filter(|alert| alert.way == Way::Worse).min_by_key(|alert| alert.day).expect("a change for the worse")
 }

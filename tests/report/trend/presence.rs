@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::Run,
     row::Untrusted,
     trend::{Options, State, day},

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use railgauge::{
-    analysis::{
-        history::Run,
-        trend::{How, Options, State, Trend, Watched, Way, day},
-    },
-    report::trend::view,
+use railgauge_analysis::{
+    history::Run,
+    trend::{How, Options, State, Trend, Watched, Way, day},
 };
 use railgauge_model::schedule::Flow;
+use railgauge_report::trend::view;
 
 use railgauge_wire::{step::Window, terms::Transport, unit::Nanoseconds};
 

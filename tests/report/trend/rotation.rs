@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::Run,
     row::Untrusted,
     trend::{Options, State, Trend, day},

@@ -1,6 +1,6 @@
 //! What is said of parts that move is true: where something cannot be told, that is said.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::Run,
     trend::{Change, Options, State, Trend, Way},
 };
@@ -228,7 +228,7 @@ fn a_change_of_which_most_is_over_says_so_and_draws_the_level_before_it() {
     let found = watch(nights(33, exchanged, by_serial), &Options::default());
     let then = worse(&found).into_iter().find(|change| change.name == "host gpu003").unwrap();
     assert!(then.sentence.contains("of them are over"), "{}", then.sentence);
-    let view = railgauge::report::trend::view(&found).unwrap();
+    let view = railgauge_report::trend::view(&found).unwrap();
     let at = view.open.iter().position(|change| change.name == "host gpu002").unwrap();
     // Nights of before the exchange are drawn: every one of the sixty has its dot.
     let svg = &view.open[at].figure.as_ref().unwrap().svg;

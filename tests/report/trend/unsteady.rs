@@ -1,6 +1,6 @@
 //! Half the rate on some nights or in one of many runs, and noise that hides half the rate.
 
-use railgauge::analysis::{
+use railgauge_analysis::{
     history::Run,
     trend::{Options, Rule, Series, State, Watched, day},
 };

@@ -1,12 +1,10 @@
 //! What is said, where numbers and reasons decide the words.
 
-use railgauge::{
-    analysis::{
-        history::Run,
-        trend::{Options, State, Watched, Way},
-    },
-    report::trend::view,
+use railgauge_analysis::{
+    history::Run,
+    trend::{Options, State, Watched, Way},
 };
+use railgauge_report::trend::view;
 
 use super::nights::{cluster, run, watch};
 use crate::support::Dice;
@@ -77,7 +75,7 @@ fn many_small_changes_are_summed_in_one_line() {
     assert!(found.changes.iter().filter(|change| change.state == State::Open).count() > 2, "{}", found.sentence);
     let [total] = found.totals.as_slice() else { panic!("{:?}", found.totals) };
     assert!((-24.0..-17.0).contains(&total.percent), "{total:?}");
-    let text = railgauge::report::trend::text::summary(&view(&found).unwrap(), std::path::Path::new("page"), false);
+    let text = railgauge_report::trend::text::summary(&view(&found).unwrap(), std::path::Path::new("page"), false);
     let line = text.lines().find(|line| line.contains("altogether")).unwrap();
     assert!(line.contains(&total.kind) && line.contains(&total.since), "{line}");
 }

@@ -2,7 +2,7 @@
 //! noise that is normal, heavy-tailed, skewed, of two states, or unlike between hosts. And faults of few hosts, small ones of many, and what
 //! was not tested.
 
-use railgauge::analysis::verdict::Lack;
+use railgauge_analysis::verdict::Lack;
 
 use super::{
     At, BANDWIDTH, BAR, Cluster, GROUPS, HALF, LATENCY, Reach, Said, THREE, named_only, on_path, printed, rate, runs,

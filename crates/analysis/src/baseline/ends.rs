@@ -1,0 +1,110 @@
+//! What the ends of a link are: hardware, and its setup.
+
+use std::collections::{BTreeMap, HashMap};
+
+use railgauge_model::{journal::event::Case, plan::baseline::EndFacts};
+use railgauge_preflight::{FactOf, comparable};
+use railgauge_wire::{
+    facts::{HostFacts, port_name},
+    terms::Memory,
+};
+use sha2::{Digest, Sha256};
+
+use crate::{row::Reading, settings::Difference};
+
+const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
+const NIC: [&str; 2] = ["driver", "board"];
+const GPU: [&str; 2] = ["model", "memory"];
+
+pub(super) struct Ends<F> {
+    facts: F,
+    known: HashMap<(String, String, bool), Option<(String, EndFacts)>>,
+}
+
+impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
+    pub(super) fn new(facts: F) -> Self {
+        Self { facts, known: HashMap::new() }
+    }
+
+    /// Names of the ends, the initiator first; every kind once for a collective. `None` if a host's facts are unknown.
+    pub(super) fn of(&mut self, case: &Case, reading: &Reading) -> Option<Vec<String>> {
+        let cuda = case.cell.memory == Memory::Cuda;
+        if case.flow.members.is_empty() {
+            let [from, to] = &reading.devices;
+            let from = self.end(&case.flow.from.host, from, cuda)?.0.clone();
+            return Some(vec![from, self.end(&case.flow.to.host, to, cuda)?.0.clone()]);
+        }
+        let kind = |host: &std::sync::Arc<str>| Some(self.end(host, "", cuda)?.0.clone());
+        let mut kinds = case.flow.hosts().into_iter().map(kind).collect::<Option<Vec<_>>>()?;
+        kinds.sort_unstable();
+        kinds.dedup();
+        Some(kinds)
+    }
+
+    /// With its name. Without a device it is all of the host.
+    pub(super) fn end(&mut self, host: &str, device: &str, cuda: bool) -> Option<&(String, EndFacts)> {
+        let facts = &self.facts;
+        let key = (host.to_owned(), device.to_owned(), cuda);
+        self.known.entry(key).or_insert_with(|| facts(host).map(|facts| named(end(facts, device, cuda)))).as_ref()
+    }
+
+    pub(super) fn named(&self, name: &str) -> Option<&EndFacts> {
+        self.known.values().flatten().find(|(known, _)| known == name).map(|(_, end)| end)
+    }
+
+    /// By name, which is shared by all ends of its kind.
+    pub(super) fn known(self) -> impl Iterator<Item = (String, EndFacts)> {
+        self.known.into_values().flatten()
+    }
+}
+
+fn named(end: EndFacts) -> (String, EndFacts) {
+    let mut digest = Sha256::new();
+    for (fact, value) in &end.hardware {
+        digest.update(format!("{fact}={value}\n"));
+    }
+    let name = hex::encode(&digest.finalize()[..6]);
+    (name, end)
+}
+
+fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
+    // A link's record names a port only if it is not the first.
+    let (device, _) = port_name(device);
+    let mut end = EndFacts::default();
+    for known in comparable(facts) {
+        let (name, hardware) = match known.of {
+            FactOf::Nic { .. } if device.is_empty() => (known.name(), false),
+            FactOf::Nic { device: of, port } if of == device => {
+                (known.of_any(), port.is_none() && NIC.contains(&known.fact))
+            }
+            FactOf::Nic { .. } => continue,
+            FactOf::Gpu(_) if !cuda => continue,
+            FactOf::Gpu(_) => (known.name(), GPU.contains(&known.fact)),
+            FactOf::Host => (known.name(), MACHINE.contains(&known.fact)),
+            FactOf::HugePages(_) | FactOf::Module(_) | FactOf::Library => (known.name(), false),
+        };
+        if hardware { &mut end.hardware } else { &mut end.configuration }.insert(name, known.value);
+    }
+    // TCP runs over an interface, which is not among the facts above.
+    if let Some(interface) = facts.interface(device) {
+        let driver = interface.driver.as_ref().map(|(name, _)| ("interface driver", name.clone()));
+        end.hardware.extend(driver.map(|(fact, value)| (fact.to_owned(), value)));
+        let speed = interface.speed_mbps.map(|speed| ("interface speed", format!("{speed} Mb/s")));
+        let mtu = interface.mtu.map(|mtu| ("interface MTU", mtu.to_string()));
+        end.configuration.extend(speed.into_iter().chain(mtu).map(|(fact, value)| (fact.to_owned(), value)));
+    }
+    end
+}
+
+pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<Difference> {
+    let mut facts: Vec<&String> = before.keys().chain(now.keys()).collect();
+    facts.sort_unstable();
+    facts.dedup();
+    let different = facts.into_iter().filter(|fact| before.get(*fact) != now.get(*fact));
+    let of = |fact: &String| Difference {
+        name: fact.clone(),
+        before: before.get(fact).cloned(),
+        now: now.get(fact).cloned(),
+    };
+    different.map(of).collect()
+}

@@ -1,0 +1,181 @@
+//! Findings about collisions, as fields and in words.
+
+use std::collections::BTreeMap;
+
+use railgauge_model::{plan::count::are, schedule::Flow};
+use railgauge_stats::collide::{self, FlowRates, Why};
+use railgauge_wire::unit::Bytes;
+use serde::Serialize;
+
+use crate::words::{count, short, size};
+
+const NAMED: usize = 3;
+
+/// What flows with several numbers of queue pairs show about the paths between them.
+///
+/// A flow counts once per round and repeat, since it may share a path with another flow each time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Collisions {
+    pub test: String,
+    pub size_bytes: Bytes,
+    pub fewest: u32,
+    pub most: u32,
+    #[serde(skip)]
+    pub several: &'static str,
+    pub passes: usize,
+    pub flows: usize,
+    /// Passes whose low flows do not add up to full paths: a slow path, or noise.
+    pub odd_passes: usize,
+    /// Fewest passes without an odd one that distinguish collisions from slow paths; `None` if hundreds are not enough,
+    /// or too little is known.
+    pub needed_passes: Option<usize>,
+    /// Flows with lost or repeated packets: their rates count, but they have a fault, or their ports are full.
+    pub lossy: usize,
+    pub normal: usize,
+    pub colliding: usize,
+    pub suspects: Vec<LowFlow>,
+    pub not_told: BTreeMap<NotTold, usize>,
+    pub open: Vec<LowFlow>,
+    /// Mean loss of all flows with the fewest and the most queue pairs, in percent of a flow alone on its path; `None` with too few flows.
+    pub loss_percent: Option<(f64, f64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LowFlow {
+    /// `gpu01:0 → gpu02:0`.
+    pub flow: String,
+    /// In percent of a flow alone on its path.
+    pub fewest_percent: Option<f64>,
+    /// In percent of a flow alone on its path.
+    pub most_percent: Option<f64>,
+    pub passes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotTold {
+    TooFew,
+    Missing,
+    /// It recovers, but in its pass or in too many others the low flows do not add up to full paths.
+    NoCompany,
+    FewPasses,
+    Unfilled,
+    LossRemains,
+    Crowded,
+    Scatter,
+}
+
+impl From<Why> for NotTold {
+    fn from(why: Why) -> Self {
+        match why {
+            Why::Missing => Self::Missing,
+            Why::NoCompany => Self::NoCompany,
+            Why::FewPasses => Self::FewPasses,
+            Why::Unfilled => Self::Unfilled,
+            Why::LossRemains => Self::LossRemains,
+            Why::Crowded => Self::Crowded,
+            Why::Scatter => Self::Scatter,
+        }
+    }
+}
+
+impl NotTold {
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::TooFew => "too few flows were measured with both numbers",
+            Self::Missing => "a value is missing or not to be trusted",
+            Self::NoCompany => {
+                "they recover, but some flows of their pass or of too many others fill no path, so that one may be slow"
+            }
+            Self::FewPasses => {
+                "they recover and share paths by their rates, but so may flows on two slow paths, and the passes are too few"
+            }
+            Self::Unfilled => "a flow by itself does not fill a path, so that nobody knows what fills one",
+            Self::LossRemains => {
+                "the flows together still lose too much with many, so that one of several paths may be slow"
+            }
+            Self::Crowded => "hardly any flow has a path to itself, so that nobody knows what fills one",
+            Self::Scatter => "flows scatter too much with many to say which of them recovered",
+        }
+    }
+}
+
+impl Collisions {
+    pub(super) fn low(&mut self, flow: &Flow, rates: FlowRates, found: &collide::Collisions, why: Option<NotTold>) {
+        if let Some(why) = why {
+            *self.not_told.entry(why).or_default() += 1;
+        }
+        if why == Some(NotTold::Missing) {
+            return;
+        }
+        let list = if why.is_some() { &mut self.open } else { &mut self.suspects };
+        let name = flow.name();
+        let percent = |rate: Option<f64>| rate.map(|rate| 100.0 * rate / found.undisturbed);
+        match list.iter_mut().find(|low| low.flow == name) {
+            Some(low) => low.passes += 1,
+            None => list.push(LowFlow {
+                flow: name,
+                fewest_percent: percent(rates.fewest),
+                most_percent: percent(rates.most),
+                passes: 1,
+            }),
+        }
+    }
+
+    pub fn words(&self) -> String {
+        let Self { fewest, most, flows, colliding, normal, passes, .. } = self;
+        let few = count(*fewest as usize, self.several);
+        let all = count(*passes, "pass");
+        let open: usize = self.not_told.values().sum();
+        let mut told = Vec::new();
+        if *colliding > 0 {
+            let share = short(100.0 * *colliding as f64 / *flows as f64);
+            let loss = self.loss_percent.map_or_else(String::new, |(with_few, with_many)| {
+                format!(" (on average {} % with {few}, {} % with {most})", short(with_few), short(with_many))
+            });
+            let all_known = self.suspects.is_empty() && open == 0 && self.lossy == 0;
+            let end = if all_known { ", and nothing here speaks for a bad cable" } else { "" };
+            told.push(format!(
+                "{share} % of flows share a path with others ({colliding} of {flows} in {all}); with {most} {}s the loss \
+                 vanishes{loss}: paths collide{end}.",
+                self.several
+            ));
+        } else if normal == flows {
+            told.push(format!("No flow of {flows} in {all} is low with {few} or with {most}."));
+        } else {
+            told.push(format!("No flow of {flows} in {all} was shown to share a path with others."));
+        }
+        if !self.suspects.is_empty() {
+            let names = named(&self.suspects);
+            let n = self.suspects.len();
+            let stay = if n == 1 { "stays a suspect" } else { "stay suspects" };
+            told.push(format!("{} low with {most} {}s too and {stay}: {names}.", are(n, "flow"), self.several));
+        }
+        if open > 0 {
+            let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
+            told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
+        }
+        if let Some(needed) = self.needed_passes.filter(|needed| needed > passes) {
+            told.push(format!(
+                "With {} or more it can be told that flows collide: set `rounds` or `repeats` higher.",
+                count(needed, "pass")
+            ));
+        }
+        if self.lossy > 0 {
+            told.push(format!("{} lost packets or sent them again.", count(self.lossy, "flow")));
+        }
+        told.join(" ")
+    }
+
+    /// `at 64 KiB, 1 against 16 queue pairs`.
+    pub fn compared(&self) -> String {
+        format!("at {}, {} against {} {}s", size(self.size_bytes), self.fewest, self.most, self.several)
+    }
+}
+
+fn named(flows: &[LowFlow]) -> String {
+    let names: Vec<&str> = flows.iter().take(NAMED).map(|low| low.flow.as_str()).collect();
+    let more = flows.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}

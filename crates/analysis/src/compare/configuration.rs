@@ -1,0 +1,194 @@
+//! Other differences between the sides: the hosts' configuration, and the plans' settings of the tests.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use railgauge_preflight::{self as preflight, Change};
+use railgauge_wire::facts::HostFacts;
+use serde::Serialize;
+
+use super::parts::{Looks, SideSlots};
+use crate::{
+    history::{Run, Shared, Stay, Swap},
+    settings,
+};
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Configuration {
+    /// Facts of hosts that changed from the last run before to the last run after.
+    pub hosts: Vec<Change>,
+    pub tests: Vec<Setting>,
+    /// Changes of parts and facts within one side, whose runs then are not repeats of each other: of the runs before, and of those after.
+    pub within: [Vec<Change>; 2],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
+    /// Hosts on both sides, with one side that has no serial number: except for parts with a GUID or UUID, it is unknown
+    /// whether they are the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfollowed: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    pub test: String,
+    /// In the resolved plan: `knobs.depth`.
+    pub key: String,
+    /// Empty if not set.
+    pub before: String,
+    /// Empty if not set.
+    pub after: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub started: Timestamp,
+    hosts: BTreeMap<String, HostFacts>,
+    tests: BTreeMap<String, BTreeMap<String, String>>,
+    imported: bool,
+}
+
+impl Seen {
+    pub(super) fn take(run: &mut Run) -> Self {
+        let of = if run.imported { settings::told } else { settings::all };
+        let tests = run.plan.tests.iter().map(|test| (test.name.clone(), of(test))).collect();
+        Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests, imported: run.imported }
+    }
+
+    fn settings_until(&self, after: &Self) -> Vec<Setting> {
+        let both = self.tests.iter().filter_map(|(test, before)| Some((test, before, after.tests.get(test)?)));
+        let mut found: Vec<Setting> = both.flat_map(|(test, before, after)| different(test, before, after)).collect();
+        if self.imported || after.imported {
+            found.retain(|setting| {
+                let is_told =
+                    |seen: &Self| seen.tests.get(&setting.test).is_some_and(|keys| keys.contains_key(&setting.key));
+                is_told(self) && is_told(after)
+            });
+        }
+        found
+    }
+}
+
+/// From the first and the last run of each side, and the replaced parts as last known.
+pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2], slots: [SideSlots; 2]) -> (Configuration, Vec<Swap>) {
+    let [Some((before_first, before_last)), Some((after_first, after_last))] = sides else {
+        return (Configuration::default(), Vec::new());
+    };
+    let [before, after] = slots.map(SideSlots::follow);
+    let looks = Looks::new(&before, &after);
+    let found = Configuration {
+        hosts: changes(&looks.swaps, &before_last.hosts, &after_last.hosts),
+        tests: before_last.settings_until(after_last),
+        within: [
+            changes(&before.swaps(), &before_first.hosts, &before_last.hosts),
+            changes(&after.swaps(), &after_first.hosts, &after_last.hosts),
+        ],
+        shared: looks.shared,
+        unfollowed: looks.unfollowed,
+    };
+    (found, looks.swaps)
+}
+
+/// Between two looks at a cluster: replaced parts first, then facts.
+fn changes(swaps: &[Swap], before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
+    let replaced = swaps.iter().map(|swap| {
+        let Swap { old, new, from, to, .. } = swap;
+        let elsewhere = |id: &str, stay: Option<&Stay>, when: &str| match stay {
+            Some(stay) => format!("{id}, {when}: {} of {}", stay.name(), stay.host),
+            None => id.to_owned(),
+        };
+        Change {
+            fact: format!("{} {}", swap.new.first_name().to_owned(), new.id.0.word()),
+            before: Some(elsewhere(&old.id.1, to.as_ref(), "after")),
+            after: Some(elsewhere(&new.id.1, from.as_ref(), "before")),
+            hosts: vec![new.host.clone()],
+        }
+    });
+    replaced.chain(preflight::between(before, after)).collect()
+}
+
+pub(super) fn different(
+    test: &str,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<Setting> {
+    let value = |side: &BTreeMap<String, String>, key: &str| side.get(key).cloned().unwrap_or_default();
+    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let setting = |key: &&String| {
+        let (before, after) = (value(before, key), value(after, key));
+        (before != after).then(|| Setting { test: test.to_owned(), key: (*key).clone(), before, after })
+    };
+    keys.iter().filter_map(setting).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_that_two_hosts_exchanged_are_told_with_where_they_were() {
+        use railgauge_wire::facts::{Card, Label};
+        let hosts = |serials: [&str; 3]| {
+            let of = |(host, serial): (&str, &str)| {
+                let label = Label { serial: Some(serial.to_owned()), ..Label::default() };
+                let mut facts = HostFacts::default();
+                facts.parts.cards =
+                    vec![Card { pci: "0000:18:00.0".into(), devices: vec!["mlx5_0".into()], label, ..Card::default() }];
+                (host.to_owned(), facts)
+            };
+            ["a", "b", "c"].into_iter().zip(serials).map(of).collect::<BTreeMap<_, _>>()
+        };
+        let between = |before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>| {
+            let [a, b] = [before, after].map(|hosts| {
+                let mut side = SideSlots::default();
+                side.add(Timestamp::UNIX_EPOCH, hosts);
+                side.follow()
+            });
+            changes(&Looks::new(&a, &b).swaps, before, after)
+        };
+        let found = between(&hosts(["MT1", "MT2", "MT3"]), &hosts(["MT2", "MT1", "MT3"]));
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].fact.as_str(), found[0].hosts[0].as_str()), ("NIC mlx5_0 serial number", "a"));
+        assert_eq!(found[0].before.as_deref(), Some("MT1, after: NIC mlx5_0 of b"));
+        assert_eq!(found[0].after.as_deref(), Some("MT2, before: NIC mlx5_0 of b"));
+        assert_eq!(between(&hosts(["MT1", "MT1", "MT3"]), &hosts(["MT1", "MT9", "MT3"])), []);
+    }
+
+    #[test]
+    fn what_an_imported_run_was_not_told_is_no_difference() {
+        let seen = |imported, settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let (tests, hosts) = (BTreeMap::from([("bw".to_owned(), settings)]), BTreeMap::new());
+            Seen { started: Timestamp::UNIX_EPOCH, hosts, tests, imported }
+        };
+        let ours = seen(false, &[("window.Duration", "3"), ("sizes", "[1]"), ("knobs.depth", "7")]);
+        let theirs = seen(true, &[("sizes", "[2]")]);
+        let keys = |found: Vec<Setting>| found.into_iter().map(|one| one.key).collect::<Vec<_>>();
+        assert_eq!(keys(ours.settings_until(&theirs)), ["sizes"]);
+        assert_eq!(keys(theirs.settings_until(&ours)), ["sizes"]);
+        // For two runs of railgauge, a setting that only one has is a difference.
+        let bare = seen(false, &[("sizes", "[2]")]);
+        assert_eq!(keys(ours.settings_until(&bare)), ["knobs.depth", "sizes", "window.Duration"]);
+    }
+
+    #[test]
+    fn settings_are_compared_key_by_key() {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        let before = map(&[("op", "write"), ("knobs.depth", "128")]);
+        let after = map(&[("op", "write"), ("knobs.depth", "256"), ("knobs.mtu", "1024")]);
+        let setting = |key: &str, before: &str, after: &str| Setting {
+            test: "bw".into(),
+            key: key.into(),
+            before: before.into(),
+            after: after.into(),
+        };
+        assert_eq!(
+            different("bw", &before, &after),
+            [setting("knobs.depth", "128", "256"), setting("knobs.mtu", "", "1024")]
+        );
+        assert_eq!(different("bw", &before, &before), []);
+    }
+}

@@ -1,0 +1,76 @@
+//! The cost of the order of runs, and how to measure without that cost.
+
+use railgauge_stats::compare as stats;
+use serde::Serialize;
+
+use super::table::Collected;
+use crate::words::count;
+
+/// The order of both sides' runs in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    OneSideFirst,
+    Mixed,
+    InTurn,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Order {
+    pub turns: Turns,
+    /// In order of time: `A` is a run before, `B` one after.
+    pub sequence: String,
+    /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
+    pub worth: f64,
+    /// Cells with a change, or its absence, that would be shown if the runs had alternated.
+    pub held_back: usize,
+    /// The cost of this order, if any.
+    pub costs: Option<String>,
+    /// How to measure instead, unless the order is good.
+    pub hint: Option<String>,
+}
+
+pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize) -> Order {
+    let turns = match order.turns() {
+        stats::Turns::OneSideFirst => Turns::OneSideFirst,
+        stats::Turns::Mixed => Turns::Mixed,
+        stats::Turns::InTurn => Turns::InTurn,
+    };
+    let letter = |side: &stats::Variant| if *side == stats::Variant::A { 'A' } else { 'B' };
+    let least = order.counts()[0].min(order.counts()[1]);
+    let costs = (turns != Turns::InTurn).then(|| {
+        let how = match turns {
+            Turns::OneSideFirst => "All runs of one side were made before those of the other",
+            _ => "The runs of the two sides do not take turns",
+        };
+        let mut text = format!(
+            "{how}. Whatever else changed meanwhile is in the differences, and runs that resemble their neighbours look \
+             like a change: {} a side {} worth {} here.",
+            count(least, "run"),
+            if least == 1 { "is" } else { "are" },
+            number_of(least as f64 * order.worth()),
+        );
+        if held_back > 0 {
+            let cells = count(held_back, "cell");
+            text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
+        }
+        text
+    });
+    let hint = (turns != Turns::InTurn).then(|| {
+        "Measure in turn: a run before, a run after, a run after, a run before, and so on (A B B A). If the change can be \
+         made by the plan, [[interleave]] does it within one run."
+            .to_owned()
+    });
+    Order {
+        turns,
+        sequence: collected.order.iter().map(letter).collect(),
+        worth: order.worth(),
+        held_back,
+        costs,
+        hint,
+    }
+}
+
+fn number_of(runs: f64) -> String {
+    if runs < 1.95 { format!("{runs:.1}") } else { format!("{runs:.0}") }
+}

@@ -1,0 +1,81 @@
+use super::{
+    Change, Comparison, Counts, Group, OneSided, digits,
+    reason::{unit, units},
+};
+use crate::words::{are, be, count, have};
+
+pub(super) fn sentence(comparison: &Comparison) -> String {
+    let Comparison { counts, .. } = comparison;
+    let apart = not_compared(&comparison.one_sided);
+    if counts.all() == 0 {
+        let apart = if apart.is_empty() { " No cell has values.".to_owned() } else { apart };
+        return format!("Nothing could be compared.{apart}");
+    }
+    let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = counts;
+    let mut text = format!(
+        "Of {} compared {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} \
+         not enough data.",
+        count(counts.all(), "cell"),
+        be(*equivalent),
+        if *not_enough_data == 1 { "has" } else { "have" },
+    );
+    let mut add = |n: usize, words: String| {
+        if n > 0 {
+            text += &format!(" {words}");
+        }
+    };
+    add(*too_noisy, format!("{} too noisy to tell.", are(*too_noisy, "cell")));
+    let lacking = comparison.cells.iter().filter(|cell| cell.missing.1 > 0).count();
+    let units = unit(comparison.design);
+    add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "cell")));
+    let strays = comparison.cells.iter().filter(|cell| !cell.strays.is_empty()).count();
+    add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "cell")));
+    let held = comparison.order.as_ref().map_or(0, |order| order.held_back);
+    add(held, format!("In {} the order of the runs cannot carry what shows: measure in turn.", count(held, "cell")));
+    text += &apart;
+    let rows = comparison.groups.iter().filter(|group| leaves_margin(group)).count();
+    if rows > 0 {
+        let (leaves, of) = if rows == 1 { ("leaves its margin", "its") } else { ("leave their margins", "their") };
+        text += &format!(" The intervals of {} {leaves}, though {of} links do not.", count(rows, "row"));
+    }
+    text + &over_all(comparison)
+}
+
+/// Whether each cell of a row has a verdict, and only the row's interval prevents one.
+fn leaves_margin(group: &Group) -> bool {
+    let Counts { regressed, not_enough_data, too_noisy, .. } = group.counts;
+    group.verdict == super::Word::NotEnoughData && regressed + not_enough_data + too_noisy == 0
+}
+
+fn not_compared(cells: &[OneSided]) -> String {
+    let neither = cells.iter().filter(|cell| cell.only.is_none()).count();
+    let mut text = String::new();
+    for (n, words) in [(cells.len() - neither, "values on one side only"), (neither, "no value on either side")] {
+        if n > 0 {
+            text += &format!(" {} {words}.", have(n, "cell"));
+        }
+    }
+    text
+}
+
+fn over_all(comparison: &Comparison) -> String {
+    let Some(Change { percent, interval, .. }) = comparison.headline else { return String::new() };
+    let has_interval = interval.is_some();
+    let interval = interval.map_or_else(
+        || format!("no interval below 4 {}", units(comparison.design)),
+        |(low, high)| digits::range(low, high),
+    );
+    let margin = match comparison.headline_margin {
+        Some((low, high)) if has_interval && !comparison.headline_kept() && comparison.counts.regressed == 0 => {
+            format!(", not within {} %", digits::margin(low, high))
+        }
+        _ => String::new(),
+    };
+    match digits::share(percent) {
+        None => format!(" Over all, performance is the same ({interval}{margin})."),
+        Some(share) => {
+            let direction = if percent < 0.0 { "lower" } else { "higher" };
+            format!(" Over all, performance is {share} {direction} ({interval}{margin}).")
+        }
+    }
+}

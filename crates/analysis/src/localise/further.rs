@@ -1,0 +1,162 @@
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use railgauge_model::{
+    journal::event::Case,
+    schedule::{Cell, Flow, Port},
+};
+use railgauge_stats::localise::MOST_BATCHES;
+
+use super::{Further, Localisation, groups, groups::is_explained, lanes, localise, node};
+use crate::{
+    journal::Journal,
+    results::{self, CaseResult},
+    row::Row,
+    rows::rows_without_ceilings,
+};
+
+/// The further cases that settle the suspects and are not yet in the journal, round by round: a round uses no NIC
+/// twice, and the worst suspects come first.
+pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let first = (journal.cases.len() + journal.further.len()) as u64;
+    for found in localise(journal, results, rows) {
+        if found.counted == node::COUNTED {
+            cases.extend(node::further(journal, &found, (results, rows)));
+            continue;
+        }
+        let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
+        // Two views of one cell may need the same case.
+        let known: Vec<&Case> = journal.further.iter().chain(&cases).filter(|case| *case.test == *found.test).collect();
+        let mut held: HashMap<&Flow, usize> = HashMap::new();
+        let of_cell = known.iter().filter(|case| *case.cell == *cell);
+        of_cell.for_each(|case| *held.entry(&case.flow).or_default() += 1);
+        let mut missing = Vec::new();
+        for probe in &found.probes {
+            match held.get_mut(&probe.flow) {
+                Some(left @ 1..) => *left -= 1,
+                _ => missing.push(&probe.flow),
+            }
+        }
+        let start = known.iter().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
+        for (round, flows) in (start..).zip(rounds(&missing)) {
+            cases.extend(flows.into_iter().map(|flow| Case {
+                id: 0,
+                test: found.test.as_str().into(),
+                round,
+                flow: flow.clone(),
+                cell: Arc::new(cell.clone()),
+            }));
+        }
+    }
+    if cases.is_empty() {
+        cases.extend(alone(journal, results, rows));
+    }
+    // Pairs are cheaper, and a bad one explains a slow collective.
+    if cases.is_empty() {
+        cases.extend(next_group(journal, results, rows));
+    }
+    (first..).zip(&mut cases).for_each(|(id, case)| case.id = id);
+    cases
+}
+
+/// The cases, not yet in the journal, that measure the lanes of confirmed paths one by one. A round takes every lane of
+/// its flows in turn, so that drift affects all, and there are as many rounds as repeats.
+fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for found in localise(journal, results, rows) {
+        let of_test = || journal.further.iter().filter(|case| *case.test == *found.test);
+        let wanted = found.lanes_wanted(journal.plan.localise.ports);
+        let held = |flow: &Flow| of_test().any(|case| case.cell.only.is_some() && case.flow == *flow);
+        let missing: Vec<&(Flow, Vec<Cell>)> = wanted.iter().filter(|(flow, _)| !held(flow)).collect();
+        let flows: Vec<&Flow> = missing.iter().map(|(flow, _)| flow).collect();
+        let all: Vec<Vec<&Flow>> = rounds(&flows).into_iter().flat_map(|round| vec![round; lanes::REPEATS]).collect();
+        let start = of_test().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
+        for (round, flows) in (start..).zip(all) {
+            let of_round = missing.iter().filter(|(flow, _)| flows.contains(&flow));
+            cases.extend(of_round.flat_map(|(flow, cells)| cells.iter().map(move |cell| (flow, cell))).map(
+                |(flow, cell)| {
+                    let (test, flow, cell) = (found.test.as_str().into(), flow.clone(), Arc::new(cell.clone()));
+                    Case { id: 0, test, round, flow, cell }
+                },
+            ));
+        }
+    }
+    cases
+}
+
+/// For the first collective that no known bad part explains.
+fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Option<Case> {
+    let pairs: Vec<Localisation> =
+        localise(journal, results, rows).into_iter().filter(|found| found.counted != "group").collect();
+    let more = results::further(journal);
+    let more_rows = rows_without_ceilings(journal, &more);
+    let mut tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &pairs, test));
+    tests.find_map(|test| groups::next(journal, test, (results, rows), (&more, &more_rows)))
+}
+
+/// Each flow is in the first round in which both its ports are free.
+fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
+    let mut rounds: Vec<(HashSet<&Port>, Vec<&Flow>)> = Vec::new();
+    for &flow in flows {
+        let ports = [&flow.from, &flow.to];
+        let at = rounds.iter().position(|(busy, _)| ports.iter().all(|port| !busy.contains(port)));
+        let at = at.unwrap_or_else(|| {
+            rounds.push(Default::default());
+            rounds.len() - 1
+        });
+        rounds[at].0.extend(ports);
+        rounds[at].1.push(flow);
+    }
+    rounds.into_iter().map(|(_, flows)| flows).collect()
+}
+
+/// Sets the standing of every suspect of `all` from the journal's further cases and their rows.
+pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], values: &[Row]) {
+    for found in all {
+        // Each further case answers one probe, since some probes measure the same flow several times.
+        let own = |result: &&CaseResult<'_>| {
+            *result.case.test == *found.test && found.cell.as_ref() == Some(&*result.case.cell)
+        };
+        let mut open: Vec<&CaseResult<'_>> = further.iter().filter(own).collect();
+        if open.is_empty() {
+            continue;
+        }
+        let mut answers = Vec::new();
+        let first = found.probes.clone();
+        let mut wanted: Vec<bool> = vec![true; found.suspects.len()];
+        // What the same probes may still settle is measured again, a few times.
+        for batch in 0..MOST_BATCHES {
+            let start = found.probes.len();
+            let batch_of = first.iter().filter(|probe| wanted[probe.suspect]).cloned();
+            let from = if batch == 0 {
+                0
+            } else {
+                found.probes.extend(batch_of);
+                start
+            };
+            let mut missing = false;
+            for place in from..found.probes.len() {
+                let probe = found.probes[place].clone();
+                let Some(at) = open.iter().position(|result| result.case.flow == probe.flow) else {
+                    missing = true;
+                    continue;
+                };
+                let result = open.remove(at);
+                let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
+                let value = row.and_then(|row| row.value).filter(|_| result.state.is_trusted());
+                answers.extend(value.map(|value| (place, value)));
+                let told = Further { case: result.case.id, link: result.link_name(), value, error: result.error() };
+                let to = if probe.control { &mut found.controls } else { &mut found.suspects[probe.suspect].further };
+                to.push(told);
+            }
+            wanted = found.confirm(&answers);
+            if missing || !wanted.contains(&true) {
+                break;
+            }
+        }
+        found.tell_lanes(further, values);
+    }
+}

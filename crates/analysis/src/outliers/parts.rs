@@ -1,0 +1,110 @@
+//! Which parts are named, in which state: each once for all tests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use railgauge_model::schedule::Flow;
+
+use crate::{
+    localise::{Localisation, Named, Standing},
+    results::CaseResult,
+};
+
+#[derive(Debug, Clone)]
+pub struct Part<'a> {
+    pub name: &'a str,
+    pub standing: Standing,
+    pub waived: bool,
+    /// In the order of the tests.
+    pub evidence: Vec<Evidence<'a>>,
+    /// A difference of logarithms, negative where worse: the largest of all tests.
+    pub effect: f64,
+    flows: BTreeMap<&'a str, BTreeSet<&'a Flow>>,
+    cases: BTreeMap<&'a str, BTreeSet<u64>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    pub test: &'a Localisation,
+    pub named: &'a Named,
+}
+
+/// Gravest first.
+pub(super) const fn rank(standing: Standing) -> u8 {
+    match standing {
+        Standing::Confirmed => 0,
+        Standing::Intermittent => 1,
+        Standing::Suspect => 2,
+        Standing::Open => 3,
+        Standing::Cleared => 4,
+    }
+}
+
+impl Part<'_> {
+    pub fn is_bad(&self) -> bool {
+        self.standing != Standing::Cleared
+    }
+
+    /// In words: `suspect`, `confirmed, waived`.
+    pub fn state(&self) -> String {
+        let waived = if self.waived { ", waived" } else { "" };
+        format!("{}{waived}", self.standing.word())
+    }
+
+    pub fn speaks(&self, test: &str, case: u64) -> bool {
+        self.cases.get(test).is_some_and(|cases| cases.contains(&case))
+    }
+
+    pub fn is_named_by(&self, test: &str) -> bool {
+        self.cases.contains_key(test)
+    }
+
+    pub(super) fn is_path(&self) -> bool {
+        self.evidence.iter().any(|evidence| evidence.named.kind == "path")
+    }
+
+    pub fn ends(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
+        let ends =
+            self.evidence.iter().map(|evidence| evidence.named).filter(|named| matches!(named.kind, "host" | "nic"));
+        ends.flat_map(|named| named.hosts.iter().map(|host| (host.as_ref(), named.rail)))
+    }
+
+    pub(super) fn flows_of(&self, test: &str) -> impl Iterator<Item = &Flow> {
+        self.flows.get(test).into_iter().flatten().copied()
+    }
+
+    pub fn cases(&self, test: &str) -> impl Iterator<Item = u64> {
+        self.cases.get(test).into_iter().flatten().copied()
+    }
+}
+
+pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]) -> Vec<Part<'a>> {
+    let mut order: Vec<Part<'a>> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (test, named) in found.iter().flat_map(|test| test.suspects.iter().map(move |named| (test, named))) {
+        let at = *known.entry(&named.name).or_insert_with(|| {
+            order.push(Part {
+                name: &named.name,
+                standing: named.standing,
+                waived: named.waived,
+                evidence: Vec::new(),
+                effect: 0.0,
+                flows: BTreeMap::new(),
+                cases: BTreeMap::new(),
+            });
+            order.len() - 1
+        });
+        let part = &mut order[at];
+        if rank(named.standing) < rank(part.standing) {
+            part.standing = named.standing;
+        }
+        part.evidence.push(Evidence { test, named });
+        // For every metric, a named part is this much worse than its peers.
+        let ratio = 1.0 + named.change_percent / 100.0;
+        part.effect = part.effect.min(if ratio > 0.0 { -ratio.ln().abs() } else { f64::NEG_INFINITY });
+        let of = |case: &u64| usize::try_from(*case).ok().and_then(|case| results.get(case));
+        part.flows.entry(&test.test).or_default().extend(named.cases.iter().filter_map(of).map(|r| &r.case.flow));
+        part.cases.entry(&test.test).or_default().extend(&named.cases);
+    }
+    order.sort_by(|a, b| rank(a.standing).cmp(&rank(b.standing)).then(a.effect.total_cmp(&b.effect)));
+    order
+}

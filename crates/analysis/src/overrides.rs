@@ -1,0 +1,20 @@
+//! Hosts whose agents read other files or load other libraries than the system's: their facts may not be of their hardware.
+
+use std::collections::BTreeMap;
+
+use super::journal::Journal;
+
+/// A sentence, without its full stop, for each set of variables that agents were started with, with its hosts.
+pub fn told(journal: &Journal) -> Vec<String> {
+    let mut hosts: BTreeMap<&BTreeMap<String, String>, Vec<&str>> = BTreeMap::new();
+    for (name, host) in journal.hosts.iter().filter(|(_, host)| !host.facts.overrides.is_empty()) {
+        hosts.entry(&host.facts.overrides).or_default().push(name);
+    }
+    let words = |(set, hosts): (&BTreeMap<String, String>, Vec<&str>)| {
+        let set = set.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ");
+        let (shown, more) = hosts.split_at(hosts.len().min(8));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        format!("{}{more}: {set}: what is reported as hardware may not be this host's", shown.join(", "))
+    };
+    hosts.into_iter().map(words).collect()
+}

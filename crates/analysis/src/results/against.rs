@@ -1,0 +1,72 @@
+//! Objections to a case. Separate, because nearly all of millions of cases have none.
+
+use std::ops::Deref;
+
+use railgauge_wire::failure::Failure;
+
+use super::{CaseResult, NotRun};
+use crate::{
+    plausible::Implausible,
+    truth::{Doubt, Uncounted},
+};
+
+/// Objections to a case, accessible as fields of its [`CaseResult`] by `Deref`.
+#[derive(Debug, Clone, Default)]
+pub struct Against<'a> {
+    pub failures: Vec<(u32, &'a Failure)>,
+    pub not_run: Option<NotRun>,
+    pub doubts: Vec<Doubt>,
+    /// Losses that TCP repaired, and effects of the plan's value on packets: not objections.
+    pub excused: Vec<Doubt>,
+    /// Ends whose bytes on the wire were not compared with the payload, each reason once.
+    pub uncounted: Vec<Uncounted>,
+    pub lacks: Implausible,
+}
+
+impl Against<'_> {
+    fn is_nothing(&self) -> bool {
+        let Self { failures, not_run, doubts, excused, uncounted, lacks } = self;
+        failures.is_empty()
+            && not_run.is_none()
+            && doubts.is_empty()
+            && excused.is_empty()
+            && uncounted.is_empty()
+            && lacks.absent.is_empty()
+            && lacks.impossible.is_empty()
+    }
+}
+
+static NOTHING: Against<'static> = Against {
+    failures: Vec::new(),
+    not_run: None,
+    doubts: Vec::new(),
+    excused: Vec::new(),
+    uncounted: Vec::new(),
+    lacks: Implausible { absent: Vec::new(), impossible: Vec::new() },
+};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Aside<'a>(Option<Box<Against<'a>>>);
+
+impl<'a> From<Against<'a>> for Aside<'a> {
+    fn from(against: Against<'a>) -> Self {
+        Self((!against.is_nothing()).then(|| Box::new(against)))
+    }
+}
+
+impl<'a> Deref for CaseResult<'a> {
+    type Target = Against<'a>;
+
+    fn deref(&self) -> &Against<'a> {
+        self.against.0.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
+impl<'a> CaseResult<'a> {
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut Against<'a>)) {
+        // Taken out of its box: most cases have none, and need none after it.
+        let mut against = self.against.0.take().map(|against| *against).unwrap_or_default();
+        change(&mut against);
+        self.against = against.into();
+    }
+}

@@ -1,0 +1,312 @@
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use railgauge_model::{border::text::path_text, plan::model::Plan, schedule::Flow};
+use railgauge_wire::{
+    facts::{HostFacts, port_name},
+    terms::Metric,
+};
+use sha2::{Digest, Sha256};
+
+use super::{
+    epochs::{Shelf, Slots, Software},
+    last::Reported,
+    lines::is_kept_in_parts,
+    parts::{self, Groups, Part, sign},
+};
+use crate::{
+    history::{Run, RunError, Subject, shape},
+    row::Reading,
+    settings,
+};
+
+/// A watched quantity under one plan, on any hardware: a metric of a subject, or of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Watch {
+    Subject { subject: usize, metric: Metric },
+    Part { kind: String, metric: Metric, part: Part, settings: usize },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub watch: Watch,
+    pub plan: usize,
+    pub hardware: [usize; 2],
+}
+
+pub(super) type Devices = [Arc<str>; 2];
+
+#[derive(Debug)]
+pub(super) struct Past {
+    pub directory: String,
+    pub started: Timestamp,
+    pub version: String,
+    pub plan: usize,
+    pub plan_hash: String,
+    pub part: bool,
+    /// Numbers of the planned subjects; `None` where it ended before planning.
+    pub planned: Option<Vec<usize>>,
+    pub valued: bool,
+    pub corrupt: usize,
+    pub software: BTreeMap<String, Software>,
+    pub slots: BTreeMap<String, Slots>,
+}
+
+#[derive(Debug)]
+pub(super) struct PlanVersion {
+    pub name: String,
+    pub hosts: HashSet<String>,
+    pub groups: BTreeMap<String, Vec<String>>,
+    pub rotates: bool,
+    pub part: bool,
+    pub tests: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Default)]
+pub struct History {
+    /// Subjects, with the number of the settings that affect their values: other settings make another subject.
+    pub(super) subjects: HashMap<(Subject, usize), usize>,
+    pub(super) words: HashMap<Arc<str>, usize>,
+    pub(super) series: HashMap<Key, usize>,
+    pub(super) about: Vec<usize>,
+    /// Run number and natural logarithm, by series; negated where lower is better.
+    pub(super) points: Vec<Vec<(u32, f64)>>,
+    pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
+    pub(super) said: HashMap<usize, PlanVersion>,
+    pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
+    pub(super) past: Vec<Past>,
+    shelf: Shelf,
+    pub(super) groups: BTreeMap<String, Vec<String>>,
+    pub(super) unreadable: Vec<(String, String)>,
+    pub(super) torn: Vec<(usize, String)>,
+    pub(super) refused: Vec<String>,
+    /// The controller's clock: runs must not be later.
+    pub(super) now: Option<Timestamp>,
+    pub(super) misdated: bool,
+    pub(super) reported: Vec<Reported>,
+}
+
+impl History {
+    /// Collects runs before now by the controller's clock; notes and leaves out runs with impossible dates.
+    pub fn until(now: Timestamp) -> Self {
+        Self { now: Some(now), ..Self::default() }
+    }
+
+    /// Notes and leaves out a directory whose run cannot be read. Runs arrive in the order of their names, so the last
+    /// night is unknown if the last run cannot be read.
+    pub fn unreadable(&mut self, directory: &Path, why: &RunError) {
+        let name = path_text(directory);
+        // Still a night of the plan, on which everything is missing.
+        if let RunError::Unplanned { run, .. } = why
+            && self.is_dated(run)
+        {
+            let plan = self.plan(run);
+            self.past(run, plan, None);
+        }
+        match why {
+            // A copy with a name like the original's is in the place of a night of its own.
+            RunError::Copy { original, .. } if shape(&name) == shape(&path_text(original)) => {
+                self.torn.push((self.past.len(), name.clone()));
+            }
+            // Imported runs are not nights, and none is missing for them.
+            RunError::Copy { .. } | RunError::Unplanned { .. } | RunError::Imported { .. } => {}
+            _ => {
+                self.torn.push((self.past.len(), name.clone()));
+                self.refused.push(name.clone());
+            }
+        }
+        self.unreadable.push((name, why.to_string()));
+    }
+
+    fn is_dated(&mut self, run: &Run) -> bool {
+        let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
+        let name = path_text(&run.path);
+        self.refused.push(name.clone());
+        self.unreadable.push((name, why));
+        self.misdated = true;
+        false
+    }
+
+    fn plan(&mut self, run: &Run) -> usize {
+        let said = said(&run.plan);
+        let mut hosts: Vec<&String> = said.hosts.iter().collect();
+        hosts.sort_unstable();
+        // The file of a rotating plan may have another seed each night.
+        let file = (!said.rotates).then_some(&run.plan_hash);
+        let text = format!("{:?}", (file, &said.name, &said.tests, said.rotates, said.part, &said.groups, hosts));
+        let plan = self.word(&hex::encode(Sha256::digest(&text)));
+        self.said.entry(plan).or_insert(said);
+        plan
+    }
+
+    fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
+        let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
+        let slots = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.slots(facts))).collect();
+        let (directory, version) = (path_text(&run.path), run.version.clone());
+        let corrupt: HashSet<u64> =
+            run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
+        let corrupt = corrupt.len();
+        let valued = planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok());
+        let started = run.started;
+        let (plan_hash, part) = (run.plan_hash.clone(), run.plan.subset.is_some());
+        let of = Past { directory, started, version, plan, plan_hash, part, planned, valued, corrupt, software, slots };
+        self.past.push(of);
+    }
+
+    pub fn add(&mut self, mut run: Run) {
+        if !self.is_dated(&run) {
+            return;
+        }
+        // Four billion runs do not fit onto a disk.
+        let number = u32::try_from(self.past.len()).unwrap_or(u32::MAX);
+        let plan = self.plan(&run);
+        let settings = self.settings(&run.plan);
+        let subjects = Subject::take(&mut run);
+        let hardware: Vec<[usize; 2]> = self.hardware(&run, &subjects);
+        let numbers: Vec<usize> = subjects
+            .into_iter()
+            .map(|subject| {
+                let next = self.subjects.len();
+                let settings = settings.get(&*subject.test).copied().unwrap_or_default();
+                *self.subjects.entry((subject, settings)).or_insert(next)
+            })
+            .collect();
+        for (reading, hardware) in run.readings.iter().zip(hardware) {
+            // The reader of a run drops what was not planned.
+            let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
+                continue;
+            };
+            let through = self.through.entry(subject).or_default();
+            if through.last().is_none_or(|(_, last)| *last != reading.devices) {
+                through.push((number, reading.devices.clone()));
+            }
+            let metric = reading.metric;
+            let value = reading.value.as_ref().ok().map(|value| sign(metric) * value.ln());
+            self.point(Watch::Subject { subject, metric }, (plan, hardware), subject, (number, value));
+        }
+        self.past(&run, plan, Some(numbers));
+        self.groups.extend(run.plan.groups);
+    }
+
+    pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
+        let none = self.word("");
+        let known: HashMap<usize, (&Subject, usize)> =
+            self.subjects.iter().map(|((subject, settings), number)| (*number, (subject, *settings))).collect();
+        let mut nights: BTreeMap<u32, parts::Night> = BTreeMap::new();
+        let mut add = |run: u32, subject: usize, metric: Metric, value: Option<f64>| {
+            let plan = self.past[run as usize].plan;
+            let night = nights.entry(run).or_insert_with(|| {
+                parts::Night::new(self.said.get(&plan).map_or_else(Groups::default, |said| said.groups()))
+            });
+            night.add(subject, known[&subject].0, metric, value);
+        };
+        for (key, at) in self.series.iter().filter(|(key, _)| rotating.contains(&key.plan)) {
+            let Watch::Subject { subject, metric } = key.watch else { continue };
+            self.points[*at].iter().for_each(|(run, value)| add(*run, subject, metric, Some(*value)));
+        }
+        for ((watch, _), runs) in self.lost.iter().filter(|((_, plan), _)| rotating.contains(plan)) {
+            let Watch::Subject { subject, metric } = *watch else { continue };
+            runs.iter().for_each(|run| add(*run, subject, metric, None));
+        }
+        let settings: HashMap<usize, usize> =
+            known.into_iter().map(|(number, (_, settings))| (number, settings)).collect();
+        for (run, night) in nights {
+            let plan = self.past[run as usize].plan;
+            for ((kind, metric, part), subject, value) in night.values() {
+                let part = Watch::Part { kind, metric, part, settings: settings[&subject] };
+                self.point(part, (plan, [none; 2]), subject, (run, value));
+            }
+        }
+    }
+
+    fn point(
+        &mut self,
+        watch: Watch,
+        (plan, hardware): (usize, [usize; 2]),
+        about: usize,
+        (run, value): (u32, Option<f64>),
+    ) {
+        let Some(value) = value else {
+            self.lost.entry((watch, plan)).or_default().push(run);
+            return;
+        };
+        let next = self.points.len();
+        let series = *self.series.entry(Key { watch, plan, hardware }).or_insert(next);
+        if series == next {
+            self.points.push(Vec::new());
+            self.about.push(about);
+        }
+        self.points[series].push((run, value));
+    }
+
+    fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
+        let number = |test: &railgauge_model::plan::model::Test| {
+            // A map of strings always serialises.
+            let text = serde_json::to_string(&settings::bearing(test)).unwrap_or_default();
+            (test.name.clone(), self.word(&text))
+        };
+        plan.tests.iter().map(number).collect()
+    }
+
+    /// The hardware behind every reading: two devices for a pair. A collective's library chooses its devices, so a
+    /// group has only its hosts.
+    fn hardware(&mut self, run: &Run, subjects: &[Subject]) -> Vec<[usize; 2]> {
+        let mut known: HashMap<(Arc<str>, Arc<str>), usize> = HashMap::new();
+        let none = self.word("");
+        let mut of = |host: &Arc<str>, device: &Arc<str>| {
+            if let Some(&word) = known.get(&(host.clone(), device.clone())) {
+                return word;
+            }
+            let word = self.word(&identity(run.hosts.get(&**host), device));
+            known.insert((host.clone(), device.clone()), word);
+            word
+        };
+        let flow =
+            |reading: &Reading| -> Option<&Flow> { Some(&subjects.get(usize::try_from(reading.case).ok()?)?.flow) };
+        let mut both = |reading: &Reading| match flow(reading) {
+            Some(flow) if flow.members.is_empty() => {
+                let [from, to] = &reading.devices;
+                [of(&flow.from.host, from), of(&flow.to.host, to)]
+            }
+            _ => [none, none],
+        };
+        run.readings.iter().map(&mut both).collect()
+    }
+
+    fn word(&mut self, word: &str) -> usize {
+        if let Some(&known) = self.words.get(word) {
+            return known;
+        }
+        let next = self.words.len();
+        self.words.insert(word.into(), next);
+        next
+    }
+}
+
+impl PlanVersion {
+    pub(super) fn groups(&self) -> Groups {
+        Groups::new(&self.groups, self.hosts.iter().map(String::as_str))
+    }
+}
+
+fn said(plan: &Plan) -> PlanVersion {
+    let tests = plan.tests.iter().map(|test| {
+        let mut settings = settings::all(test);
+        settings.retain(|key, _| key != "hosts" && (plan.subset.is_none() || is_kept_in_parts(key)));
+        (test.name.clone(), settings)
+    });
+    let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();
+    let (rotates, part) = (plan.rotate.is_some(), plan.subset.is_some());
+    PlanVersion { name: plan.name.clone(), hosts, groups: plan.groups.clone(), rotates, part, tests: tests.collect() }
+}
+
+/// Distinguishes a device from its replacement: its GUID or, if unknown, its board; empty for a network interface, which has neither.
+fn identity(host: Option<&HostFacts>, device: &str) -> String {
+    let (name, _) = port_name(device);
+    let found = host.and_then(|host| host.rdma.iter().find(|known| known.name == name));
+    found.and_then(|device| device.guid.clone().or_else(|| device.board.clone())).unwrap_or_default()
+}

@@ -1,0 +1,403 @@
+//! Changes for the worse whose series ended. Other hardware, an edit or another name ends no change: it is over if its
+//! place is back at the level before, or if everything that remains is unchanged. All series of a place, watched as
+//! one, show whether it is back, and whether it fell when one replaced another.
+
+use railgauge_stats::{
+    Refusal,
+    changepoint::{self, AlertEnd, Kind, Rules, Watch},
+    robust::{MAD_TO_SIGMA, median},
+};
+use serde::Serialize;
+
+use super::{
+    Alert, Options, Rule, Series, State, Way,
+    assemble::Everything,
+    date,
+    fellows::is_worse,
+    judge::{FARTHEST, NEARBY, of_alert, watch_each},
+    parts::{Part, sign},
+    places::Place,
+    presence::Standing,
+};
+use crate::history::Swap;
+
+/// Fewest nights of a series for a comparison with its peers.
+const NIGHTS: usize = 7;
+/// Fewest peers needed to judge the successor of a series.
+const FELLOWS: usize = 3;
+/// Nights before and after a series takes a place whose levels are compared, at most, and fewest.
+const LAST: usize = 14;
+const FEWEST: usize = 3;
+/// In standard deviations; the same as for a level that is back.
+const MARGIN: f64 = 1.5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    Hardware,
+    Edit,
+    Host,
+    Plan,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Taken {
+    pub how: How,
+    /// First night of the successor, or the last night of the series without one.
+    pub date: String,
+    /// The last night on which the old hardware was read, if not the night before: the replacement happened in between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    pub hosts: Vec<String>,
+    pub edit: Option<String>,
+    /// Median of the last good level, in the metric's unit.
+    pub before: f64,
+    /// Median of the successor's level, in the metric's unit.
+    pub now: Option<f64>,
+}
+
+struct Settled {
+    series: usize,
+    alert: usize,
+    state: State,
+    end: Option<i64>,
+    taken: Option<Taken>,
+}
+
+/// Settles every change for the worse whose series ended, and adds those that appeared when one series replaced another.
+///
+/// # Errors
+/// A statistic refuses the nights, which is a bug.
+pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
+    let least = (options.least_percent / 100.0).ln_1p();
+    let several: Vec<&Place> = everything.places.iter().filter(|place| place.members.len() > 1).collect();
+    let nights: Vec<_> = several.iter().map(|place| place.nights.as_slice()).collect();
+    let watched = watch_each(&nights, &Rules { least })?;
+    let look = Look { everything, least };
+    for (place, watch) in several.into_iter().zip(&watched) {
+        for settled in look.replaced(series, place, watch) {
+            settled.apply(series);
+        }
+        look.fallen(series, place, watch);
+        if look.is_one_subject(place) {
+            look.went_on(series, place, watch);
+            look.passed(series, place, watch);
+        }
+    }
+    for place in &everything.places {
+        for (number, &at) in place.members.iter().enumerate() {
+            for settled in look.ended(series, at, place.members.get(number + 1).copied()) {
+                settled.apply(series);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Settled {
+    fn apply(self, series: &mut [Series]) {
+        let alert = &mut series[self.series].alerts[self.alert];
+        alert.state = self.state;
+        alert.end = self.end.map(date).or_else(|| alert.end.take());
+        alert.taken = self.taken;
+    }
+}
+
+struct Look<'a> {
+    everything: &'a Everything,
+    /// Smallest reported effect, as a difference of logarithms.
+    least: f64,
+}
+
+impl Look<'_> {
+    /// Changes of series whose hardware was replaced: the place as a whole shows whether the level before is back.
+    fn replaced(&self, series: &[Series], place: &Place, watch: &Watch) -> Vec<Settled> {
+        let Some((&holder, before)) = place.members.split_last() else { return Vec::new() };
+        let mut all = Vec::new();
+        for (&at, &next) in before.iter().zip(&place.members[1..]) {
+            if self.everything.series[at].standing != Standing::Replaced {
+                continue;
+            }
+            for (number, alert) in ended(&series[at]) {
+                let taken = Some(self.taken(series, at, next, holder, series[at].accepted));
+                let settled = |state, end| Settled { series: at, alert: number, state, end, taken: taken.clone() };
+                all.push(match like(watch, alert) {
+                    Some(AlertEnd::WentAway(_)) => settled(State::Ended, None),
+                    Some(AlertEnd::Accepted(day)) => settled(State::Accepted, Some(day)),
+                    // Intermittent nights are not evidence any more.
+                    None if alert.rule == Rule::Intermittent => settled(State::Ended, None),
+                    _ if self.is_like_fellows(series, holder, alert) => settled(State::Ended, None),
+                    _ => match self.everything.series[holder].standing {
+                        Standing::Gone if self.remains_well(series, holder, alert) => settled(State::Ended, None),
+                        _ => self.unless_accepted(settled(State::Left, None), alert),
+                    },
+                });
+            }
+        }
+        all
+    }
+
+    /// Adds changes that appeared when the last series of a place took it: its own nights have no level before.
+    fn fallen(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let Some((&holder, before)) = place.members.split_last() else { return };
+        let until = self.everything.series[holder].ends().0 + NEARBY;
+        let open = watch
+            .alerts
+            .iter()
+            .filter(|found| found.effect < 0.0 && found.end == AlertEnd::Open && found.since <= until);
+        for found in open {
+            let told = place.members.iter().flat_map(|&at| &series[at].alerts).any(|alert| {
+                alert.way == Way::Worse && alert.state != State::WentAway && is_same(found.kind, found.since, alert)
+            });
+            if told {
+                continue;
+            }
+            // The first series that began with the change, or after it.
+            let ends = |at: usize| self.everything.series[at].ends();
+            let next = place.members[1..].iter().position(|&at| ends(at).0 + NEARBY >= found.since);
+            let (Some(next), one) = (next, &series[holder]) else { continue };
+            let old = sign(one.metric) * watch.accepted;
+            let taken = self.taken(series, before[next], place.members[next + 1], holder, old.exp());
+            let mut alert = of_alert(found, one.metric, one.alive, &one.points);
+            // If the place is not measured any more, the reason for that decides.
+            alert.state = if one.alive { State::Left } else { State::Ended };
+            alert.taken = Some(taken);
+            series[holder].alerts.push(alert);
+        }
+    }
+
+    /// Whether only the hardware of a place changed: values with other settings are not a level before.
+    fn is_one_subject(&self, place: &Place) -> bool {
+        let of = |at: &usize| &self.everything.series[*at];
+        place.members.windows(2).all(|two| of(&two[0]).part.is_none() && of(&two[0]).subject == of(&two[1]).subject)
+    }
+
+    /// A successor far worse than its peers: if its place was already bad before, it is the same change, open since its first night.
+    fn went_on(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let Some((&holder, before)) = place.members.split_last() else { return };
+        let apart = |alert: &&Alert| alert.rule == Rule::Fellows && alert.state == State::Open;
+        let Some(apart) = series[holder].alerts.iter().find(apart).cloned() else { return };
+        let size = size(&apart);
+        let first = self.everything.series[holder].ends().0;
+        let open = |found: &&changepoint::Alert| {
+            found.effect < 0.0
+                && found.end == AlertEnd::Open
+                && found.kind != Kind::Intermittent
+                && found.since <= first + NEARBY
+        };
+        let open: Vec<&changepoint::Alert> = watch.alerts.iter().filter(open).collect();
+        if 2.0 * open.iter().map(|found| found.effect.abs()).sum::<f64>() >= size {
+            series[holder].alerts.retain(|alert| *alert != apart);
+            for found in open {
+                let same = |alert: &Alert| {
+                    alert.way == Way::Worse
+                        && !matches!(alert.state, State::WentAway | State::Accepted)
+                        && is_same(found.kind, found.since, alert)
+                };
+                let known = place
+                    .members
+                    .iter()
+                    .rev()
+                    .find_map(|&at| series[at].alerts.iter().position(same).map(|alert| (at, alert)));
+                if let Some((at, alert)) = known {
+                    go_on(series, (at, alert), holder);
+                    continue;
+                }
+                let one = &series[holder];
+                let mut alert = of_alert(found, one.metric, one.alive, &one.points);
+                let old = (sign(one.metric) * watch.accepted).exp();
+                alert.taken = before.last().map(|&last| self.taken(series, last, holder, holder, old));
+                series[holder].alerts.push(alert);
+            }
+            let one = &mut series[holder];
+            one.accepted = (sign(one.metric) * watch.accepted).exp();
+            one.alerts.sort_by_key(|alert| alert.day);
+            return;
+        }
+        // It may date from the first night of the place, which no night can show.
+        let nights = |from: i64, until: i64| -> Vec<f64> {
+            let within = place.nights.iter().filter(|night| (from..until).contains(&night.day));
+            within.filter_map(|night| median(&night.runs).ok()).collect()
+        };
+        let old = nights(i64::MIN, first);
+        let was = median(&old[old.len().saturating_sub(LAST)..]);
+        let (Ok(was), Some(begun), false) = (was, place.nights.first(), old.len() < FEWEST) else { return };
+        let is_low = |level: f64| level - self::level(&series[holder]) < size / 2.0;
+        let since = begun.day;
+        if is_low(was)
+            && is_low(median(&old[..old.len().min(LAST)]).unwrap_or(f64::MAX))
+            && let Some(alert) = series[holder].alerts.iter_mut().find(|alert| **alert == apart)
+        {
+            (alert.since, alert.day) = (date(since), since);
+        }
+    }
+
+    /// Adds changes for the worse that came and went with one occupant of a place: its own nights have no level before.
+    fn passed(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let ends = |at: usize| self.everything.series[at].ends();
+        for found in watch.alerts.iter().filter(|found| found.effect < 0.0 && found.kind != Kind::Intermittent) {
+            if !matches!(found.end, AlertEnd::WentAway(_)) {
+                continue;
+            }
+            let came = |at: &&usize| (ends(**at).0 - found.since).abs() <= NEARBY;
+            let Some(&at) = place.members.iter().find(came) else { continue };
+            let told = place.members.iter().flat_map(|&at| &series[at].alerts);
+            if ends(at).0 == place.nights.first().map_or(0, |night| night.day)
+                || told.into_iter().any(|alert| alert.way == Way::Worse && is_same(found.kind, found.since, alert))
+            {
+                continue;
+            }
+            let one = &series[at];
+            let alert = of_alert(found, one.metric, true, &one.points);
+            series[at].alerts.push(alert);
+        }
+    }
+
+    /// Changes of a series without a successor, or with one by an edit: `next`.
+    fn ended(&self, series: &[Series], at: usize, next: Option<usize>) -> Vec<Settled> {
+        let (one, collected) = (&series[at], &self.everything.series[at]);
+        let settled = |(number, alert): (usize, &Alert)| {
+            let taken = alert.taken.clone().or_else(|| Some(self.taken(series, at, next?, next?, one.accepted)));
+            let taken = taken.or_else(|| Some(self.end(at, one.accepted)));
+            let over = match collected.standing {
+                Standing::Gone => self.remains_well(series, at, alert),
+                Standing::Retired => false,
+                _ => return None,
+            };
+            let state = if over { State::Ended } else { State::Left };
+            let found = Settled { series: at, alert: number, state, end: None, taken };
+            Some(if over { found } else { self.unless_accepted(found, alert) })
+        };
+        ended(one).filter_map(settled).collect()
+    }
+
+    fn unless_accepted(&self, settled: Settled, alert: &Alert) -> Settled {
+        let declared = self.everything.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
+        match declared.map(|epoch| epoch.day).min() {
+            Some(day) => Settled { state: State::Accepted, end: Some(day), ..settled },
+            None => settled,
+        }
+    }
+
+    /// Levels of series of the same kind measured before a change and no worse since.
+    fn fellows(&self, series: &[Series], at: usize, since: i64) -> Vec<f64> {
+        let known = |&other: &usize| {
+            let (one, collected) = (&series[other], &self.everything.series[other]);
+            one.alive && collected.ends().0 < since && !is_worse(one) && one.nights >= NIGHTS
+        };
+        self.alike(series, at).filter(known).map(|other| level(&series[other])).collect()
+    }
+
+    fn alike<'a>(&'a self, series: &'a [Series], at: usize) -> impl Iterator<Item = usize> + 'a {
+        let of = &self.everything.series;
+        let class = move |at: usize| of[at].part.as_ref().map(Part::class);
+        let same = move |other: &usize| {
+            *other != at
+                && (of[*other].line, class(*other)) == (of[at].line, class(at))
+                && series[*other].kind == series[at].kind
+        };
+        (0..series.len()).filter(same)
+    }
+
+    /// Whether the successor of a worse series is as good as its peers, which never were worse.
+    fn is_like_fellows(&self, series: &[Series], holder: usize, alert: &Alert) -> bool {
+        let fellows = self.fellows(series, holder, alert.day);
+        let one = &series[holder];
+        one.alive && one.nights >= NIGHTS && fellows.len() >= FELLOWS && self.is_healthy(level(one), &fellows, alert)
+    }
+
+    /// Whether all that remains without a host keeps its level, and all that is new is as good.
+    fn remains_well(&self, series: &[Series], at: usize, alert: &Alert) -> bool {
+        let fellows = self.fellows(series, at, alert.day);
+        let last = self.everything.series[at].ends().1;
+        let new = |other: &usize| series[*other].alive && self.everything.series[*other].ends().0 >= last;
+        let mut new = self.alike(series, at).filter(new);
+        !fellows.is_empty() && new.all(|other| self.is_healthy(level(&series[other]), &fellows, alert))
+    }
+
+    /// Whether a level is no lower than that of the peers. Halfway to the change is neither.
+    fn is_healthy(&self, level: f64, fellows: &[f64], alert: &Alert) -> bool {
+        let Ok(centre) = median(fellows) else { return false };
+        let away: Vec<f64> = fellows.iter().map(|fellow| (fellow - centre).abs()).collect();
+        let spread = median(&away).map_or(0.0, |away| MAD_TO_SIGMA * away);
+        let half = size(alert) / 2.0;
+        level >= centre - (MARGIN * spread).max(self.least).min(half)
+    }
+
+    fn taken(&self, series: &[Series], at: usize, next: usize, holder: usize, before: f64) -> Taken {
+        let (old, new) = (&self.everything.series[at], &self.everything.series[next]);
+        let hosts = if old.subject == new.subject { self.replaced_at(at, next) } else { Vec::new() };
+        let how = if old.subject == new.subject && old.part.is_none() { How::Hardware } else { How::Edit };
+        let first = new.ends().0;
+        let edits = self
+            .everything
+            .edits
+            .iter()
+            .filter(|(line, day, _)| how == How::Edit && *line == old.line && (old.ends().1..=first).contains(day));
+        let edit = edits.max_by_key(|(_, day, _)| *day).map(|(.., what)| what.clone());
+        let after = if how == How::Hardware { self.unread(&hosts, first) } else { None };
+        Taken { how, date: date(first), after, hosts, edit, before, now: Some(series[holder].centre) }
+    }
+
+    /// The last night on which the old part was read, if there are nights before that of the new one.
+    fn unread(&self, hosts: &[String], first: i64) -> Option<String> {
+        let night = |run: usize| self.everything.days.get(run).copied().unwrap_or_default();
+        let then = |swap: &&Swap| night(swap.new.runs.0) == first && hosts.contains(&swap.new.host);
+        let until = self.everything.swaps.iter().filter(then).map(|swap| night(swap.old.runs.1)).min()?;
+        (first - until > 1).then(|| date(until))
+    }
+
+    fn replaced_at(&self, at: usize, next: usize) -> Vec<String> {
+        let (old, new) = (&self.everything.series[at], &self.everything.series[next]);
+        let flow = &self.everything.subjects[old.subject].flow;
+        let ends = [&flow.from, &flow.to].into_iter().enumerate();
+        let other = ends.filter(|(end, _)| old.devices[*end] != new.devices[*end]);
+        other.map(|(_, port)| port.host.to_string()).collect()
+    }
+
+    fn end(&self, at: usize, before: f64) -> Taken {
+        let one = &self.everything.series[at];
+        let how = if one.standing == Standing::Gone { How::Host } else { How::Plan };
+        Taken { how, date: date(one.ends().1), after: None, hosts: one.gone.clone(), edit: None, before, now: None }
+    }
+}
+
+pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: usize) {
+    let mut alert = series[at].alerts.remove(alert);
+    (alert.state, alert.end) = (State::Open, None);
+    let one = &mut series[holder];
+    if let Some(taken) = alert.taken.as_ref().filter(|_| at != holder) {
+        one.accepted = taken.before;
+    }
+    one.alerts.push(alert);
+    one.alerts.sort_by_key(|alert| alert.day);
+}
+
+/// As a difference of logarithms above zero.
+fn size(alert: &Alert) -> f64 {
+    (alert.percent / 100.0).ln_1p().abs().min(FARTHEST)
+}
+
+fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {
+    one.alerts.iter().enumerate().filter(|(_, alert)| alert.way == Way::Worse && alert.state == State::Ended)
+}
+
+fn like(watch: &Watch, alert: &Alert) -> Option<AlertEnd> {
+    let same = watch.alerts.iter().filter(|found| found.effect < 0.0 && is_same(found.kind, found.since, alert));
+    // An open one outweighs any other.
+    same.map(|found| found.end).max_by_key(|end| *end == AlertEnd::Open)
+}
+
+/// Whether a change of a place is one that its series has. The first of the intermittent nights moves with time.
+fn is_same(kind: Kind, since: i64, alert: &Alert) -> bool {
+    match (kind == Kind::Intermittent, alert.rule == Rule::Intermittent) {
+        (true, true) => true,
+        (false, false) => (since - alert.day).abs() <= NEARBY,
+        _ => false,
+    }
+}
+
+/// On a scale on which higher is better.
+fn level(one: &Series) -> f64 {
+    sign(one.metric) * one.centre.ln()
+}

@@ -1,0 +1,185 @@
+//! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its peers.
+
+use std::collections::HashMap;
+
+use railgauge_model::plan::{Plan, model::Waiver};
+use railgauge_wire::remedy;
+use serde_json::json;
+
+use super::{
+    Kind, Lack, Status, Tally, Untested, Verdict,
+    named::named,
+    not_tested,
+    reason::{Id, Reason, Reasons, Value},
+};
+use crate::{
+    localise::{Localisation, Named, Standing, waives_flow},
+    outliers::Link,
+    words::count,
+};
+
+const TWO_CLUSTERS: &str = "two clusters of values";
+const NOISE: &str = "parts that noise hides";
+
+const UNEXPLAINED: &str = "what makes the collective slow";
+
+const OVER_TIME: &str = "values that change during the test";
+
+/// In place of ends with a lower ceiling due to their port or slot.
+const LESSER: &str = "ports or slots that carry less";
+
+pub(super) const LINKS: &str = "links that stand out by themselves";
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Part {
+    pub name: String,
+    pub status: Status,
+    pub waived: bool,
+    /// Place of its host, for a part of one host, if known: rack, or rack and slot joined by `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// `None` where nothing could be compared, as the localisation's remarks say. `links` are outliers outside of all
+/// parts, each at its worst size: at sizes that were not searched, or with too few hosts for parts.
+pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untested], plan: &Plan) -> Option<Verdict> {
+    let nothing = found.suspects.is_empty() && found.two_clusters.is_none() && found.unexplained.is_none();
+    if found.good.is_empty() && nothing && found.lesser.is_empty() && links.is_empty() {
+        return None;
+    }
+    let waivers = &plan.localise.waive;
+    let one = |named: &Named| {
+        Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived, place: None })
+    };
+    let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
+    // Only a waiver of everything covers what belongs to no part.
+    let waived = waivers.contains(&Waiver::All);
+    let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived, place: None };
+    if found.two_clusters.is_some() {
+        parts.push(apart(TWO_CLUSTERS));
+    }
+    let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
+    in_order(&mut parts);
+    let mut reason = Reasons::default();
+    let own = |status: Status| names(found, &parts, |part| part.status == status && !part.waived);
+    let of_parts = |id, parts: Option<Value>| parts.map(|parts| Reason::new(id).with("parts", parts));
+    reason.extend(of_parts(Id::Worse, own(Status::Fail)));
+    reason.extend(of_parts(Id::Unsettled, own(Status::Inconclusive)));
+    let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
+        links.iter().partition(|link| !is_waived(link, plan));
+    for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
+        if !links.is_empty() {
+            parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived, place: None });
+        }
+    }
+    reason.extend(standing_out(&unnamed, None));
+    let detail = |id, detail: Value| Reason::new(id).with("detail", detail);
+    let again = || Some(remedy::MEASURE_AGAIN.into());
+    reason.extend(found.unlike().map(|unlike| detail(Id::GroupsUnlike, Value::data(&unlike))));
+    if !found.lesser.is_empty() {
+        reason.extend(found.carry_less().map(|less| detail(Id::CarryLess, Value::data(&less))));
+        let waived = found.lesser.iter().all(|end| end.waived);
+        parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived, place: None });
+    }
+    if let Some(words) = &found.unexplained {
+        reason.push(detail(Id::Unexplained, words.into()));
+        parts.push(apart(UNEXPLAINED));
+    }
+    if let Some(over_time) = &found.over_time {
+        reason.push(detail(Id::OverTime, Value::data(over_time)).remedy(again()));
+        parts.push(apart(OVER_TIME));
+    }
+    if let Some(noise) = &found.too_noisy {
+        reason.push(detail(Id::TooNoisy, Value::data(noise)).remedy(again()));
+        parts.push(apart(NOISE));
+    }
+    in_order(&mut parts);
+    let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
+    // If only waived parts stand out, the verdict is about them and does not count.
+    let waived = worst(false).is_none() && worst(true).is_some();
+    // What was not measured may be worse.
+    let lacking = found.missing > 0 || !found.unmeasured.is_empty();
+    let otherwise = if lacking { Status::Inconclusive } else { Status::Pass };
+    let status = match worst(false) {
+        Some(status) => status.max(otherwise),
+        None if lacking => otherwise,
+        None => worst(true).unwrap_or(Status::Pass),
+    };
+    let waived = waived && !lacking;
+    reason.extend(of_parts(Id::Waived, names(found, &parts, |part| part.waived)));
+    let counted = found.counted;
+    if reason.is_empty() && found.unmeasured.is_empty() {
+        reason.push(Reason::new(Id::NothingStandsOut).with("among", Value::Counted(found.pairs, counted)));
+    }
+    reason.extend(found.across_rails().map(|across| detail(Id::AcrossRails, Value::data(&across))));
+    reason.extend(untested_parts(untested, &found.test));
+    let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
+    // Those that count come first.
+    let worst = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
+    let worst = worst.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
+    Some(Verdict {
+        scope: match found.searched() {
+            Some(view) => format!("{}, {view}", count(found.pairs, counted)),
+            None => count(found.pairs, counted),
+        },
+        view: found.searched(),
+        metric: Some(found.metric),
+        unit: Some(found.unit.clone()),
+        waived,
+        remedy: worst.map(|part| found.remedy(part).into()),
+        tally: Tally {
+            in_scope: found.pairs + found.missing,
+            judged: found.pairs,
+            violating,
+            doubtful: parts.len() - violating,
+            missing: found.missing,
+            ..Tally::default()
+        },
+        parts,
+        ..Verdict::new(Kind::Parts, &found.test, "no part is worse than its peers", status, reason)
+    })
+}
+
+pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
+    waives_flow(plan, &link.result.case.flow)
+}
+
+/// `None` without any.
+fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<Value> {
+    let suspects: HashMap<&str, &Named> = found.suspects.iter().map(|part| (&*part.name, part)).collect();
+    let chosen = parts.iter().filter(|part| which(part));
+    let all: Vec<_> = chosen.map(|part| (&*part.name, suspects.get(&*part.name).copied())).collect();
+    (!all.is_empty()).then(|| named(&all))
+}
+
+/// `None` where all were tested.
+pub(super) fn untested_parts(untested: &[Untested], test: &str) -> Option<Reason> {
+    let of_test = || untested.iter().filter(|one| one.is_of_parts() && one.is_in(test));
+    let hosts = of_test().filter(|one| one.kind == Lack::Hosts).flat_map(|one| &one.names);
+    let detail = Value::Data(of_test().map(|one| json!(one)).collect(), not_tested(of_test())?);
+    Some(Reason::new(Id::NotTested).hosts(hosts).with("detail", detail))
+}
+
+/// Outliers that were not measured again, with their shared host if known; `None` without any.
+pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> Option<Reason> {
+    let worst = links.first()?;
+    let flow = &worst.result.case.flow;
+    // The hosts of a group are not named one by one.
+    let own = flow.hosts().into_iter().filter(|_| flow.members.is_empty()).map(|host| &**host);
+    let reason = Reason::new(Id::LinksStandOut)
+        .first(worst.result.link_name(), links.len())
+        .hosts(shared_host.as_deref().into_iter().chain(own))
+        .with("links", links.len())
+        .with("size", worst.cell.1)
+        .with("change", worst.change_percent().map(Value::Change));
+    Some(reason.with("shared_host", shared_host))
+}
+
+/// The effect of a part on the verdict; `None` for one measured again and good.
+const fn status(standing: Standing) -> Option<Status> {
+    match standing {
+        Standing::Confirmed | Standing::Intermittent => Some(Status::Fail),
+        Standing::Suspect | Standing::Open => Some(Status::Inconclusive),
+        Standing::Cleared => None,
+    }
+}

@@ -1,0 +1,48 @@
+//! Colours of a chart by their role.
+//!
+//! plotters gets arbitrary numbers as colours; [`classes`] converts each to a class of the page's style sheet.
+
+use plotters::style::RGBColor;
+
+pub(crate) type Role = RGBColor;
+
+macro_rules! roles {
+    ($($(#[$doc:meta])* $name:ident = $number:literal $class:literal;)+) => {
+        $($(#[$doc])* pub(crate) const $name: Role = RGBColor(1, 2, $number);)+
+        const ROLES: &[(u8, &str)] = &[$(($number, $class)),+];
+    };
+}
+
+roles! {
+    INK = 1 "ink";
+    AXIS = 2 "axis";
+    MESH = 3 "mesh";
+    MAIN = 4 "main";
+    OUTER = 5 "outer";
+    INNER = 6 "inner";
+    WORST = 7 "worst";
+    LIMIT = 8 "limit";
+    GOOD = 9 "good";
+    DEMAND = 10 "demand";
+}
+
+/// Replaces the numbers by classes: `f-main` for fills, `s-main` for lines.
+pub(super) fn classes(svg: &str) -> String {
+    ROLES.iter().fold(svg.to_owned(), |svg, (number, class)| {
+        svg.replace(&format!("fill=\"#0102{number:02X}\""), &format!("class=\"f-{class}\""))
+            .replace(&format!("stroke=\"#0102{number:02X}\""), &format!("class=\"s-{class}\""))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_becomes_a_class() {
+        assert_eq!(
+            classes(r##"<line stroke="#010204"/><text fill="#010201">"##),
+            r#"<line class="s-main"/><text class="f-ink">"#
+        );
+    }
+}

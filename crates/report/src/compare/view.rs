@@ -1,0 +1,426 @@
+//! A comparison as plain data, ready to print, in reading order.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use railgauge_analysis::{
+    compare::{Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    verdict::Status,
+    words::{count, number},
+};
+use railgauge_model::plan::hostlist;
+use railgauge_preflight as preflight;
+use railgauge_wire::terms::Better;
+use serde::Serialize;
+
+use super::causes::{CauseView, bad, causes};
+use crate::{
+    chart::{
+        ChartError,
+        forest::{Look, Row, forest},
+    },
+    view::{Column, Figure, Table, number_column, text_column},
+};
+
+const LISTED: usize = 200;
+const DRAWN: usize = 30;
+const NAMED: usize = 8;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CompareView {
+    pub status: Status,
+    pub word: &'static str,
+    pub sentence: String,
+    pub sides: [SideView; 2],
+    pub remarks: Vec<String>,
+    /// Chart of the groups' changes; `None` if nothing could be compared.
+    pub overview: Option<Figure>,
+    pub groups: Table,
+    pub bad: String,
+    pub causes: Vec<CauseView>,
+    /// Chart of the largest changes; `None` without any.
+    pub changes: Option<Figure>,
+    /// Worst first.
+    pub changed: Table,
+    pub changed_more: usize,
+    pub changed_all: String,
+    pub unsettled: Table,
+    pub unsettled_more: usize,
+    pub unsettled_all: String,
+    pub one_sided: Table,
+    pub left_out: Table,
+    pub configuration: Table,
+    pub within: Table,
+    pub method: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideView {
+    pub title: &'static str,
+    pub summary: String,
+    pub runs: Table,
+}
+
+/// # Errors
+/// A chart cannot be rendered.
+pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
+    let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
+    let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData, Word::TooNoisy]));
+    let groups = &comparison.groups;
+    let drawn: Vec<Row> =
+        both_ways(&changed, DRAWN).into_iter().map(|cell| row_of_cell(cell, &groups[cell.group])).collect();
+    let overview: Vec<Row> = groups.iter().filter_map(row_of_group).collect();
+    Ok(CompareView {
+        status: comparison.status,
+        word: match comparison.status {
+            Status::Fail => "regressed",
+            Status::Pass if comparison.counts.improved > 0 => "improved",
+            Status::Pass => "equivalent",
+            _ if comparison.counts.too_noisy > 0 && comparison.counts.not_enough_data == 0 => Word::TooNoisy.words(),
+            _ => Word::NotEnoughData.words(),
+        },
+        sentence: comparison.sentence.clone(),
+        sides: [side("Before", &comparison.before), side("After", &comparison.after)],
+        remarks: remarks(comparison),
+        overview: figure("Change of each test, metric and size", &overview)?,
+        groups: group_table(groups),
+        bad: bad(comparison),
+        causes: causes(comparison),
+        changes: figure("Links that changed", &drawn)?,
+        changed: cell_table(&both_ways(&changed, LISTED), groups),
+        changed_more: changed.len().saturating_sub(LISTED),
+        changed_all: count(changed.len(), "cell"),
+        unsettled: cell_table(&unsettled, groups),
+        unsettled_more: unsettled.len().saturating_sub(LISTED),
+        unsettled_all: count(unsettled.len(), "cell"),
+        one_sided: one_sided(&comparison.one_sided),
+        left_out: left_out(&comparison.left_out),
+        configuration: configuration(comparison),
+        within: within(comparison),
+        method: comparison.cells.first().map_or("", |cell| cell.method),
+    })
+}
+
+fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, ChartError> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let legend = [
+        ("k-dot-worst", "regressed"),
+        ("k-dot-good", "improved"),
+        ("k-dot-main", "equivalent"),
+        ("k-dot-limit", "not known"),
+        ("k-outer", "counts as no change"),
+    ];
+    let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
+    Ok(Some(Figure { title: title.to_owned(), svg: forest(rows)?, legend }))
+}
+
+/// At most `most` changed cells, the worst and the best, half of each if there are enough. Input and result have those
+/// for the worse first, in either direction the largest change first.
+fn both_ways<'c>(changed: &[&'c Cell], most: usize) -> Vec<&'c Cell> {
+    let worse = changed.iter().filter(|cell| cell.verdict == Word::Regressed).count();
+    let (worse, better) = changed.split_at(worse);
+    let of_worse = worse.len().min(most - better.len().min(most / 2));
+    let of_better = better.len().min(most - of_worse);
+    [&worse[..of_worse], &better[..of_better]].concat()
+}
+
+fn row_of_group(group: &Group) -> Option<Row> {
+    let Change { percent, interval, .. } = group.change?;
+    let counts = group.counts;
+    let rose_well = (percent > 0.0) == (group.better == Better::Higher);
+    let look = match counts.regressed.cmp(&counts.improved) {
+        Ordering::Greater => Look::Worse,
+        Ordering::Less => Look::Better,
+        Ordering::Equal if counts.regressed > 0 => {
+            if rose_well {
+                Look::Better
+            } else {
+                Look::Worse
+            }
+        }
+        Ordering::Equal if group.verdict == Word::Equivalent => Look::Same,
+        Ordering::Equal => Look::Unknown,
+    };
+    // A dot has one colour; words say if cells changed both ways.
+    let both = counts.regressed > 0 && counts.improved > 0;
+    let label = if both {
+        format!("{} ({} worse, {} better)", group.name, counts.regressed, counts.improved)
+    } else {
+        group.name.clone()
+    };
+    Some(Row { label, percent, interval, margin: (group.margin_low_percent, group.margin_percent), look })
+}
+
+fn row_of_cell(cell: &Cell, group: &Group) -> Row {
+    Row {
+        label: format!("{}, {}", cell.link, group.name),
+        percent: cell.change.percent,
+        interval: cell.change.interval,
+        margin: (group.margin_low_percent, group.margin_percent),
+        look: if cell.verdict == Word::Improved { Look::Better } else { Look::Worse },
+    }
+}
+
+fn side(title: &'static str, side: &Side) -> SideView {
+    let columns = vec![
+        text_column("run"),
+        text_column("started"),
+        text_column("plan"),
+        text_column("railgauge"),
+        number_column("hosts", ""),
+        number_column("values", ""),
+        number_column("left out", ""),
+        number_column("far off", ""),
+    ];
+    let row = |run: &railgauge_analysis::compare::RunSummary| {
+        // A journal made by hand may have anything there.
+        let hash: String = run.plan_hash.chars().take(12).collect();
+        let plan = format!("{}, {hash}", run.plan);
+        let numbers = [run.hosts, run.values, run.left_out, run.strays].map(|n| n.to_string());
+        [run.run_id.clone(), run.started.clone(), plan, run.version.clone()].into_iter().chain(numbers).collect()
+    };
+    let span = match (side.runs.first(), side.runs.last()) {
+        (Some(first), Some(last)) if first.started != last.started => {
+            format!(", {} to {}", first.started, last.started)
+        }
+        (Some(only), _) => format!(", {}", only.started),
+        _ => String::new(),
+    };
+    let summary = format!("{}{span}", count(side.runs.len(), "run"));
+    SideView { title, summary, runs: Table { columns, rows: side.runs.iter().map(row).collect() } }
+}
+
+/// Runs far from the others of their side; most cells first.
+fn far_off(comparison: &Comparison) -> Option<String> {
+    let sides = [("before", &comparison.before), ("after", &comparison.after)];
+    let of_side = |(words, side): (&'static str, &Side)| {
+        side.runs
+            .iter()
+            .filter(|run| run.strays > 0)
+            .map(|run| (run.strays, run.run_id.clone(), words))
+            .collect::<Vec<_>>()
+    };
+    let mut runs: Vec<(usize, String, &str)> = sides.into_iter().flat_map(of_side).collect();
+    runs.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
+    let mut list: Vec<String> = runs
+        .iter()
+        .take(NAMED)
+        .map(|(cells, run, side)| format!("{run} ({side}) in {}", count(*cells, "cell")))
+        .collect();
+    list.extend((runs.len() > NAMED).then(|| format!("and {} more", runs.len() - NAMED)));
+    (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", list.join(", ")))
+}
+
+fn foreign(comparison: &Comparison) -> Option<String> {
+    let runs = || comparison.before.runs.iter().chain(&comparison.after.runs).filter(|run| run.imported);
+    let tools: std::collections::BTreeSet<&str> = runs().map(|run| run.version.as_str()).collect();
+    let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
+    (!tools.is_empty()).then(|| {
+        format!(
+            "{} not measured by railgauge: {tools}. Methods differ (windows, warm-up, verification, what a percentile is of), and so \
+             may the values where nothing changed.",
+            count(runs().count(), "run")
+        )
+    })
+}
+
+fn remarks(comparison: &Comparison) -> Vec<String> {
+    let mut remarks: Vec<String> = foreign(comparison).into_iter().chain(far_off(comparison)).collect();
+    let least = comparison.before.runs.len().min(comparison.after.runs.len());
+    if least < 4 && comparison.design == Design::Runs {
+        remarks.push(format!(
+            "{} on the smaller side: 4 a side are the fewest that can show a change.",
+            count(least, "run")
+        ));
+    }
+    if let Some(order) = &comparison.order {
+        remarks.extend(order.costs.clone());
+        remarks.extend(order.hint.clone());
+    }
+    let noisy = comparison.groups.iter().filter(|group| group.too_noisy).count();
+    if noisy > 0 {
+        let noun = if noisy == 1 { "is" } else { "are" };
+        remarks.push(format!(
+            "{} {noun} so noisy that a change of a quarter would count as none; nothing in {} is called equivalent.",
+            count(noisy, "row"),
+            if noisy == 1 { "it" } else { "them" }
+        ));
+    }
+    for (test, before, after) in &comparison.carriers {
+        remarks.push(format!("{test} was carried by {before} before and by {after} after: not the same measurement."));
+    }
+    let raised = comparison.groups.iter().filter(|group| group.margin_raised).count();
+    if raised > 0 {
+        let (groups, have) = (count(raised, "row"), if raised == 1 { "has its" } else { "have their" });
+        remarks.push(format!("The margin asked for is below the noise floor in {groups}, which {have} floor instead."));
+    }
+    remarks.extend(other_parts(comparison));
+    let plans =
+        |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();
+    if plans(&comparison.before) != plans(&comparison.after) {
+        remarks.push("The plans are not the same file; settings that differ stand under configuration.".to_owned());
+    }
+    remarks
+}
+
+fn other_parts(comparison: &Comparison) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut parts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for cell in &comparison.cells {
+        for part in &cell.parts {
+            parts.entry(part.to_string()).or_default().insert(&cell.link);
+        }
+    }
+    for (part, links) in parts.iter().take(NAMED) {
+        remarks.push(format!(
+            "{part}: {} by it.",
+            count(links.len(), "link") + if links.len() == 1 { " passes" } else { " pass" }
+        ));
+    }
+    if let Some(more @ 1..) = parts.len().checked_sub(NAMED) {
+        remarks.push(format!(
+            "{} more are others; see the configuration and the reasons of the links.",
+            count(more, "part")
+        ));
+    }
+    let Configuration { shared, unfollowed, .. } = &comparison.configuration;
+    remarks.extend(shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
+    if let Some(more @ 1..) = shared.len().checked_sub(NAMED) {
+        remarks.push(format!("{} more are in several slots at once.", count(more, "id")));
+    }
+    if !unfollowed.is_empty() {
+        remarks.push(format!(
+            "No serial number could be read on {} on one side at least: whether parts of {} are the same is not known, but for \
+             those with a GUID or a UUID.",
+            hostlist::fold(unfollowed.iter().map(String::as_str)),
+            count(unfollowed.len(), "host"),
+        ));
+    }
+    remarks
+}
+
+fn change_words(change: &Change) -> [String; 2] {
+    let interval = change
+        .interval
+        .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", digits::signed(low), digits::signed(high)));
+    [digits::signed(change.percent), interval]
+}
+
+fn group_table(groups: &[Group]) -> Table {
+    let noisy = groups.iter().any(|group| group.counts.too_noisy > 0);
+    let mut columns = vec![
+        text_column("test, metric, size"),
+        number_column("change", "%"),
+        number_column("95 % interval", "%"),
+        number_column("noise floor", "%"),
+        number_column("margin", "%"),
+        number_column("regressed", ""),
+        number_column("improved", ""),
+        number_column("equivalent", ""),
+        number_column("not enough data", ""),
+    ];
+    columns.extend(noisy.then(|| number_column("too noisy", "")));
+    let row = |group: &Group| {
+        let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
+        let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), digits::percent);
+        let counts = group.counts;
+        let counts = [counts.regressed, counts.improved, counts.equivalent, counts.not_enough_data];
+        let mut row = vec![group.name.clone()];
+        row.extend(change);
+        row.extend([floor, digits::margin(group.margin_low_percent, group.margin_percent)]);
+        row.extend(counts.map(|n| n.to_string()));
+        row.extend(noisy.then(|| group.counts.too_noisy.to_string()));
+        row
+    };
+    Table { rows: groups.iter().map(row).collect(), columns }
+}
+
+fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {
+    let columns = vec![
+        text_column("verdict"),
+        text_column("test, metric, size"),
+        text_column("link"),
+        number_column("before", ""),
+        number_column("after", ""),
+        number_column("change", "%"),
+        number_column("interval", "%"),
+        number_column("runs", ""),
+        text_column("reason"),
+    ];
+    let row = |cell: &&Cell| {
+        let (group, [change, interval]) = (&groups[cell.group], change_words(&cell.change));
+        let unit = group.metric.unit();
+        vec![
+            cell.verdict.words().to_owned(),
+            group.name.clone(),
+            cell.link.clone(),
+            format!("{} {unit}", number(cell.before)),
+            format!("{} {unit}", number(cell.after)),
+            change,
+            interval,
+            format!("{} + {}", cell.n.0, cell.n.1),
+            cell.reason.clone(),
+        ]
+    };
+    Table { rows: cells.iter().take(LISTED).map(row).collect(), columns }
+}
+
+fn one_sided(cells: &[OneSided]) -> Table {
+    let mut groups: BTreeMap<(Option<When>, &str), (usize, &str)> = BTreeMap::new();
+    for cell in cells {
+        groups.entry((cell.only, &cell.reason)).or_insert((0, &cell.name)).0 += 1;
+    }
+    let row = |((only, reason), (n, example)): (&(Option<When>, &str), &(usize, &str))| {
+        let only = only.map_or("on neither side", |when| match when {
+            When::Before => "before only",
+            When::After => "after only",
+        });
+        vec![only.to_owned(), n.to_string(), (*example).to_owned(), (*reason).to_owned()]
+    };
+    let columns =
+        vec![text_column("values"), number_column("cells", ""), text_column("for example"), text_column("why")];
+    Table { rows: groups.iter().map(row).collect(), columns }
+}
+
+fn left_out(list: &[LeftOut]) -> Table {
+    let row = |out: &LeftOut| {
+        vec![out.side.word().to_owned(), out.values.to_string(), out.example.clone(), out.reason.clone()]
+    };
+    let columns =
+        vec![text_column("side"), number_column("values", ""), text_column("for example"), text_column("why")];
+    Table { rows: list.iter().take(LISTED).map(row).collect(), columns }
+}
+
+fn configuration(comparison: &Comparison) -> Table {
+    let columns: Vec<Column> = ["what", "before", "after", "where"].map(text_column).to_vec();
+    let of_hosts = comparison.configuration.hosts.iter().map(change_row);
+    let of_tests = comparison.configuration.tests.iter().map(|setting| {
+        let value = |text: &str| if text.is_empty() { "not set".to_owned() } else { text.to_owned() };
+        vec![setting.key.clone(), value(&setting.before), value(&setting.after), format!("test {}", setting.test)]
+    });
+    Table { rows: of_tests.chain(of_hosts).collect(), columns }
+}
+
+fn within(comparison: &Comparison) -> Table {
+    let columns: Vec<Column> = ["side", "what", "first run", "last run", "where"].map(text_column).to_vec();
+    let sides = ["before", "after"].into_iter().zip(&comparison.configuration.within);
+    let row = |side: &str, change: &preflight::Change| {
+        let mut row = change_row(change);
+        row.insert(0, side.to_owned());
+        row
+    };
+    Table { rows: sides.flat_map(|(side, changes)| changes.iter().map(move |c| row(side, c))).collect(), columns }
+}
+
+fn change_row(change: &preflight::Change) -> Vec<String> {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
+    let mut hosts = change.hosts.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if change.hosts.len() > NAMED {
+        hosts += &format!(" and {} more", change.hosts.len() - NAMED);
+    }
+    vec![change.fact.clone(), value(&change.before), value(&change.after), hosts]
+}

@@ -1,0 +1,51 @@
+//! The report of a run that has not ended.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use railgauge_analysis::{journal, verdict::Status};
+
+use super::{
+    ReportError, html,
+    view::View,
+    write::{Drawn, draw},
+};
+
+/// With a line on the progress of the run, which the page keeps current.
+///
+/// # Errors
+/// The records cannot be read or rendered.
+pub fn page(records: &Path, course: &str, now: Timestamp) -> Result<String, ReportError> {
+    let journal = journal::read(records)?;
+    let Drawn { mut view, .. } = draw(&journal, records)?;
+    unsettled(&mut view);
+    let at = now.strftime("%H:%M:%S UTC");
+    view.run.remarks.push(format!("This report is of {at}: load the page again for a newer one."));
+    html::live_page(&view, course).map_err(ReportError::drawing("the report of a run that has not ended"))
+}
+
+pub fn policy() -> String {
+    html::live_policy()
+}
+
+/// Nothing passes before the run has ended: demands met so far are shown as such.
+fn unsettled(view: &mut View) {
+    for row in view.expectations.iter_mut().filter(|row| row.status == Status::Pass) {
+        row.status = Status::Inconclusive;
+        row.reason = format!("met so far: {}", row.reason);
+    }
+    if view.status == Status::Pass {
+        view.status = Status::Inconclusive;
+    }
+    let mut met = 0;
+    view.counts.retain(|(word, n)| {
+        let is_met = word == Status::Pass.word();
+        met += if is_met { *n } else { 0 };
+        !is_met
+    });
+    match view.counts.iter_mut().find(|(word, _)| word == Status::Inconclusive.word()) {
+        Some((_, n)) => *n += met,
+        None if met > 0 => view.counts.push((Status::Inconclusive.word().to_owned(), met)),
+        None => {}
+    }
+}

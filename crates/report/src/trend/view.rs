@@ -1,0 +1,449 @@
+//! A trend as plain data, ready to print, in reading order.
+
+use std::collections::BTreeMap;
+
+use railgauge_analysis::{
+    trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
+    verdict::Status,
+    words::{self, are, count, number, were},
+};
+use railgauge_model::plan::hostlist;
+use serde::Serialize;
+
+use crate::{
+    chart::{
+        ChartError,
+        series::{Drawing, Mark, series},
+    },
+    view::{Figure, Table, number_column, text_column},
+};
+
+const DRAWN: usize = 16;
+const LISTED: usize = 12;
+const CHANGES: usize = 200;
+/// Runs named in a remark.
+const NAMED: usize = 5;
+const ROWS: usize = 200;
+/// False alerts a series-year, on the quietest and the most restless kind of noise tested (docs/methods.md).
+const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrendView {
+    pub status: Status,
+    pub word: &'static str,
+    pub sentence: String,
+    /// The open changes for the worse, their common factors and the first of them, in a sentence.
+    pub bad: String,
+    pub span: String,
+    pub remarks: Vec<String>,
+    pub totals: Vec<(String, String)>,
+    pub open: Vec<ChangeView>,
+    pub left: Vec<ChangeView>,
+    pub over: Vec<ChangeView>,
+    pub more: usize,
+    pub missing: Table,
+    pub more_missing: usize,
+    pub repeats: Table,
+    pub doubts: Table,
+    pub more_doubts: usize,
+    /// Replaced parts, latest first.
+    pub parts: Table,
+    pub more_parts: usize,
+    pub epochs: Table,
+    pub kinds: Table,
+    pub unreadable: Table,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeView {
+    pub class: &'static str,
+    pub way: &'static str,
+    pub name: String,
+    pub sentence: String,
+    pub epochs: Vec<String>,
+    pub figure: Option<Figure>,
+    /// Largest change first.
+    pub series: Table,
+    pub more: usize,
+}
+
+fn bad(open: &[ChangeView], changes: &[Change]) -> String {
+    let mut worse = open.iter().zip(changes).filter(|(_, change)| change.way == Way::Worse);
+    let Some((first, _)) = worse.next() else { return String::new() };
+    let more = match worse.count() {
+        0 => String::new(),
+        more => format!(" And {}.", count(more, "more change")),
+    };
+    format!("{}: {}.{more}", first.name, first.sentence)
+}
+
+fn is_worse(trend: &Trend) -> bool {
+    trend.changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open)
+}
+
+/// # Errors
+/// A chart cannot be rendered.
+pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
+    let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
+    let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
+    let views = views.collect::<Result<Vec<ChangeView>, ChartError>>()?;
+    let open = listed.iter().take_while(|change| change.state == State::Open).count();
+    let left = listed.iter().skip(open).take_while(|change| change.state == State::Left).count();
+    let (open, rest) = views.split_at(open);
+    let (left, over) = rest.split_at(left);
+    Ok(TrendView {
+        status: trend.status,
+        word: match trend.status {
+            Status::Fail if is_worse(trend) => "worse",
+            Status::Fail if trend.reported.iter().any(Reported::is_faulty) => "a part is faulty",
+            Status::Fail => "the last run failed",
+            Status::Pass => "steady",
+            Status::Inconclusive | Status::NotRun
+                if !trend.missing.is_empty() || trend.torn || trend.lacking.is_some() =>
+            {
+                "values are missing"
+            }
+            Status::Inconclusive | Status::NotRun if trend.undated => "a date is wrong",
+            Status::Inconclusive | Status::NotRun if trend.reported.iter().any(|one| one.status != Status::Pass) => {
+                "the last run is not a pass"
+            }
+            Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
+            Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered + trend.stopped > 0 => {
+                "in doubt"
+            }
+            Status::Inconclusive | Status::NotRun if trend.changes.iter().any(|change| change.state == State::Left) => {
+                "not known to be over"
+            }
+            Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to tell",
+            Status::Inconclusive | Status::NotRun => "not enough nights",
+        },
+        sentence: trend.sentence.clone(),
+        bad: bad(open, listed),
+        span: span(trend),
+        remarks: remarks(trend),
+        totals: trend.totals.iter().map(|total| (total.kind.clone(), total.sentence.clone())).collect(),
+        open: open.to_vec(),
+        left: left.to_vec(),
+        over: over.to_vec(),
+        more: trend.changes.len() - listed.len(),
+        missing: missing(trend),
+        more_missing: trend.missing.len().saturating_sub(ROWS),
+        repeats: repeats(trend),
+        doubts: doubts(trend),
+        more_doubts: (trend.unanswered + trend.stopped + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
+        parts: parts(trend),
+        more_parts: trend.replaced.len().saturating_sub(ROWS),
+        epochs: epochs(trend),
+        kinds: kinds(trend),
+        unreadable: Table {
+            columns: vec![text_column("directory"), text_column("why")],
+            rows: trend.unreadable.iter().map(|(directory, why)| vec![directory.clone(), why.clone()]).collect(),
+        },
+    })
+}
+
+fn span(trend: &Trend) -> String {
+    let (runs, nights) = trend.runs;
+    let left = match trend.unreadable.len() {
+        0 => String::new(),
+        left => format!(" ({left} more left out)"),
+    };
+    // Without a run there is no first night.
+    let dates = match &trend.span {
+        (from, to) if from.is_empty() || to.is_empty() => String::new(),
+        (from, to) => format!(", {from} to {to}"),
+    };
+    format!("{} series, {} with {}{left}{dates}", trend.series.len(), count(nights, "night"), count(runs, "run"))
+}
+
+fn remarks(trend: &Trend) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let alone = trend.changes.iter().filter(|change| change.series.0 == 1).count();
+    if alone > 0 {
+        let (low, high) = FALSE_ALERTS;
+        let (low, high) = ((trend.series_years * low).round(), (trend.series_years * high).round());
+        let expected = match (low as u64, high as u64) {
+            (_, 0) => "less than one false alert is to be expected".to_owned(),
+            (0, high) => format!("up to {} to be expected", are(high as usize, "false alert")),
+            (low, high) => format!("{low} to {} to be expected", are(high as usize, "false alert")),
+        };
+        let (changes, years) = (count(alone, "change"), number(trend.series_years));
+        remarks.push(format!("{changes} of a single series: in {years} series-years {expected}."));
+    }
+    for (host, series, last) in trend.gone.iter().take(NAMED) {
+        remarks.push(format!("host {host} is no longer in the plan: {} ended on {last}.", count(*series, "series")));
+    }
+    if trend.gone.len() > NAMED {
+        remarks.push(format!("{} more hosts are no longer in their plans.", trend.gone.len() - NAMED));
+    }
+    remarks.extend(trend.shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
+    if trend.shared.len() > NAMED {
+        remarks.push(format!("{} more are in several slots at once.", count(trend.shared.len() - NAMED, "id")));
+    }
+    if !trend.unfollowed.is_empty() {
+        remarks.push(format!(
+            "No serial number could be read on {}: parts of {} that were replaced or moved are not followed, but for those with a \
+             GUID or a UUID.",
+            hostlist::fold(trend.unfollowed.iter().map(String::as_str)),
+            count(trend.unfollowed.len(), "host"),
+        ));
+    }
+    let ended = trend.series.iter().filter(|series| !series.alive).count();
+    if ended > 0 {
+        remarks.push(format!(
+            "{} no longer measured: the plan was not run for two weeks or was edited, or other hardware took a place.",
+            are(ended, "series")
+        ));
+    }
+    let weak: Vec<&Series> = trend.series.iter().filter(|series| series.state == Watched::Weakly).collect();
+    let sees: Vec<f64> = weak.iter().filter_map(|series| series.sees_percent).collect();
+    if let Ok(sees) = railgauge_stats::robust::median(&sees) {
+        remarks.push(format!(
+            "{} weakly watched, with fewer than 28 nights: the median one shows a change of {} % within ten nights.",
+            are(weak.len(), "series"),
+            number(sees)
+        ));
+    }
+    if trend.too_young > 0 {
+        remarks.push(format!(
+            "{} too young to be watched, with fewer than 7 nights: until then there are only the plan's own limits.",
+            are(trend.too_young, "series")
+        ));
+    }
+    if !trend.unreadable.is_empty() {
+        remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
+    }
+    if !trend.corrupt.is_empty() {
+        let one = |(run, cases): &(String, usize)| format!("{run} ({})", count(*cases, "case"));
+        let shown = trend.corrupt.iter().rev().take(NAMED).map(one).collect::<Vec<_>>().join(", ");
+        remarks.push(format!(
+            "wrong bytes arrived in {}, the newest first: {shown}{}",
+            count(trend.corrupt.len(), "run"),
+            further(trend.corrupt.len())
+        ));
+    }
+    if !trend.silent.is_empty() {
+        let shown = trend.silent.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        remarks.push(format!(
+            "nothing has a value in {}: {shown}{}",
+            count(trend.silent.len(), "run"),
+            further(trend.silent.len())
+        ));
+    }
+    if !trend.gaps.is_empty() {
+        let shown = trend.gaps.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        remarks.push(format!("no run was made on {shown}{}", further(trend.gaps.len())));
+    }
+    remarks.extend(trend.idle.iter().cloned());
+    if !trend.disorder.is_empty() {
+        let judged = if trend.undated { "the last night is in doubt" } else { "its night is the one it says" };
+        let all = named(&trend.disorder);
+        remarks.push(format!("{} dated out of order, {judged}: {all}", are(trend.disorder.len(), "run")));
+    }
+    remarks
+}
+
+fn further(all: usize) -> String {
+    match all.saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
+}
+
+fn named(all: &[(String, String)]) -> String {
+    let words = |(directory, what): &(String, String)| {
+        // Most errors name the place themselves.
+        if what.contains(directory.as_str()) { what.clone() } else { format!("{directory}: {what}") }
+    };
+    let shown: Vec<String> = all.iter().take(NAMED).map(words).collect();
+    format!("{}{}", shown.join("; "), further(all.len()))
+}
+
+fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, ChartError> {
+    let most = change.members.first().map(|(at, _)| &trend.series[*at]);
+    let figure = most.filter(|_| drawn).map(|series| figure(trend, series)).transpose()?;
+    let columns = vec![
+        text_column("test, metric, size"),
+        text_column("link"),
+        text_column("since"),
+        text_column("why"),
+        text_column("now"),
+    ];
+    let row = |(at, alert): &(usize, usize)| {
+        let (series, alert) = (&trend.series[*at], &trend.series[*at].alerts[*alert]);
+        let now = match (&alert.state, &alert.end) {
+            (State::Open, _) if series.missing > 0 => format!("no value since {}", series.span.1),
+            (State::Open, _) => format!("{} {}", number(series.centre), series.metric.unit()),
+            (State::Left, _) => left(alert.taken.as_ref(), series.metric.unit()),
+            (State::WentAway, Some(end)) => format!("went away on {end}"),
+            (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
+            (State::Accepted, Some(end)) => format!("accepted on {end}"),
+            (State::Accepted, None) => "waived".to_owned(),
+            _ => "no recent nights".to_owned(),
+        };
+        vec![series.kind.clone(), series.link.clone(), alert.since.clone(), alert.reason.clone(), now]
+    };
+    Ok(ChangeView {
+        class: match (change.state, change.way) {
+            (State::Open, Way::Worse) => "fail",
+            (State::Open, Way::Better) => "pass",
+            _ => "idle",
+        },
+        way: if change.way == Way::Worse { "worse" } else { "better" },
+        name: change.name.clone(),
+        sentence: change.sentence.clone(),
+        epochs: change.epochs.clone(),
+        figure,
+        series: Table { columns, rows: change.members.iter().take(LISTED).map(row).collect() },
+        more: change.members.len().saturating_sub(LISTED),
+    })
+}
+
+fn left(taken: Option<&Taken>, unit: &str) -> String {
+    match taken.map(|taken| (taken.before, taken.now, &taken.date)) {
+        Some((before, Some(now), date)) => {
+            format!("{} {unit} in its place since {date}, {} {unit} before", number(now), number(before))
+        }
+        Some((_, None, date)) => format!("no value after {date}"),
+        None => "no recent nights".to_owned(),
+    }
+}
+
+/// All nights of the series' place: the level before a change may be that of a predecessor.
+fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
+    let place = || trend.series.iter().filter(|series| series.place == of.place);
+    // On the night of an exchange the later series counts.
+    let nights: BTreeMap<i64, f64> = place().flat_map(|series| series.points.iter().copied()).collect();
+    let points: Vec<(i64, f64)> = nights.into_iter().collect();
+    let marks = place().flat_map(|series| &series.alerts).flat_map(|alert| {
+        let worse = alert.way == Way::Worse;
+        // Where other hardware ended it, its first night starts the level since.
+        let ended = alert.taken.as_ref().filter(|taken| alert.state == State::Ended && taken.how == How::Hardware);
+        let back = alert.back.or_else(|| day(&ended?.date).ok());
+        let back = back.map(|day| Mark { day, worse: !worse });
+        [Some(Mark { day: alert.day, worse }), back].into_iter().flatten()
+    });
+    let drawing = Drawing {
+        title: format!("{}, {}", of.metric.word().replace('_', " "), of.metric.unit()),
+        points: &points,
+        marks: marks.collect(),
+        epochs: trend.epochs.iter().map(|epoch| epoch.day).collect(),
+        date,
+    };
+    let legend = [
+        ("k-dot-main", "a night"),
+        ("k-level", "median of a level"),
+        ("k-worst", "change for the worse"),
+        ("k-good", "change for the better"),
+        ("k-epoch", "something was changed on purpose"),
+    ];
+    let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
+    Ok(Figure { title: format!("{}, {}", of.kind, of.link), svg: series(&drawing)?, legend })
+}
+
+fn missing(trend: &Trend) -> Table {
+    let columns = vec![
+        text_column("test, metric, size"),
+        text_column("link"),
+        text_column("last value"),
+        number_column("nights", "without"),
+    ];
+    let row = |missing: &railgauge_analysis::trend::Missing| {
+        let last = missing.last.clone().unwrap_or_else(|| "never".to_owned());
+        vec![missing.kind.clone(), missing.link.clone(), last, missing.nights.to_string()]
+    };
+    Table { columns, rows: trend.missing.iter().take(ROWS).map(row).collect() }
+}
+
+fn repeats(trend: &Trend) -> Table {
+    let columns =
+        vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
+    let row = |series: &Series| Some(vec![series.kind.clone(), series.link.clone(), number(series.repeat?)]);
+    let rows = trend.series.iter().filter_map(row);
+    Table { columns, rows: rows.take(ROWS).collect() }
+}
+
+/// Possibly intermittent ones first.
+fn doubts(trend: &Trend) -> Table {
+    let columns = vec![text_column("test, metric, size"), text_column("link"), text_column("why")];
+    let row = |series: &Series, why: String| vec![series.kind.clone(), series.link.clone(), why];
+    let suspected = trend.series.iter().filter_map(|series| Some(row(series, series.suspicion.clone()?)));
+    let unanswered = trend.series.iter().filter_map(|series| {
+        let (lost, runs) = series.unanswered?;
+        Some(row(series, format!("failed or had no value in {lost} of {} of the last night", count(runs, "run"))))
+    });
+    let noisy = trend.series.iter().filter(|series| series.state == Watched::TooNoisy);
+    let noisy = noisy.map(|series| row(series, noise(series)));
+    let stopped = trend.series.iter().filter(|series| series.state == Watched::Stopped).map(|series| {
+        let last = &series.span.1;
+        row(series, format!("no value since {last}: the edited plan measures it no more and still has its hosts"))
+    });
+    Table { columns, rows: unanswered.chain(stopped).chain(suspected).chain(noisy).take(ROWS).collect() }
+}
+
+fn noise(series: &Series) -> String {
+    let most = series.scale_percent;
+    let all = series.noise_percent.unwrap_or(most);
+    let few = if all > 2.0 * most {
+        format!(", although most lie within {} %: some are far off", words::percent(most))
+    } else {
+        String::new()
+    };
+    let all = words::percent(all);
+    format!("too noisy to tell: nights spread by {all} %{few}; half the rate would not be seen")
+}
+
+fn parts(trend: &Trend) -> Table {
+    let columns = vec![text_column("since"), text_column("what"), text_column("where")];
+    let row = |one: &railgauge_analysis::trend::Replaced| vec![one.date.clone(), one.words(), one.host.clone()];
+    Table { columns, rows: trend.replaced.iter().rev().take(ROWS).map(row).collect() }
+}
+
+fn epochs(trend: &Trend) -> Table {
+    let columns = vec![text_column("since"), text_column("what"), text_column("where")];
+    let row = |epoch: &railgauge_analysis::trend::Epoch| {
+        let hosts = match epoch.hosts.as_slice() {
+            [] => "everywhere".to_owned(),
+            hosts => railgauge_model::plan::hostlist::fold(hosts.iter().map(String::as_str)),
+        };
+        vec![epoch.date.clone(), epoch.what.clone(), hosts]
+    };
+    Table { columns, rows: trend.epochs.iter().take(ROWS).map(row).collect() }
+}
+
+fn kinds(trend: &Trend) -> Table {
+    let mut kinds: BTreeMap<usize, Vec<&Series>> = BTreeMap::new();
+    let mut order: BTreeMap<&str, usize> = BTreeMap::new();
+    for series in trend.series.iter().filter(|series| series.alive) {
+        let next = order.len();
+        kinds.entry(*order.entry(&series.kind).or_insert(next)).or_default().push(series);
+    }
+    let columns = vec![
+        text_column("test, metric, size"),
+        number_column("series", ""),
+        number_column("watched", ""),
+        number_column("weakly", ""),
+        number_column("level, median", ""),
+        number_column("spread of nights", "%"),
+        number_column("changes", ""),
+        number_column("still so", ""),
+    ];
+    let middle = |values: Vec<f64>| railgauge_stats::robust::median(&values).ok();
+    let row = |all: &Vec<&Series>| {
+        let first = all.first()?;
+        let alerts = || all.iter().flat_map(|series| &series.alerts);
+        Some(vec![
+            first.kind.clone(),
+            all.len().to_string(),
+            all.iter().filter(|series| series.state == Watched::Fully).count().to_string(),
+            all.iter().filter(|series| series.state == Watched::Weakly).count().to_string(),
+            format!("{} {}", number(middle(all.iter().map(|s| s.centre).collect())?), first.metric.unit()),
+            // One night has no spread.
+            middle(all.iter().filter(|s| s.noise_percent.is_some()).map(|s| s.scale_percent).collect())
+                .map_or_else(|| "–".to_owned(), words::percent),
+            alerts().count().to_string(),
+            alerts().filter(|alert| alert.state == State::Open).count().to_string(),
+        ])
+    };
+    Table { columns, rows: kinds.values().filter_map(row).collect() }
+}

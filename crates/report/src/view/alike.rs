@@ -1,0 +1,89 @@
+//! Groups hosts that stand out alike: a slow leaf of 32 hosts is one card and not 32 if the plan has no leaf.
+
+use std::collections::HashMap;
+
+use railgauge_analysis::{
+    localise::{TOGETHER, Way, only},
+    outliers::Part,
+    words::between,
+};
+use railgauge_model::plan::{count::count, hostlist};
+use railgauge_wire::natural;
+
+use super::parts::{PartView, part};
+
+/// What grouped hosts share: state, direction, and the tests in which they stand out, in order.
+type Key<'p> = (String, Way, Vec<&'p str>);
+
+fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
+    let mut hosts = part.evidence.iter().map(|one| one.named.host());
+    let first = hosts.next()??;
+    hosts.all(|host| host == Some(first)).then_some(first)
+}
+
+fn way(part: &Part<'_>) -> Way {
+    part.evidence.first().map_or(Way::Both, |one| one.named.way)
+}
+
+fn key<'p>(part: &'p Part<'_>) -> Key<'p> {
+    (part.state(), way(part), part.evidence.iter().map(|one| one.test.test.as_str()).collect())
+}
+
+/// In the order of the parts: at least four hosts of one state in the same tests form a group at the position of the
+/// first; every other part is alone.
+pub(super) fn groups<'o, 'a>(parts: &[&'o Part<'a>]) -> Vec<Vec<&'o Part<'a>>> {
+    let mut sizes: HashMap<Key<'o>, usize> = HashMap::new();
+    parts.iter().filter(|part| host(part).is_some()).for_each(|part| *sizes.entry(key(part)).or_default() += 1);
+    let mut places: HashMap<Key<'o>, usize> = HashMap::new();
+    let mut groups: Vec<Vec<&Part<'a>>> = Vec::new();
+    for part in parts {
+        let key = host(part).map(|_| key(part)).filter(|key| sizes.get(key).is_some_and(|size| *size >= TOGETHER));
+        match key.as_ref().and_then(|key| places.get(key)) {
+            Some(place) => groups[*place].push(part),
+            None => {
+                key.map(|key| places.insert(key, groups.len()));
+                groups.push(vec![part]);
+            }
+        }
+    }
+    groups
+}
+
+/// `hosts gpu[0065-0096]` or `hosts gpu[0065-0096], receiving`; a single part keeps its name.
+pub(super) fn name(group: &[&Part<'_>]) -> String {
+    match group {
+        [one] => one.name.to_owned(),
+        all => {
+            let mut hosts: Vec<&str> = all.iter().filter_map(|part| host(part)).collect();
+            natural::sort(&mut hosts);
+            format!("hosts {}{}", hostlist::fold(hosts), all.first().map_or("", |one| only(way(one))))
+        }
+    }
+}
+
+/// By test their deviations, with the reason of the first.
+pub(super) fn together(hosts: &[&Part<'_>]) -> PartView {
+    let views: Vec<PartView> = hosts.iter().map(|host| part(host)).collect();
+    let Some(first) = views.first() else { return PartView::default() };
+    let of_test = |number: usize, row: &[String; 3]| {
+        let [test, _, reason] = row;
+        let changes = hosts.iter().filter_map(|host| host.evidence.get(number)).map(|one| one.named.change_percent);
+        let (some, none): (Vec<f64>, Vec<f64>) = changes.partition(|percent| percent.is_finite() && *percent > -100.0);
+        let range = some.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+        let mut change = if some.is_empty() { Vec::new() } else { vec![between(range)] };
+        if !none.is_empty() {
+            change.push(format!("failed: {}", count(none.len(), "host")));
+        }
+        let example = hosts.first().map_or("", |host| host.name);
+        [test.clone(), change.join("; "), format!("each of {}; {example}: {reason}", count(hosts.len(), "host"))]
+    };
+    let evidence = first.evidence.iter().enumerate().map(|(number, row)| of_test(number, row)).collect();
+    PartView {
+        name: name(hosts),
+        names: views.iter().flat_map(|view| view.names.clone()).collect(),
+        hosts: views.iter().flat_map(|view| view.hosts.clone()).collect(),
+        evidence,
+        further: views.iter().flat_map(|view| view.further.clone()).collect(),
+        ..first.clone()
+    }
+}

@@ -1,0 +1,374 @@
+//! The banner's text below the verdict: the bad part, and the first step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_analysis::{
+    journal::JournalEnd,
+    results::State,
+    verdict::{Broken, BrokenBy, Kind, MeasuredOn, Status, Verdict, Verdicts},
+};
+use railgauge_model::plan::{
+    count::{count, was},
+    hostlist,
+};
+use railgauge_preflight::{Held, Severity};
+use railgauge_wire::remedy::{self, Entry, Remedy};
+use serde::Serialize;
+
+use super::{
+    Explains, FindingView, Hosts, PartView, Parts, TroubleGroup,
+    culprits::{Culprit, culprit},
+    help,
+    parts::none_stands_out,
+    switches::SuspectView,
+    troubles::folded,
+    wrong,
+};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Banner {
+    pub part: Pointer,
+    /// Known bad parts, as worded in that sentence; never a suspect.
+    pub bad: String,
+    /// Further sentences: suspects, hosts that differ from the plan or were lost without a culprit, and failed flows of the soak.
+    pub beside: String,
+    /// The first step and its purpose; `None` where nothing is wrong or no remedy is known.
+    pub remedy: Option<Pointer>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pointer {
+    /// Its subject, unless the text has it.
+    pub about: String,
+    pub text: String,
+    /// Section of the page; may be empty.
+    pub anchor: &'static str,
+}
+
+const NAMED: usize = 3;
+
+pub(super) struct Seen<'v> {
+    pub end: &'v JournalEnd,
+    pub verdicts: &'v Verdicts,
+    /// `None` where nothing was searched.
+    pub parts: Option<&'v Parts>,
+    pub confirms: bool,
+    pub links: &'v [SuspectView],
+    pub troubles: &'v [TroubleGroup],
+    pub hosts: &'v Hosts,
+}
+
+pub(super) fn banner(seen: &Seen<'_>) -> Banner {
+    let failed: Vec<Culprit> =
+        seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, seen.hosts)).collect();
+    let bad = bad(seen, &failed);
+    let names: Vec<&str> = bad.iter().map(|(name, _)| name.as_str()).collect();
+    let doubtful = [false, true].map(|open| doubtful(seen, open));
+    let [suspects, open] = doubtful.each_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+    let all = |of: fn(&Culprit) -> &Vec<String>| failed.iter().flat_map(of).map(String::as_str).collect::<Vec<_>>();
+    let (flows, unlike) = (all(|one| &one.flows), all(|one| &one.unlike));
+    let lost = folded(lost(seen, &failed));
+    let lost: Vec<&str> = Some(lost.as_str()).filter(|lost| !lost.is_empty()).into_iter().collect();
+    let told = |all: &[(&str, &Vec<&str>)]| {
+        let some = all.iter().filter(|(_, names)| !names.is_empty());
+        some.map(|(what, names)| format!("{what}: {}.", list(names))).collect::<Vec<_>>().join(" ")
+    };
+    let of_parts = [("Named", &names), ("Suspect", &suspects), ("Not settled", &open)];
+    // None of these is shown to be a bad part.
+    let others = [
+        ("Not as the plan wants", &unlike),
+        ("Hosts that were lost", &lost),
+        ("Flows that failed in the soak", &flows),
+    ];
+    let beside = told(&[&of_parts[1..], &others[..]].concat());
+    let (of_parts, others) = (told(&of_parts), told(&others));
+    let (text, anchor) = match seen.parts {
+        _ if !of_parts.is_empty() => (of_parts, bad.first().map_or("parts", |(_, anchor)| anchor)),
+        _ if !flows.is_empty() => (String::new(), "soak"),
+        _ if !unlike.is_empty() => (String::new(), failed.first().map_or("", |one| one.anchor)),
+        None => ("No part is named: no test of this run could be searched for one.".to_owned(), ""),
+        Some(parts) => (unnamed(parts), "parts"),
+    };
+    let text = [text, others].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    Banner {
+        part: Pointer { about: String::new(), text, anchor },
+        bad: if names.is_empty() { String::new() } else { list(&names) },
+        beside,
+        remedy: Some(seen).filter(|seen| seen.verdicts.status != Status::Pass).and_then(|seen| step(seen, &failed)),
+    }
+}
+
+fn lost(seen: &Seen<'_>, failed: &[Culprit]) -> BTreeSet<String> {
+    let of_run = seen.hosts.all.iter().filter(|host| !host.lost.is_empty()).map(|host| host.name.clone());
+    of_run.chain(failed.iter().flat_map(|one| one.lost.clone())).collect()
+}
+
+/// Remedy for lost hosts: if all were lost, a single host is hardly the cause.
+fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
+    let lost = lost(seen, failed);
+    let all = seen.hosts.all.len();
+    if lost.len() == all && all > 1 {
+        let about = format!("all {} were lost", count(all, "host"));
+        return Some(Pointer { about, text: help(&remedy::FAILED_ALIKE.into()), anchor: "where" });
+    }
+    // What most of them need.
+    let mut needs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for host in seen.hosts.all.iter().filter(|host| !host.help.is_empty()) {
+        needs.entry(&host.help).or_default().insert(host.name.clone());
+    }
+    let most = needs.into_iter().rev().max_by_key(|(_, hosts)| hosts.len());
+    let of_soak = || failed.iter().find(|one| one.is_loss).and_then(|one| Some(one.step.as_ref()?.text.clone()));
+    let (text, hosts) = match most {
+        Some((help, hosts)) => (help.to_owned(), hosts),
+        None => (of_soak()?, lost),
+    };
+    let were = was(hosts.len());
+    Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
+}
+
+fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
+    let parts = seen.parts.iter().flat_map(|parts| &parts.named).filter(|part| part.is_bad());
+    let parts = parts.map(|part| (format!("{} ({})", part.name, part.standing), "parts"));
+    let of_failed = failed.iter().flat_map(|one| one.names.iter().map(|name| (name.clone(), one.anchor)));
+    let links = seen.links.iter().filter(|link| link.certain);
+    let links = links.map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
+    let mut all: Vec<(String, &'static str)> = Vec::new();
+    for one in parts.chain(of_failed).chain(links) {
+        // A failed verdict on links names what the search does.
+        if !all.iter().any(|(name, _)| *name == one.0) {
+            all.push(one);
+        }
+    }
+    all
+}
+
+/// Suspect parts, which are not a reason for a replacement: `open` ones, where further tests were undecided, or those not measured again.
+fn doubtful(seen: &Seen<'_>, open: bool) -> Vec<String> {
+    let parts = seen.parts.iter().flat_map(|parts| &parts.named);
+    let parts = parts.filter(|part| part.is_unsettled() && part.open == open).map(PartView::with_alternatives);
+    let links = seen.links.iter().filter(|link| !link.certain && link.open == open);
+    let mut all: Vec<String> = parts.collect();
+    for link in links {
+        // Where nothing else is searched for parts, these are not among them.
+        if !all.contains(&link.name) {
+            all.push(link.name.clone());
+        }
+    }
+    all
+}
+
+fn list(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.iter().take(NAMED).copied().collect::<Vec<_>>().join("; "))
+}
+
+fn unnamed(parts: &Parts) -> String {
+    let waived = parts.named.iter().filter(|part| !part.cleared && part.waived);
+    let waived: Vec<String> = waived.map(|part| format!("{} ({})", part.name, part.standing)).collect();
+    if !waived.is_empty() {
+        let names: Vec<&str> = waived.iter().map(String::as_str).collect();
+        return format!("The plan waives every part that is named: {}.", list(&names));
+    }
+    match parts {
+        Parts { nothing: true, untested, .. } => none_stands_out("", untested.as_deref()),
+        Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
+        Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
+        Parts { noisy: true, .. } => "No part is named: the values scatter too much.".to_owned(),
+        Parts { unclear, .. } if unclear.is_empty() => {
+            "No part is named, and nothing says that all are good.".to_owned()
+        }
+        Parts { unclear, .. } => format!("No part is named. {}", unclear.join(" ")),
+    }
+}
+
+/// The first step: about what is known to be bad; otherwise that of the first failed verdict; otherwise, for an
+/// unfinished run without a failure, to resume it.
+fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
+    let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
+    if let Some(step) = wrong::step(verdicts) {
+        return Some(step);
+    }
+    if let Some(going_on) = resume(end).filter(|_| verdicts.status != Status::Fail) {
+        return Some(going_on);
+    }
+    let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
+    let names_its_own =
+        |verdict: &&Verdict| matches!(verdict.kind, Kind::Preflight | Kind::Links | Kind::Soak | Kind::EveryCase);
+    let own = first.filter(names_its_own);
+    let part = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_bad()));
+    let is_cause = |part: &PartView| own.is_some_and(|verdict| is_cause_of(verdict, part));
+    if let Some(step) = part.filter(|part| !is_cause(part)).and_then(|part| of_part(part, hosts)) {
+        return Some(step);
+    }
+    let own = own.and_then(|verdict| culprit(verdict, hosts));
+    let of_own = |one: Culprit| if one.is_loss { of_lost(seen, failed) } else { one.step };
+    if let Some(step) = own.and_then(of_own) {
+        return Some(step);
+    }
+    let broken = broken_by_all(verdicts);
+    // A finding on some hosts does not explain a failure of all. With few values it is unknown whether the others are similar.
+    if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
+        return Some(step.clone());
+    }
+    let unsettled = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled()));
+    if let Some(step) = of_cause(unsettled, hosts) {
+        return Some(step);
+    }
+    if let Some(group) = troubles.iter().find(|group| !group.help.is_empty()) {
+        return Some(of_troubles(group));
+    }
+    if let Some(step) = of_lost(seen, failed) {
+        return Some(step);
+    }
+    if let Some(step) = failed.iter().find_map(|culprit| culprit.step.clone()) {
+        return Some(step);
+    }
+    if let Some(going_on) = resume(end) {
+        return Some(going_on);
+    }
+    if let Some((step, _)) = broken {
+        return Some(step);
+    }
+    if let Some(part) = unsettled {
+        let about = format!("{} ({})", part.with_alternatives(), part.standing);
+        let remedy = part.remedy.unwrap_or_else(|| of_link(seen, part.open));
+        return Some(Pointer { about, text: help(&remedy.into()), anchor: "parts" });
+    }
+    if let Some(link) = links.first() {
+        let about = format!("{} ({})", link.name, link.standing);
+        let remedy = if link.certain { remedy::CHECK_CABLE } else { of_link(seen, link.open) };
+        return Some(Pointer { about, text: help(&remedy.into()), anchor: "switches" });
+    }
+    if let Some(step) = of_verdicts(verdicts) {
+        return Some(step);
+    }
+    if let Some((verdict, broken)) = broken_limits(verdicts).next() {
+        let about = format!("{}: {}", verdict.test, verdict.demanded());
+        return Some(Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" });
+    }
+    if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
+        let found = of_finding(view, None);
+        if hosts.unexplained.is_empty() || view.is_failure() {
+            return Some(found);
+        }
+        let about =
+            format!("no finding is known to explain what was seen; the worst of the configuration, {}", found.about);
+        return Some(Pointer { about, ..found });
+    }
+    None
+}
+
+/// Whether a failed verdict explains a bad part: its host differs from the plan, or its memory is broken.
+fn is_cause_of(verdict: &Verdict, part: &PartView) -> bool {
+    let mut unmet = verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
+    verdict.kind == Kind::EveryCase || unmet.any(|held| part.hosts.contains(&held.host))
+}
+
+/// A finding that may be the cause comes first.
+fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
+    if let Some(step) = of_cause(Some(part), hosts) {
+        return Some(step);
+    }
+    let about = format!("{} ({})", part.name, part.standing);
+    Some(Pointer { about, text: help(&part.remedy?.into()), anchor: "parts" })
+}
+
+/// The first finding that may be the cause of a part; without a part the first that fits.
+fn of_cause(part: Option<&PartView>, hosts: &Hosts) -> Option<Pointer> {
+    let fits = |one: &&Explains| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
+    let mut causes = hosts.findings.iter().filter_map(|view| Some((view, view.explains.iter().find(fits)?)));
+    causes.next().map(|(view, how)| of_finding(view, Some(how)))
+}
+
+/// In the order of the plan.
+fn broken_limits(verdicts: &Verdicts) -> impl Iterator<Item = (&Verdict, &Broken)> + '_ {
+    let failed = verdicts.verdicts.iter().filter(|verdict| verdict.status == Status::Fail && !verdict.waived);
+    failed.filter_map(|verdict| Some((verdict, verdict.broken.as_ref()?)))
+}
+
+/// Remedy if every value, or every one of a kind, breaks a limit, so that no single part is the cause. Also returns the limit.
+fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
+    let by_all = |(verdict, broken): (&'v Verdict, &'v Broken)| {
+        let (words, remedy) = match &broken.by {
+            BrokenBy::All(words) => (words, remedy::LIMIT_BROKEN_BY_ALL),
+            BrokenBy::AllOfKind(words) => (words, remedy::LIMIT_BROKEN_BY_KIND),
+            BrokenBy::Some => return None,
+        };
+        let about = format!("{}: {}: {words}", verdict.test, verdict.demanded());
+        let step = Pointer { about, text: help(&remedy.into()), anchor: "verdicts" };
+        Some((matches!(broken.by, BrokenBy::AllOfKind(_)), (step, verdict)))
+    };
+    broken_limits(verdicts).filter_map(by_all).min_by_key(|(of_kind, _)| *of_kind).map(|(_, found)| found)
+}
+
+const fn of_limit(broken: &Broken) -> Entry {
+    match (broken.cases, broken.on) {
+        (2.., _) if broken.within_scatter => remedy::LIMIT_WITHIN_SCATTER,
+        (1, _) => remedy::LIMIT_BROKEN_BY_ONE,
+        (_, MeasuredOn::Pairs) => remedy::BROKEN_LIMIT,
+        (_, MeasuredOn::Groups) => remedy::LIMIT_BROKEN_BY_GROUPS,
+        (_, MeasuredOn::Hosts) => remedy::LIMIT_BROKEN_WITHIN_HOSTS,
+    }
+}
+
+/// For a link between switches: an `open` one was measured again.
+const fn of_link(seen: &Seen<'_>, open: bool) -> Entry {
+    if open || seen.confirms { remedy::MEASURE_AGAIN } else { remedy::CONFIRM_SUSPECTS }
+}
+
+/// How to resume an unfinished run, or what to do before its plan runs again; `None` for a finished one.
+fn resume(end: &JournalEnd) -> Option<Pointer> {
+    let (about, text) = match end {
+        JournalEnd::Finished => return None,
+        JournalEnd::Running => {
+            ("the run is still going on".to_owned(), "wait for its end, then run `railgauge report` again".to_owned())
+        }
+        JournalEnd::Interrupted => ("the run was interrupted".to_owned(), help(&remedy::RESUME_RUN.into())),
+        JournalEnd::Broken => ("the run broke off".to_owned(), help(&remedy::RESUME_RUN.into())),
+        JournalEnd::Prevented { why, remedy } => {
+            let remedy = remedy.clone().unwrap_or_else(|| remedy::RESUME_RUN.into());
+            (format!("the run could not go on: {why}"), help(&remedy))
+        }
+    };
+    Some(Pointer { about, text, anchor: "" })
+}
+
+/// The first remedy among verdicts as grave as the run, and their number.
+fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
+    let is_told = matches!(verdicts.status, Status::Fail | Status::Inconclusive);
+    let grave = |verdict: &&Verdict| is_told && verdict.status == verdicts.status && !verdict.waived;
+    // Too few peers of some values did not make a demand fail.
+    let helps = |remedy: &&Remedy| verdicts.status == Status::Inconclusive || remedy.id != remedy::MORE_PEERS.id;
+    let help_of = |verdict: &'v Verdict| Some((verdict, verdict.remedy.as_ref().filter(helps)?));
+    let mut helped = verdicts.verdicts.iter().filter(grave).filter_map(help_of);
+    let (first, remedy) = helped.next()?;
+    let more = match helped.count() {
+        0 => String::new(),
+        n => format!(" (and {})", count(n, "more verdict")),
+    };
+    let what = first.reason.step().map_or_else(|| first.demanded(), |(reason, _)| reason.to_string());
+    Some(Pointer { about: format!("{}: {what}{more}", first.test), text: help(remedy), anchor: "verdicts" })
+}
+
+fn of_troubles(group: &TroubleGroup) -> Pointer {
+    let verb = match group.state {
+        State::NotRun | State::Failed => format!(" {}", group.state.word()),
+        _ => format!(" ({})", group.state.word()),
+    };
+    let place = if group.named { "at" } else { "between" };
+    let about = format!("{}{verb} {place} {}", count(group.cases, "case"), group.hosts);
+    Pointer { about, text: group.help.clone(), anchor: "troubles" }
+}
+
+fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
+    let finding = &view.finding;
+    let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };
+    let how = how.map_or_else(String::new, |one| format!(", which {} {}", one.how, one.words));
+    Pointer {
+        about: format!("{}{hosts}: {}{how}", finding.check, finding.what),
+        text: help(&finding.remedy),
+        anchor: "configuration",
+    }
+}

@@ -1,0 +1,401 @@
+//! Everything that the page and the terminal show, as plain data: text ready to print, in reading order.
+
+mod alike;
+mod banner;
+mod carriers;
+mod culprits;
+pub(crate) mod hosts;
+pub(crate) mod names;
+mod parts;
+mod section;
+mod soak;
+mod switches;
+mod troubles;
+mod wrong;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use jiff::Timestamp;
+use railgauge_analysis::{
+    compare::Interleaved,
+    copies,
+    journal::{Journal, JournalEnd},
+    outliers::Outliers,
+    overrides, parallel,
+    proven::NeverRun,
+    results::CaseResult,
+    row::Row,
+    verdict::{Cases, Kind, Status, Verdict, Verdicts, not_tested},
+    words::{self, held_against, number, share_of, size},
+};
+use railgauge_model::{
+    journal::stages::Stages,
+    plan::{
+        count::{capital, count, were},
+        hostlist,
+        model::Expectation,
+    },
+};
+use railgauge_wire::unit::Bytes;
+use serde::Serialize;
+
+use super::{
+    ReportError,
+    compare::{self, CompareView},
+};
+
+pub use banner::{Banner, Pointer};
+pub use carriers::CarrierGroup;
+pub(super) use hosts::help;
+pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
+pub use parts::{PartView, Parts};
+pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
+pub use section::{beside, rails, who};
+pub(super) use section::{number_column, text_column};
+pub use soak::{Listed, SoakView};
+pub use switches::{LoadedView, SuspectView, SwitchesView};
+pub use troubles::{TroubleGroup, TroubleLink};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct View {
+    pub run: Run,
+    pub carriers: Vec<CarrierGroup>,
+    /// Drivers that railgauge's authors never ran, a sentence each.
+    pub never_run: Vec<String>,
+    pub status: Status,
+    pub sentence: String,
+    pub banner: Banner,
+    /// Verdicts by status, worst first, without zeros.
+    pub counts: Vec<(String, usize)>,
+    pub cases: Cases,
+    /// Worst first within the order of the plan's tests.
+    pub expectations: Vec<ExpectationView>,
+    /// `None` without a test of pairs.
+    pub parts: Option<Parts>,
+    pub interleaved: Vec<Turns>,
+    pub troubles: Vec<TroubleGroup>,
+    pub hosts: Hosts,
+    /// `None` where the plan has none.
+    pub switches: Option<SwitchesView>,
+    /// `None` where the plan has none.
+    pub soak: Option<SoakView>,
+    pub tests: Vec<TestView>,
+    /// Host (may be empty) and text.
+    pub notes: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    pub plan: String,
+    pub description: String,
+    pub plan_hash: String,
+    pub id: String,
+    pub started: String,
+    pub duration: String,
+    pub stages: String,
+    pub version: String,
+    pub controller: String,
+    pub launcher: String,
+    pub remarks: Vec<String>,
+    pub hosts: (usize, usize),
+    /// Whether only a part of the plan was run; the verdict's sentence says which.
+    pub is_part: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExpectationView {
+    pub status: Status,
+    pub waived: bool,
+    pub test: String,
+    /// The page's section with details; may be empty.
+    pub anchor: String,
+    pub demand: String,
+    pub scope: String,
+    pub line: Option<usize>,
+    pub reason: String,
+    pub offenders: Vec<OffenderView>,
+    pub more: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OffenderView {
+    pub place: String,
+    pub link: String,
+    pub value: String,
+    pub limit: String,
+    /// Value relative to the limit, which follows it: `73.8 % of`, `4.7 times`.
+    pub share: String,
+}
+
+const LISTED: usize = 8;
+
+/// # Errors
+/// A statistic or chart fails.
+pub fn view(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    rows: &[Row],
+    verdicts: &Verdicts,
+    outliers: &Outliers<'_>,
+) -> Result<View, ReportError> {
+    let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
+    for verdict in verdicts.verdicts.iter().filter(|verdict| !verdict.waived) {
+        *counts.entry(verdict.status).or_default() += 1;
+    }
+    let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
+    let soak_failed = verdicts
+        .verdicts
+        .iter()
+        .any(|verdict| verdict.kind == Kind::Soak && verdict.status == Status::Fail && !verdict.waived);
+    let parts = parts::parts(outliers, verdicts, soak_failed);
+    let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
+    let (hosts, tests) = parallel::both(
+        || hosts::hosts(journal, outliers, verdicts.status),
+        || section::tests(journal, results, rows, outliers, verdicts),
+    );
+    let tests = tests?;
+    let links = switches::open(on_links);
+    let seen = banner::Seen {
+        end: &journal.end,
+        verdicts,
+        parts: parts.as_ref(),
+        confirms: journal.plan.localise.confirm,
+        links: &links,
+        troubles: &troubles,
+        hosts: &hosts,
+    };
+    let mut view = View {
+        banner: banner::banner(&seen),
+        run: run(journal, verdicts),
+        carriers: carriers::carriers(results),
+        never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).chain(overrides::told(journal)).collect(),
+        status: verdicts.status,
+        sentence: verdicts.sentence.clone(),
+        counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
+        cases: verdicts.cases,
+        expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
+        parts,
+        interleaved: verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?,
+        troubles,
+        notes: notes(journal, &hosts.findings),
+        hosts,
+        switches: verdicts.switches.as_ref().map(switches::switches),
+        tests,
+        soak: verdicts
+            .soak
+            .as_ref()
+            .map(soak::soak)
+            .transpose()
+            .map_err(ReportError::drawing("the charts of the soak"))?,
+    };
+    let anchors: Vec<String> = verdicts.verdicts.iter().map(|verdict| anchor(&view, verdict)).collect();
+    view.expectations.iter_mut().zip(anchors).for_each(|(row, anchor)| row.anchor = anchor);
+    view.expectations.sort_by_key(|row| (row.waived, Reverse(row.status)));
+    Ok(view)
+}
+
+/// The page's section with details of a verdict; may be empty.
+fn anchor(view: &View, verdict: &Verdict) -> String {
+    let test = || view.tests.iter().find(|test| test.name == verdict.test).map(|test| test.anchor.clone());
+    let trouble = || {
+        let of_test = |group: &&TroubleGroup| group.links.iter().any(|link| link.test == verdict.test);
+        view.troubles.iter().find(of_test).map(|group| group.anchor.clone())
+    };
+    let section = |there: bool, name: &str| there.then(|| name.to_owned());
+    let place = match verdict.kind {
+        Kind::Run | Kind::Records => None,
+        Kind::Configure => section(!view.notes.is_empty(), "notes"),
+        Kind::Hosts => section(true, "where"),
+        Kind::Preflight => section(true, if view.hosts.findings.is_empty() { "where" } else { "configuration" }),
+        Kind::Parts => section(view.parts.is_some(), "parts"),
+        Kind::Links => section(view.switches.is_some(), "switches"),
+        Kind::Soak => section(view.soak.is_some(), "soak"),
+        Kind::EveryCase => trouble().or_else(test),
+        Kind::Expectation => test(),
+    };
+    place.unwrap_or_default()
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Turns {
+    /// `from → to, 8 blocks`.
+    pub title: String,
+    /// In a word or two. It is not a verdict, so it has neither its words nor its colours.
+    pub answer: &'static str,
+    pub comparison: CompareView,
+}
+
+fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
+    let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
+    let answer = answer(comparison.status, of.comparison.counts.improved);
+    Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
+}
+
+fn answer(status: Status, improved: usize) -> &'static str {
+    match status {
+        Status::Pass if improved > 0 => "better",
+        Status::Pass => "the same within the margin",
+        Status::Fail => "worse",
+        Status::Inconclusive | Status::NotRun => "undecided",
+    }
+}
+
+/// Notes of the journal, except those about a finding, which has its own section.
+fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
+    let told = |(host, text): &&(String, String)| {
+        findings
+            .iter()
+            .map(|view| &view.finding)
+            .any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
+    };
+    let slow = copies::words(journal).into_iter().filter(|copied| !copied.caution.is_empty());
+    let noted = journal.notes.iter().filter(|note| !told(note)).cloned();
+    noted.chain(slow.map(|copied| (copied.host, copied.caution))).collect()
+}
+
+fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
+    let mut remarks = Vec::new();
+    if let Some(subset) = &journal.plan.subset {
+        remarks.extend(subset.left_out().map(|text| format!("{}.", capital(&text))));
+    }
+    let (unread, contradictions) = (journal.unhealed().count(), journal.contradictions.len());
+    if unread + contradictions > 0 {
+        remarks.push(format!(
+            "The records are damaged or contradict themselves in {}: nothing on this page is certain.",
+            count(unread + contradictions, "place")
+        ));
+    }
+    match &journal.end {
+        JournalEnd::Finished => {}
+        JournalEnd::Prevented { why, .. } => remarks.push(format!("The run could not go on: {why}.")),
+        JournalEnd::Interrupted => {
+            remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
+        }
+        JournalEnd::Broken => {
+            remarks.push("The run broke off: the controller was killed, or its machine went down.".to_owned());
+        }
+        JournalEnd::Running => {
+            remarks.push("The run is still going on: what it has not measured yet is missing here.".to_owned());
+        }
+    }
+    if journal.resumed > 0 {
+        remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));
+    }
+    let back: BTreeSet<&str> = journal.came_back().map(|loss| loss.host.as_str()).collect();
+    if !back.is_empty() {
+        let hosts = hostlist::fold(back.iter().copied());
+        remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
+    }
+    // The sentence of a pass already has the others.
+    let untested = verdicts.untested.iter().filter(|one| verdicts.status != Status::Pass || !one.may_hide_a_fault());
+    remarks.extend(not_tested(untested).map(|what| format!("{}.", capital(&what))));
+    let hosts =
+        (journal.hosts.keys().filter(|host| !journal.lost.contains_key(*host)).count(), journal.plan.hosts.len());
+    Run {
+        plan: journal.plan.name.clone(),
+        description: journal.plan.description.clone(),
+        plan_hash: journal.plan_hash.clone(),
+        id: journal.run_id.clone(),
+        started: time(&journal.time.0),
+        duration: duration(&journal.time.0, &journal.time.1),
+        stages: stages(&journal.stages),
+        version: journal.version.clone(),
+        controller: journal.controller.clone(),
+        launcher: journal.launcher.clone(),
+        remarks,
+        hosts,
+        is_part: journal.plan.subset.is_some(),
+    }
+}
+
+/// `connect 0.40 s, windows 12.00 s`: parts of at least a thousandth of the whole.
+fn stages(stages: &Stages) -> String {
+    let least = stages.total().as_f64() / 1e3;
+    let told = stages.parts().into_iter().filter(|(_, part)| !part.is_zero() && part.as_f64() >= least);
+    told.map(|(name, part)| format!("{name} {:.2} s", part.seconds())).collect::<Vec<_>>().join(", ")
+}
+
+fn times(n: u32) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{n} times") }
+}
+
+/// `2026-11-21 02:00:00 UTC` from RFC 3339; other text is unchanged.
+fn time(text: &str) -> String {
+    text.parse::<Timestamp>()
+        .map_or_else(|_| text.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// `1 h 04 min`, `3 min 20 s`, `12.4 s`.
+fn duration(from: &str, to: &str) -> String {
+    let (Ok(from), Ok(to)) = (from.parse::<Timestamp>(), to.parse::<Timestamp>()) else { return String::new() };
+    let seconds = to.duration_since(from).as_secs_f64().max(0.0);
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=59 => format!("{seconds:.1} s"),
+        60..=3599 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
+    let unit = verdict.unit.as_deref().unwrap_or_default();
+    let wanted = wanted(journal, verdict);
+    // In the plan's unit, if the verdict answers one of its expectations.
+    let text =
+        |value: f64| wanted.map_or_else(|| format!("{} {unit}", number(value)), |wanted| held_against(wanted, value));
+    let limit = |limit: f64| wanted.and_then(words::limit).unwrap_or_else(|| text(limit));
+    let offenders = verdict.offenders.iter().take(LISTED).map(|offender| OffenderView {
+        place: offender.place(),
+        link: offender.link.clone(),
+        value: offender.value.map_or_else(|| offender.error.clone().unwrap_or_default(), text),
+        limit: offender.limit.map_or_else(String::new, limit),
+        share: match (offender.value, offender.limit) {
+            (Some(value), Some(limit)) if limit != 0.0 => share_of(value / limit),
+            _ => String::new(),
+        },
+    });
+    ExpectationView {
+        status: verdict.status,
+        waived: verdict.waived,
+        test: verdict.test.clone(),
+        anchor: String::new(),
+        demand: verdict.demand.clone(),
+        scope: verdict.scope.clone(),
+        line: verdict.line,
+        reason: verdict.reason.to_string(),
+        offenders: offenders.collect(),
+        more: match verdict.offenders.len() {
+            0 => 0,
+            listed => verdict.tally.violating.saturating_sub(LISTED.min(listed)),
+        },
+    }
+}
+
+/// `None` for an implicit verdict.
+pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j Expectation> {
+    let test = journal.plan.tests.iter().find(|test| test.name == verdict.test)?;
+    test.expect.iter().find(|wanted| Some(wanted.line) == verdict.line && Some(wanted.metric) == verdict.metric)
+}
+
+/// `64 B, 256 B, 1 KiB`; if there are many, `64 B … 16 MiB (10 sizes)`.
+fn sizes(list: &[Bytes]) -> String {
+    match list {
+        [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),
+        list => list.iter().map(|bytes| size(*bytes)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_improved_is_not_merely_no_worse() {
+        assert_eq!(answer(Status::Pass, 2), "better");
+        assert_eq!(answer(Status::Pass, 0), "the same within the margin");
+        assert_eq!(answer(Status::Fail, 2), "worse");
+    }
+}

@@ -1,0 +1,197 @@
+use railgauge_analysis::{
+    gpus,
+    soak::{
+        Soaking,
+        families::Family,
+        span::{lasting, moment},
+    },
+    verdict::frequency,
+    words::{count, number, size},
+};
+use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
+
+use super::{Listed, first, listed};
+use crate::view::section::{Column, Table, number_column, text_column};
+
+fn rate(rate: Option<GigabitsPerSecond>) -> String {
+    rate.map_or_else(|| "–".to_owned(), |rate| number(rate.0))
+}
+
+fn table(columns: Vec<Column>, rows: Vec<Vec<String>>, all: usize) -> Listed {
+    listed(Table { columns, rows }, all)
+}
+
+/// Slowest first.
+pub(super) fn flows(found: &Soaking) -> Listed {
+    let rows = first(&found.flows).iter().map(|flow| {
+        vec![
+            flow.flow.clone(),
+            lasting(flow.measured),
+            flow.windows.to_string(),
+            rate(flow.slowest_gbps),
+            rate(flow.median_gbps),
+            rate(flow.fastest_gbps),
+            flow.stalls.to_string(),
+            if flow.longest_stall.is_zero() { "–".to_owned() } else { lasting(flow.longest_stall) },
+            flow.failed.to_string(),
+            size(flow.wrong),
+        ]
+    });
+    let columns = vec![
+        text_column("flow"),
+        number_column("measured", ""),
+        number_column("windows", ""),
+        number_column("slowest", "Gb/s"),
+        number_column("median", "Gb/s"),
+        number_column("fastest", "Gb/s"),
+        number_column("stalls", ""),
+        number_column("longest", ""),
+        number_column("failed", ""),
+        number_column("wrong", ""),
+    ];
+    table(columns, rows.collect(), found.flows.len())
+}
+
+pub(super) fn families(found: &Soaking) -> Listed {
+    let rows = found.families.iter().map(|sum| {
+        vec![
+            sum.words.to_owned(),
+            sum.ports.to_string(),
+            sum.total.to_string(),
+            frequency(sum.most_per_second),
+            sum.port.to_string(),
+            sum.counter.clone(),
+            moment(sum.most_at),
+        ]
+    });
+    let columns = vec![
+        text_column("counted"),
+        number_column("ports", ""),
+        number_column("total", ""),
+        number_column("most", ""),
+        text_column("at"),
+        text_column("by"),
+        text_column("when"),
+    ];
+    table(columns, rows.collect(), found.families.len())
+}
+
+pub(super) fn counters(found: &Soaking) -> Listed {
+    let rows = first(&found.counters).iter().map(|one| {
+        let limit = match one.limit_per_second {
+            Some(limit) if one.is_over() => format!("over {}", frequency(limit)),
+            Some(limit) => frequency(limit),
+            None => String::new(),
+        };
+        vec![
+            one.port.to_string(),
+            one.counter.clone(),
+            one.family.map_or("", Family::words).to_owned(),
+            one.total.to_string(),
+            frequency(one.most_per_second),
+            limit,
+            moment(one.most_at),
+        ]
+    });
+    let columns = vec![
+        text_column("port"),
+        text_column("counter"),
+        text_column("counts"),
+        number_column("total", ""),
+        number_column("most", ""),
+        number_column("limit", ""),
+        text_column("when"),
+    ];
+    table(columns, rows.collect(), found.counters.len())
+}
+
+pub(super) fn gauges(found: &Soaking) -> Listed {
+    let rows = first(&found.gauges).iter().map(|gauge| {
+        vec![
+            gauge.name.clone(),
+            gauge.ports.to_string(),
+            number(gauge.low),
+            gauge.low_port.to_string(),
+            number(gauge.high),
+            gauge.high_port.to_string(),
+        ]
+    });
+    let columns = vec![
+        text_column("reading"),
+        number_column("ports", ""),
+        number_column("lowest", ""),
+        text_column("at"),
+        number_column("highest", ""),
+        text_column("at"),
+    ];
+    table(columns, rows.collect(), found.gauges.len())
+}
+
+pub(super) fn port_gauges(found: &Soaking) -> Listed {
+    let rows = first(&found.port_gauges)
+        .iter()
+        .map(|gauge| vec![gauge.port.to_string(), gauge.name.clone(), number(gauge.low), number(gauge.high)]);
+    let columns =
+        vec![text_column("port"), text_column("reading"), number_column("lowest", ""), number_column("highest", "")];
+    table(columns, rows.collect(), found.port_gauges.len())
+}
+
+pub(super) fn coverage(found: &Soaking) -> Listed {
+    let parts: Vec<_> = found.coverage.iter().filter(|port| port.percent < 100.0).collect();
+    let rows = first(&parts).iter().map(|port| {
+        let gap = |gap: Nanoseconds| if gap.is_zero() { "–".to_owned() } else { lasting(gap) };
+        vec![
+            port.port.to_string(),
+            format!("{:.2}", (port.percent * 100.0).floor() / 100.0),
+            gap(port.longest_gap),
+            port.failure.clone().unwrap_or_default(),
+        ]
+    });
+    let columns = vec![
+        text_column("port"),
+        number_column("watched", "%"),
+        number_column("longest time between looks", ""),
+        text_column("why"),
+    ];
+    table(columns, rows.collect(), parts.len())
+}
+
+/// Those with errors first.
+pub(super) fn gpus(found: &Soaking) -> Listed {
+    let rows = first(&found.gpus).iter().map(|gpu| {
+        let bad: Vec<String> = gpu
+            .bad
+            .iter()
+            .map(
+                |(bad, parts)| {
+                    if *parts > 1 { format!("{bad}, in {}", count(*parts, "part")) } else { bad.to_string() }
+                },
+            )
+            .chain((gpu.unread > 0).then(|| {
+                let why = gpu.failure.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                format!("not read in {} of {} windows{why}", gpu.unread, gpu.windows)
+            }))
+            .chain(
+                (gpu.without_xids > 0)
+                    .then(|| format!("Xids not seen in {} of {} windows", gpu.without_xids, gpu.windows)),
+            )
+            .collect();
+        vec![
+            gpu.name(),
+            gpu.readings.to_string(),
+            gpus::range(gpu.sm_mhz, "MHz"),
+            gpus::range(gpu.watts, "W"),
+            gpus::range(gpu.celsius, "°C"),
+            bad.join("; "),
+        ]
+    });
+    let columns = vec![
+        text_column("GPU"),
+        number_column("readings", ""),
+        text_column("clock"),
+        text_column("power"),
+        text_column("temperature"),
+        text_column("what was bad"),
+    ];
+    table(columns, rows.collect(), found.gpus.len())
+}
