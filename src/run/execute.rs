@@ -4,6 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_preflight::{self as preflight, Cluster, Severity};
 use railgauge_wire::{facts::HostFacts, remedy::Remedy};
 use tokio::{
@@ -17,23 +18,21 @@ use super::{
     fabric, gpus,
     hosts::{self, Hosts},
     measure::copies,
-    rails, rounds, soak,
+    rounds, soak,
     spine::{Halt, Spine},
     work::Work,
 };
 use crate::cluster::AgentBinary;
 use railgauge_model::{
     border::text::path_text,
-    files,
-    plan::Plan,
-    schedule::{Inventory, ScheduleError, schedule},
-};
-use railgauge_model::{
     directory::Directory,
+    files,
     journal::{
         event::{Case, Change, Event},
         stages::Stages,
     },
+    plan::Plan,
+    schedule::{Inventory, ScheduleError, schedule},
 };
 
 #[derive(Debug, Default)]
@@ -194,7 +193,7 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, ScheduleError> {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let facts = facts.get(&host.name)?;
-        u32::try_from(rails::devices(host, Some(facts), transport).len()).ok()
+        u32::try_from(devices(host, Some(facts), transport).len()).ok()
     });
     for host in &plan.hosts {
         if let Some(facts) = facts.get(&host.name) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_model::{
     journal::event::{Case, FlowRoute},
     plan::model::Host,
@@ -10,13 +11,11 @@ use railgauge_model::{
 };
 use railgauge_wire::{facts::HostFacts, terms::Transport};
 
-use super::rails;
-
 pub(super) fn place(inventory: &mut Inventory, host: &Host, facts: &HostFacts) {
     let Some(fabric) = inventory.fabric().cloned() else { return };
     let names = [host.name.as_str(), host.address.as_str()];
     for transport in [Transport::Verbs, Transport::Tcp] {
-        let devices = rails::devices(host, Some(facts), transport);
+        let devices = devices(host, Some(facts), transport);
         let places = match devices.is_empty() {
             // TCP without devices in the plan uses the host's routes: known where the host has one place.
             true => match fabric.of_host(&names).as_slice() {

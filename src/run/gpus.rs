@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_model::{
     plan::model::{Host, Test},
     schedule::Port,
@@ -13,8 +14,6 @@ use railgauge_wire::{
     remedy,
     terms::{Distance, Memory, Transport},
 };
-
-use super::rails::devices;
 
 fn card(device: &str) -> &str {
     port_name(device).0

@@ -4,6 +4,7 @@ use std::{
     time::Duration,
 };
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
@@ -17,11 +18,10 @@ use railgauge_wire::{
 use super::{
     failures::{both_named, unexpected},
     gpus,
-    rails::devices,
 };
 use crate::cluster::{Agent, Asked};
-use railgauge_model::journal::event::LinkRecord;
 use railgauge_model::{
+    journal::event::LinkRecord,
     plan::{
         Plan,
         model::{Host, Test},
@@ -365,7 +365,7 @@ pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFac
         .rdma
         .iter()
         .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
-        .filter(|(_, port)| !port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")))
+        .filter(|(_, port)| !port.is_active())
         .map(|(d, p)| {
             format!("{} port {} is {}", d.name, p.number, p.state.as_deref().unwrap_or("in an unknown state"))
         })

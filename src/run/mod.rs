@@ -13,7 +13,7 @@
 //! | `raw` | the source files of facts and counters, page by page |
 //! | [`tools`] | output of a host's programs about its switches, page by page |
 //! | `clocks` | clocks of the hosts relative to the controller's |
-//! | `rails`, `gpus` | which devices the rails of a host are, which GPU an end of a pair uses |
+//! | `gpus` | which GPU an end of a pair uses |
 //! | `fabric` | places of rails in the plan's topology, and ways of flows |
 //! | [`links`] | what to open for a flow, and which links stay warm |
 //! | `failures` | failures created where agents are asked |
@@ -42,7 +42,6 @@ mod links;
 mod measure;
 pub(crate) mod order;
 pub mod progress;
-pub(crate) mod rails;
 pub(crate) mod raw;
 mod rounds;
 mod soak;

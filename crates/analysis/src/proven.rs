@@ -10,11 +10,7 @@ use railgauge_model::plan::model::Host;
 use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ceiling::LinkEnd,
-    journal::{Journal, planned::is_active},
-    results::CaseResult,
-};
+use super::{ceiling::LinkEnd, journal::Journal, results::CaseResult};
 
 pub const PROVEN: &[(&str, &str)] = &[
     ("rdma_rxe", "tests/lab/verbs.rs: virtual hosts with Soft-RoCE"),
@@ -120,7 +116,7 @@ fn wanted(journal: &Journal, planned: &HashMap<&str, &Host>, host: &str, rail: u
     let named = planned.get(host).map(|planned| &planned.devices)?;
     let facts = &journal.hosts.get(host)?.facts;
     let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
-    let mut active = ports.filter(|(_, port)| is_active(port));
+    let mut active = ports.filter(|(_, port)| port.is_active());
     let rail = rail as usize;
     let mut of_host = || active.nth(rail).map(|(device, _)| device).or(facts.rdma.first());
     named.get(rail).cloned().or_else(|| of_host().map(|device| device.name.clone()))

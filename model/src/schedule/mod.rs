@@ -18,6 +18,7 @@
 //! | `on_fabric` | pairs chosen by the places of their ends in the fabric |
 //! | `node` | flows within hosts |
 //! | `group` | groups of hosts and their ranks, for collectives |
+//! | [`devices`] | the devices of a host that are its rails |
 //! | `rails` | the rails of hosts, and which rails of a pair communicate |
 //! | `turns` | the order in which a repeat measures the values of a test |
 //! | `cases` | the numbering of cases |
@@ -30,6 +31,7 @@ mod cases;
 mod circle;
 mod colour;
 pub mod cover;
+pub mod devices;
 mod draw;
 mod effort;
 mod error;

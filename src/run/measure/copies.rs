@@ -3,6 +3,7 @@ use std::{
     time::Duration,
 };
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
     copies::Copies,
     failure::{Failure, Stage},
@@ -10,7 +11,7 @@ use railgauge_wire::{
 };
 use tokio::task::JoinSet;
 
-use super::super::{failures::unexpected, gpus, hosts::Hosts, rails::devices, spine::Spine, work::Work};
+use super::super::{failures::unexpected, gpus, hosts::Hosts, spine::Spine, work::Work};
 use crate::cluster::Agent;
 use railgauge_model::journal::event::Event;
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_model::{
     journal::event::{Neighbour, Together},
     plan::model::{Beside, Host, RateLimit, Test},
@@ -19,10 +20,7 @@ use railgauge_wire::{
     unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 
-use super::super::{
-    links::{self, Held, Link, Wanted},
-    rails::devices,
-};
+use super::super::links::{self, Held, Link, Wanted};
 use super::{
     case::{HostAgent, PairCase},
     steps::{self, Timed},

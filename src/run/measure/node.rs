@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use railgauge_model::schedule::devices::{devices, parts};
 use railgauge_model::{
     journal::event::{Case, GpuDuring, LinkRecord, Outcome, Sample, Started},
     plan::{Plan, model::Test},
@@ -25,7 +26,6 @@ use super::super::{
     failures::unexpected,
     gpus,
     links::{Link, no_rail},
-    rails::{devices, parts},
     spine::now,
 };
 use super::{

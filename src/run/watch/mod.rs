@@ -12,6 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use railgauge_model::journal::event::{Event, LinkRecord};
+use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
     facts::{HostFacts, port_name},
     message::{Answer, Ask},
@@ -28,7 +29,7 @@ use self::{
     joined::{bounded, join, moved},
     kept::{Kept, WRITE_EVERY},
 };
-use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
+use super::{clocks, hosts::Hosts, spine::Spine, work::Work};
 use crate::cluster::{Agent, Asked};
 
 /// With frequent readings, an agent is asked after this many of them, but at most every [`ASK_EVERY`].
@@ -184,7 +185,7 @@ fn known(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<WatchedPort>> 
         for end in [&case.flow.from, &case.flow.to] {
             let Some(host) = work.plan.hosts.iter().find(|host| *host.name == *end.host) else { continue };
             let facts = hosts.facts.get(&host.name);
-            let devices = rails::devices(host, facts, case.cell.transport);
+            let devices = devices(host, facts, case.cell.transport);
             let device = devices.get(end.rail as usize).map(String::as_str);
             // TCP can also be named by address. If the facts do not show the interface, the link does.
             let device = match (case.cell.transport, device) {

@@ -131,7 +131,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "failures",
             "raw",
             "clocks",
-            "rails",
             "gpus",
             "fabric",
             "links",

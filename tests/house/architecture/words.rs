@@ -34,7 +34,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/system/library.rs", "names of libraries"),
     ("crates/analysis/src/ceiling/case.rs", "a GID"),
     ("model/src/topology/ibnetdiscover", "output of ibnetdiscover and dump_fts"),
-    ("crates/analysis/src/journal/planned.rs", "the kernel's state of a port"),
     ("model/src/border/text.rs", "sequences of terminals"),
     ("src/cli/common.rs", "whether a file is a page of railgauge, by its head"),
     ("src/cli/run.rs", "/proc/self/status"),
@@ -51,9 +50,8 @@ const FOREIGN: &[(&str, &str)] = &[
     ("crates/report/src/chart/plot.rs", "SVG"),
     ("agent/src/raw", "paths below the root"),
     ("src/kit", "paths of sysfs, and names of the kit's own files and tests"),
-    ("src/run/rails.rs", "the kernel's state of a port"),
     ("wire/src/watch.rs", "names of counters"),
-    ("src/run/links.rs", "the kernel's state of a port"),
+    ("wire/src/facts/rdma.rs", "the kernel's state of a port"),
 ];
 
 /// The literals that a line looks for in some text.

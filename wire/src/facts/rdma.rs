@@ -83,6 +83,13 @@ pub struct RdmaPort {
     pub traffic: Option<Traffic>,
 }
 
+impl RdmaPort {
+    /// By the kernel's state of the port: `4: ACTIVE` in sysfs.
+    pub fn is_active(&self) -> bool {
+        self.state.as_deref().is_some_and(|state| state.contains("ACTIVE"))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateSource {

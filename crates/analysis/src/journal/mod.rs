@@ -6,7 +6,7 @@
 
 mod losses;
 mod plan_hash;
-pub(super) mod planned;
+mod planned;
 mod reader;
 mod soaked;
 mod structure;

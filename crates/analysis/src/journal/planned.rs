@@ -10,10 +10,13 @@ use railgauge_model::{
         limits::{cells, flows},
         model::{Host, Localise, Test},
     },
-    schedule::{self, Cell, Inventory, Port},
+    schedule::{
+        self, Cell, Inventory, Port,
+        devices::{active_ports, devices, parts},
+    },
 };
 use railgauge_wire::{
-    facts::{HostFacts, RdmaPort},
+    facts::HostFacts,
     terms::{Distance, Transport},
 };
 
@@ -34,25 +37,20 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// From the facts, equal to `run::rails::devices` (which a test checks) and `run::gpus::distances`.
+    /// From the facts, as a run takes them.
     pub(super) fn of(host: &Host, facts: &HostFacts) -> Self {
-        let ports = || facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
-        let active = || ports().filter(|(_, port)| is_active(port));
-        let named = host.devices.iter().map(|device| device.rsplit_once(':').map_or(&**device, |(card, _)| card));
-        let cards: Vec<&str> = match host.devices.is_empty() {
-            true => active().map(|(device, _)| device.name.as_str()).collect(),
-            false => named.collect(),
+        let near = |device: &String| {
+            let card = device.rsplit_once(':').map_or(&**device, |(card, _)| card);
+            facts.gpus_near(card).map(|known| known.distance).collect()
         };
-        let near = |card: &&str| facts.gpus_near(card).map(|known| known.distance).collect();
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let (nodes, gpus) = (number(facts.cpu.nodes().len()), number(facts.gpus.len()));
-        Self { ports: number(active().count()), nodes, gpus, distances: cards.iter().map(near).collect() }
+        let number = |all: Vec<String>| u32::try_from(all.len()).unwrap_or(u32::MAX);
+        Self {
+            ports: number(active_ports(facts)),
+            nodes: number(parts(facts, Transport::Cpu)),
+            gpus: number(parts(facts, Transport::Gpu)),
+            distances: devices(host, Some(facts), Transport::Verbs).iter().map(near).collect(),
+        }
     }
-}
-
-/// By the kernel's state of the port: `4: ACTIVE` in sysfs.
-pub(crate) fn is_active(port: &RdmaPort) -> bool {
-    port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"))
 }
 
 fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
@@ -186,10 +184,7 @@ fn probes(plan: &Plan, test: &Test, case: &Case) -> bool {
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::facts::{Gpu, GpuDistance, RdmaDevice, RdmaPort};
-
     use super::*;
-    use crate::run::rails;
     use railgauge_model::plan::parse;
 
     /// A port is in one flow of a round in every cell: alone, with other traffic, at every value.
@@ -213,45 +208,5 @@ mod tests {
         assert_eq!((cases.len(), unfit(&plan, &cases)), (4, None));
         cases.push(cases[0].clone());
         assert!(unfit(&plan, &cases).is_some());
-    }
-
-    /// A run counts rails in its own module, which analysis must not use: both must agree.
-    #[test]
-    fn an_offer_is_what_a_run_takes_it_for() {
-        let text = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n\
-                    [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n";
-        let plan = parse("p.toml", text, Path::new("")).unwrap().0;
-        let port = |number, state: &str| RdmaPort { number, state: Some(state.into()), ..RdmaPort::default() };
-        let device = |name: &str, ports| RdmaDevice { name: name.into(), ports, ..RdmaDevice::default() };
-        let near = |gpu, device: &str, distance| GpuDistance { gpu, device: device.into(), distance };
-        let facts = HostFacts {
-            rdma: vec![
-                device("mlx5_0", vec![port(1, "ACTIVE"), port(2, "4: ACTIVE")]),
-                device("mlx5_1", vec![port(1, "DOWN")]),
-                device("mlx5_2", vec![port(1, "ACTIVE")]),
-            ],
-            gpus: (0..2).map(|index| Gpu { index, ..Gpu::default() }).collect(),
-            gpu_distances: vec![near(0, "mlx5_0", Distance::Pix), near(1, "mlx5_2", Distance::Sys)],
-            ..HostFacts::default()
-        };
-        let (near, far) = (BTreeSet::from([Distance::Pix]), BTreeSet::from([Distance::Sys]));
-        let named = vec!["mlx5_2:1".to_owned(), "mlx5_1".to_owned()];
-        let all = [(vec![], vec![near.clone(), near, far.clone()]), (named, vec![far, BTreeSet::new()])];
-        for (devices, distances) in all {
-            let host = Host { devices, ..plan.hosts[0].clone() };
-            let offer = Offer::of(&host, &facts);
-            let rails = rails::devices(&host, Some(&facts), Transport::Verbs).len();
-            assert_eq!((offer.distances.len(), &offer.distances), (rails, &distances));
-            if host.devices.is_empty() {
-                assert_eq!(offer.ports as usize, rails);
-                let count = |transport| rails::devices(&host, Some(&facts), transport).len();
-                assert_eq!(
-                    [offer.nodes, offer.gpus].map(|count| count as usize),
-                    [Transport::Cpu, Transport::Gpu].map(count)
-                );
-                assert!(rails::devices(&host, Some(&facts), Transport::Tcp).is_empty());
-                assert_eq!(rails::devices(&host, Some(&facts), Transport::Nic).len(), rails);
-            }
-        }
     }
 }

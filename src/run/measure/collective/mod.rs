@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
@@ -30,13 +31,12 @@ use record::record;
 use super::super::{
     failures::unexpected,
     links::{self, CLOSE_LIMIT, Wanted, fresh_id},
-    rails::devices,
     spine::now,
 };
 use super::case::{HostAgent, Tried};
 use crate::cluster::Agent;
-use railgauge_model::journal::event::{Case, LinkRecord, Outcome, RankAccount, Sample};
 use railgauge_model::{
+    journal::event::{Case, LinkRecord, Outcome, RankAccount, Sample},
     plan::{
         Plan,
         model::{Collective, Test},

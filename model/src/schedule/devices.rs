@@ -1,8 +1,11 @@
-use railgauge_model::plan::model::Host;
+//! The devices of a host that are its rails.
+
 use railgauge_wire::{facts::HostFacts, terms::Transport};
 
+use crate::plan::model::Host;
+
 /// In rail order: those the plan names, else those the host offers.
-pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
+pub fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
     let named = match transport {
         Transport::Verbs | Transport::Nic => &host.devices,
         Transport::Tcp => &host.tcp,
@@ -17,7 +20,7 @@ pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transpo
 }
 
 /// Parts of a host for tests within it: NUMA nodes with processors, by number, or GPUs by PCI address, which is empty where unknown.
-pub(crate) fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
+pub fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
     match transport {
         Transport::Gpu => facts.gpus.iter().map(|gpu| gpu.pci.clone().unwrap_or_default()).collect(),
         Transport::Cpu => facts.cpu.nodes().iter().map(u32::to_string).collect(),
@@ -26,10 +29,10 @@ pub(crate) fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
 }
 
 /// Every active port of every RDMA device, `mlx5_0` or `mlx5_0:2`.
-fn active_ports(facts: &HostFacts) -> Vec<String> {
+pub fn active_ports(facts: &HostFacts) -> Vec<String> {
     let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
     ports
-        .filter(|(_, port)| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")))
+        .filter(|(_, port)| port.is_active())
         .map(|(device, port)| match port.number {
             1 => device.name.clone(),
             n => format!("{}:{n}", device.name),
