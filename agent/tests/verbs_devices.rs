@@ -3,7 +3,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind},
-    link::{Endpoint, Knobs, LinkSpec, Role, WriteLatency, WriteOrder},
+    link::{Endpoint, GRH, Knobs, LinkSpec, Role, WriteLatency, WriteOrder},
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Op, Service, TestMetric, Transport},
@@ -131,7 +131,8 @@ fn a_port_that_wants_a_global_route_header_gets_one() {
     for hostile in ["", "grh-dropped"] {
         for (service, op) in [(Service::Rc, Op::Write), (Service::Ud, Op::Send)] {
             let mut fabric = hosts("ib-vf", [hostile, hostile]);
-            fabric.pair.open(verbs(service, Knobs::default()), 1, 2048).unwrap();
+            let (near, far) = fabric.pair.open(verbs(service, Knobs::default()), 1, 2048).unwrap();
+            assert_eq!([near, far].map(|end| end.settings[GRH].clone()), ["true", "true"], "{service}");
             let right = Checked { verified: Bytes(2048), wrong: Bytes(0), first_wrong: None };
             assert_eq!(fabric.pair.verify(op, 2048, 1), right, "{service} {hostile}");
         }
@@ -207,7 +208,8 @@ fn changes_that_change_nothing_of_the_link_pass_over() {
         ("event=port-active@50", "9"),
     ] {
         let mut fabric = hosts("mlx5-ib", [hostile, hostile]);
-        fabric.pair.open(verbs(Service::Rc, Knobs::default()), 1, 4096).unwrap();
+        let (near, _) = fabric.pair.open(verbs(Service::Rc, Knobs::default()), 1, 4096).unwrap();
+        assert!(!near.settings.contains_key(GRH));
         // Until it has come and was looked at.
         let window = Window::Duration(Nanoseconds::from_millis(200));
         let taken = patiently("the event", || {

@@ -100,6 +100,28 @@ impl WriteOrder {
     }
 }
 
+/// Setting of a link of InfiniBand whose packets carry a global route header (40 bytes; InfiniBand Architecture Specification 8.3).
+pub const GRH: &str = "grh";
+
+/// Bytes of a cache line, and of the range that the footprint `cache` uses, as perftest does.
+pub const LINE: u64 = 64;
+pub const PAGE: u64 = 4096;
+
+/// Bytes of a link's registered memory: two areas for each of one thread's queue pairs.
+pub fn registered(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64) -> u64 {
+    2 * u64::from(qps.max(1)) * area(qps, max_size, footprint, last_level_cache)
+}
+
+/// Bytes of an area. With the footprint `dram`, all areas to send from, and all to receive into, are four times the cache.
+pub fn area(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64) -> u64 {
+    let room = max_size.saturating_add(PAGE + LINE);
+    let area = match footprint {
+        Footprint::Cache => room,
+        Footprint::Dram => room.max((4 * last_level_cache).div_ceil(u64::from(qps.max(1))).saturating_add(max_size)),
+    };
+    area.div_ceil(PAGE).saturating_mul(PAGE)
+}
+
 /// Default depth: perftest's `--tx-depth`.
 pub const DEPTH: u32 = 128;
 

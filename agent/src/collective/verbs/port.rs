@@ -152,6 +152,11 @@ impl RankPort for VerbsRankPort {
         let Endpoint::Verbs(own) = self.opened.endpoint.clone() else {
             return Err(Failure::new(Stage::Join, Kind::Internal, "this rank has no queue pairs"));
         };
+        let (others, choice) = (group.iter().enumerate().filter(|(other, _)| *other != rank), &self.choice);
+        self.opened.settings.extend(others.filter_map(|(_, neighbour)| match &neighbour.endpoint {
+            Endpoint::Verbs(peer) => join::grh(choice, peer),
+            Endpoint::Tcp(_) | Endpoint::Several(_) => None,
+        }));
         let lane = |(other, neighbour): (usize, &Neighbour)| {
             if other == rank {
                 return Ok(None);

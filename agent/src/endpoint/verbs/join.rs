@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::VerbsEndpoint,
+    link::{GRH, VerbsEndpoint},
     remedy::{self, Remedy},
     terms::LinkLayer,
 };
@@ -58,14 +58,7 @@ pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), 
 }
 
 pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
-    let ends = Ends {
-        ethernet: choice.port.ethernet,
-        grh_required: choice.port.grh_required || peer.grh_required,
-        own: choice.gid.map(|gid| gid.raw),
-        theirs: gid::from_hex(&peer.gid),
-        their_lid: peer.lid,
-    };
-    let (peer_gid, peer_lid) = ends.address()?;
+    let (peer_gid, peer_lid) = Ends::of(choice, peer).address()?;
     Ok(Path {
         port: choice.port.number,
         gid_index: choice.gid.map_or(0, |gid| gid.index),
@@ -75,6 +68,12 @@ pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i
         traffic_class: settings.traffic_class,
         flow_label: settings.label(i),
     })
+}
+
+/// The record of a link of InfiniBand whose packets carry a global route header.
+pub(crate) fn grh(choice: &Choice, peer: &VerbsEndpoint) -> Option<(String, String)> {
+    let carries = Ends::of(choice, peer).address().is_ok_and(|(gid, _)| gid.is_some());
+    (carries && choice.link_layer == LinkLayer::Infiniband).then(|| (GRH.to_owned(), "true".to_owned()))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +86,16 @@ struct Ends {
 }
 
 impl Ends {
+    fn of(choice: &Choice, peer: &VerbsEndpoint) -> Self {
+        Self {
+            ethernet: choice.port.ethernet,
+            grh_required: choice.port.grh_required || peer.grh_required,
+            own: choice.gid.map(|gid| gid.raw),
+            theirs: gid::from_hex(&peer.gid),
+            their_lid: peer.lid,
+        }
+    }
+
     /// The peer's GID, where packets have a global route header, and the destination LID, as in NCCL (transport/net_ib/connect.cc):
     /// within a subnet of InfiniBand the peer's own LID, and between subnets that of a router, which the peer's GID names (FLID).
     fn address(&self) -> Result<(Option<[u8; 16]>, u16), Failure> {

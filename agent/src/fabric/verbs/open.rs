@@ -23,6 +23,7 @@ use crate::{
     bench::control::Control,
     endpoint::verbs::{
         choice::{choose, described, psns, settle},
+        join,
         settings::SPARE,
     },
     facts::machine,
@@ -160,6 +161,8 @@ impl VerbsEnd {
         settings.extend(self.notes.clone());
         let mtu = self.connection.peer.as_ref().map_or(self.resources.settings.mtu, |peer| peer.mtu);
         settings.insert("mtu".to_owned(), mtu.to_string());
+        let peer = self.connection.peer.as_ref();
+        settings.extend(peer.and_then(|peer| join::grh(&self.resources.choice, &peer.endpoint)));
         let write_order = self.connection.write_order;
         if let Some(method) = self.resources.settings.write_latency {
             settings

@@ -1,7 +1,8 @@
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
     drivers::{RateOrigin, known},
-    facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort, port_name},
+    facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort, Sriov, port_name},
+    link::GRH,
     terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
     unit::{Bytes, GigabitsPerSecond},
 };
@@ -135,6 +136,7 @@ fn described(
         mtu,
         ipv6,
         vlan: false,
+        grh: record.settings.contains_key(GRH),
         from_pcie,
         to_pcie,
     };

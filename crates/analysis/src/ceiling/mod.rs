@@ -33,6 +33,8 @@ pub(super) struct Link {
     /// Whether packets use IPv6 (RoCE v2, iWARP, TCP).
     pub ipv6: bool,
     pub vlan: bool,
+    /// Whether packets of InfiniBand carry a global route header.
+    pub grh: bool,
     pub from_pcie: Option<Pcie>,
     pub to_pcie: Option<Pcie>,
 }

@@ -9,6 +9,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     facts::{Gpu, HostFacts},
+    link::GRH,
     terms::{Carrier, LinkLayer, Op, Service, TestMetric},
     unit::GigabitsPerSecond,
 };
@@ -75,6 +76,7 @@ fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Opt
             // Longer addresses would only lower it.
             ipv6: false,
             vlan: false,
+            grh: record.settings.contains_key(GRH),
             from_pcie: pcie,
             to_pcie: pcie,
         };

@@ -64,7 +64,7 @@ pub(super) fn efficiency(link: &Link, traffic: &Traffic) -> Option<f64> {
     let vlan = if link.vlan { VLAN } else { 0 };
     let ip = if link.ipv6 { IPV6 } else { IPV4 };
     match link.layer {
-        LinkLayer::Infiniband => packets(LRH + BTH + ICRC + VCRC, link, traffic),
+        LinkLayer::Infiniband => packets(LRH + if link.grh { GRH } else { 0 } + BTH + ICRC + VCRC, link, traffic),
         LinkLayer::RoceV1 => packets(ETHERNET + vlan + GRH + BTH + ICRC, link, traffic),
         LinkLayer::RoceV2 => packets(ETHERNET + vlan + ip + UDP + BTH + ICRC, link, traffic),
         LinkLayer::Ethernet => stream(ETHERNET + vlan, ip + TCP + TCP_TIMESTAMPS, link),

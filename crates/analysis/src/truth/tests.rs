@@ -79,6 +79,21 @@ fn the_payload_with_its_headers_is_clean() {
     assert_eq!(judged(Op::Read, &[], &[("counters/port_xmit_data", words)]), Vec::<String>::new());
 }
 
+/// Writes of 64 bytes on InfiniBand: 106 bytes on the wire, with a global route header 146, less the VCRC that ports do not count.
+#[test]
+fn a_global_route_header_is_not_foreign_traffic() {
+    let mut case = case(Op::Write);
+    case.cell = Cell { size: Bytes(64), ..(*case.cell).clone() }.into();
+    let sample = sample(&[("counters/port_xmit_data", (1 << 30) / 64 * 144 / 4)], &[]);
+    let found = |settings: &[(&str, &str)]| {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let link = LinkRecord { link_layer: LinkLayer::Infiniband, settings, ..link() };
+        doubts(&case, false, &link, (None, None), &sample, &alone(&case, &link, &sample))
+    };
+    assert_eq!(found(&[("grh", "true")]), []);
+    assert!(matches!(&found(&[])[..], [Doubt::ForeignBytes { .. }]), "without one there is another's traffic");
+}
+
 #[test]
 fn a_second_flow_on_the_nic_is_seen() {
     let (case, sample) = (case(Op::Write), sample(&[("netdev/tx_bytes", (1 << 30) + (1 << 28))], &[]));
