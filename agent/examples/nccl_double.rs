@@ -164,6 +164,7 @@ fn log(rank: usize, hosts: &[String]) -> io::Result<()> {
     let mut log = OpenOptions::new().append(true).create(true).open(path)?;
     let mut say = |text: &str| writeln!(log, "vm:1:1 [0] NCCL INFO {text}");
     say("NET/Socket : Using [0]lo:127.0.0.1<0>")?;
+    say("NET/Socket : GPU Direct RDMA Disabled for HCA 0 'lo'")?;
     say("2 coll channels, 2 collnet channels, 0 nvls channels, 2 p2p channels, 2 p2p channels per peer")?;
     let (next, before) = ((rank + 1) % hosts.len(), (rank + hosts.len() - 1) % hosts.len());
     for channel in 0..2 {

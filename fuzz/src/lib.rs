@@ -116,6 +116,6 @@ fn quantities(data: &[u8]) {
 
 fn nccl_log(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let _ = railgauge_agent::parts::log::read(&text);
+    let _ = railgauge_agent::parts::log::read(&text, &Default::default());
     let _ = railgauge_agent::parts::log::complaint(&text);
 }

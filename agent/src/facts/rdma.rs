@@ -13,9 +13,10 @@ use std::{
 
 use railgauge_wire::{
     drivers::{RateOrigin, WIDTHS, byte_counters, known},
-    facts::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort},
+    facts::{Gid, RateSource, RdmaDevice, RdmaPort},
     failure::Failure,
     gather::Gather,
+    terms::LinkLayer,
     unit::GigabitsPerSecond,
 };
 
@@ -41,7 +42,25 @@ pub(crate) fn function_of(tree: &Tree, name: &str) -> Option<PathBuf> {
     pci::directory(&tree.target(format!("{CLASS}/{name}/device"))?)
 }
 
-struct Hardware {
+/// Layers of the ports that speak InfiniBand or RoCE, by their names in plans with a number. EFA and iWARP are devices of another kind.
+pub(crate) fn layers(tree: &Tree) -> BTreeMap<String, LinkLayer> {
+    let capable =
+        |name: &String| tree.text(format!("{CLASS}/{name}/node_type")).is_some_and(|kind| kind.starts_with("1:"));
+    let devices = tree.names(CLASS).into_iter().filter(capable);
+    let ports = devices
+        .flat_map(|name| tree.names(format!("{CLASS}/{name}/ports")).into_iter().map(move |port| (name.clone(), port)));
+    let layer = |(name, port): (String, String)| {
+        let layer = match tree.text(format!("{CLASS}/{name}/ports/{port}/link_layer"))?.as_str() {
+            "InfiniBand" => LinkLayer::Infiniband,
+            "Ethernet" => LinkLayer::RoceV2,
+            _ => return None,
+        };
+        Some((format!("{name}:{port}"), layer))
+    };
+    ports.filter_map(layer).gathered()
+}
+
+pub(crate) struct Hardware {
     /// Its sysfs folder on the bus.
     place: Option<PathBuf>,
     pci: Option<PathBuf>,

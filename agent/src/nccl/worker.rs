@@ -34,8 +34,9 @@ use super::{
 use crate::{
     bench::control::Control,
     collective::rank::{RankAnswer, RankAsk, RankRequest, Reply},
+    facts::rdma,
     gpu::{Buffer, Device, Stream},
-    system::{process, wait},
+    system::{process, tree::Tree, wait},
     worker::{self, Worker},
 };
 
@@ -170,7 +171,7 @@ impl State {
                 let measured = bench.run(&collective);
                 *self = Self::Joined(bench);
                 let mut measured = measured?;
-                measured.carried = log::read(&read_log());
+                measured.carried = log::read(&read_log(), &rdma::layers(&Tree::host()));
                 Ok(RankAnswer::Measured(Box::new(measured)))
             }
             (_, state) => {
