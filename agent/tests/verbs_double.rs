@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-const ROCE: [&str; 5] = ["mlx5-roce", "mlx5-bond", "bnxt", "ionic", "irdma-roce"];
+const ROCE: [&str; 7] = ["mlx5-roce", "mlx5-bond", "cx8", "vf-lag", "bnxt", "ionic", "irdma-roce"];
 
 /// A speed as interfaces have it.
 fn megabits(speed: &str) -> Option<GigabitsPerSecond> {

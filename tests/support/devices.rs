@@ -34,9 +34,30 @@ const MLX5: Device = Device {
 };
 
 /// All of them.
-pub const DEVICES: [Device; 10] = [
+pub const DEVICES: [Device; 12] = [
     MLX5,
     Device { profile: "mlx5-bond", tree: "bond", values: &[], name: "mlx5_bond_0", ..MLX5 },
+    Device {
+        profile: "cx8",
+        values: &[
+            ("%device", "mlx5_0"),
+            ("%driver", "mlx5_core"),
+            ("%rate", "40 Gb/sec (4X QDR)"),
+            ("%speed", "800000"),
+        ],
+        ..MLX5
+    },
+    Device {
+        profile: "vf-lag",
+        tree: "vf",
+        values: &[
+            ("%device", "mlx5_0"),
+            ("%driver", "mlx5_core"),
+            ("%rate", "200 Gb/sec (4X HDR)"),
+            ("%speed", "200000"),
+        ],
+        ..MLX5
+    },
     Device { profile: "mlx5-ib", tree: "infiniband", values: &[("%pkey0", "0xffff"), ("%pkey1", "0x0000")], ..MLX5 },
     Device { profile: "ib-vf", tree: "infiniband", values: &[("%pkey0", "0xffff"), ("%pkey1", "0x0000")], ..MLX5 },
     Device { profile: "ib-pkey", tree: "infiniband", values: &[("%pkey0", "0x7fff"), ("%pkey1", "0x8123")], ..MLX5 },

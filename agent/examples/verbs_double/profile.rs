@@ -156,6 +156,10 @@ pub static ALL: &[Profile] = &[
     },
     // Two ports of 200 Gb/s; what is reported is the rate of one: 4X HDR, `IB_SPEED_HDR` 64.
     Profile { name: "mlx5-bond", device: "mlx5_bond_", speed: (64, 2), ..MLX5_ROCE },
+    // K mlx5/main.c mlx5_query_port_roce: 40 Gb/s for a mode of Ethernet that it does not know; ConnectX-8 is 4131.
+    Profile { name: "cx8", speed: (4, 2), vendor: (0x02c9, 4131), ..MLX5_ROCE },
+    // A virtual function on a bond of two ports of 200 Gb/s: the rate of one.
+    Profile { name: "vf-lag", speed: (64, 2), vendor: (0x02c9, 4126), ..MLX5_ROCE },
     Profile {
         name: "bnxt",
         device: "bnxt_re",

@@ -69,8 +69,15 @@ fn name(place: &Path) -> String {
     place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// Virtual functions by their device (kernel drivers/net/ethernet/mellanox/mlx5/core/main.c, `MLX5_PCI_DEV_IS_VF`).
+const MLX5_VIRTUAL: [&str; 8] = ["0x1012", "0x1014", "0x1016", "0x1018", "0x101a", "0x101c", "0x101e", "0xa2d3"];
+
 fn sriov(tree: &Tree, place: &Path) -> Option<Sriov> {
-    if tree.has(place.join("physfn")) {
+    // A virtual machine shows a virtual function without the physical one.
+    let id = |file: &str| tree.text(place.join(file));
+    let named = id("vendor").is_some_and(|vendor| vendor == "0x15b3")
+        && id("device").is_some_and(|device| MLX5_VIRTUAL.contains(&device.as_str()));
+    if named || tree.has(place.join("physfn")) {
         return Some(Sriov::Virtual);
     }
     // The file exists only for functions with SR-IOV.

@@ -349,10 +349,17 @@ pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Bel
     }
     let origin = driver.and_then(known).map_or(RateOrigin::Device, |driver| driver.rate);
     let of_interface = || below.physical().and_then(speed);
+    // The kernel's speed of a bond is the sum of its members.
+    let joined = below.physical().is_some_and(|name| interfaces::is_bond(tree, name));
     match (origin, of_interface()) {
         (RateOrigin::InterfaceInSteps | RateOrigin::Constant, Some(speed)) => rate(Some(speed), RateSource::Interface),
         // The driver's value is then invented, or cut off at a step.
         (RateOrigin::InterfaceInSteps | RateOrigin::Constant, None) => rate(None, RateSource::Driver),
+        // mlx5 says 40 Gb/s for every mode of Ethernet that it does not know (drivers/infiniband/hw/mlx5/main.c, `mlx5_query_port_roce`), such
+        // as the lanes of 200 Gb/s of ConnectX-8 in kernels before 6.16.
+        (RateOrigin::Device, Some(speed)) if !joined && verbs_gbps.is_some_and(|said| said < speed) => {
+            rate(Some(speed), RateSource::Interface)
+        }
         (RateOrigin::Device, _) => rate(verbs_gbps, RateSource::Driver),
     }
 }

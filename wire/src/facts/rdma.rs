@@ -95,7 +95,7 @@ impl RdmaPort {
 pub enum RateSource {
     Driver,
     /// The speed of the network interface: the driver's rate has steps that end too early
-    /// ([`RateOrigin::InterfaceInSteps`](crate::drivers::RateOrigin)), or is the same for all devices.
+    /// ([`RateOrigin::InterfaceInSteps`](crate::drivers::RateOrigin)), is the same for all devices, or less.
     Interface,
     /// The sum of the bond's members that carry traffic: the driver reports that of one.
     Members,
@@ -105,7 +105,7 @@ impl RateSource {
     pub const fn why(self) -> &'static str {
         match self {
             Self::Driver => "as the driver reports",
-            Self::Interface => "the interface's speed: this driver's rates are known to be wrong",
+            Self::Interface => "the interface's speed: this driver's rates are known to be wrong, or less",
             Self::Members => "the members of the bond that carry traffic: the driver reports the rate of one",
         }
     }

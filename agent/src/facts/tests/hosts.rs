@@ -188,6 +188,13 @@ fn rates_that_a_driver_makes_of_the_interfaces_are_the_interfaces() {
     }
     let known = port("infiniband.host");
     assert_eq!((known.rate_gbps, known.rate_source), (Some(GigabitsPerSecond(400.0)), Some(RateSource::Driver)));
+    // A kernel that does not know the lanes of 200 Gb/s of a ConnectX-8.
+    let mut host = unpack("roce8.host");
+    host.line("sys/class/infiniband/mlx5_0/ports/1/rate = 40 Gb/sec (4X QDR)");
+    host.line("sys/class/net/rail0/speed = 800000");
+    let port = host.facts().rdma.remove(0).ports.remove(0);
+    assert_eq!((port.verbs_rate_gbps, port.rate_gbps), (Some(GigabitsPerSecond(40.0)), Some(GigabitsPerSecond(800.0))));
+    assert_eq!(port.rate_source, Some(RateSource::Interface));
     // Nobody knows the speed: what the driver says of it is the least there is.
     let mut host = unpack("bnxt.host");
     host.line("sys/class/net/ens1/speed = -1");
@@ -227,6 +234,13 @@ fn a_virtual_function_is_read() {
     let device = &facts.rdma[0];
     assert_eq!((device.function.sriov.as_ref(), device.pcie, device.numa), (Some(&Sriov::Virtual), None, None));
     assert_eq!((device.ports[0].lid, device.ports[0].rate_gbps), (Some(0x1c), Some(GigabitsPerSecond(400.0))));
+    // A virtual machine without its physical one.
+    let mut host = unpack("vf.host");
+    fs::remove_file(host.root.path().join("sys/bus/pci/devices/0101:00:02.0/physfn")).unwrap();
+    assert_eq!(host.facts().rdma[0].function.sriov, None);
+    host.line("sys/bus/pci/devices/0101:00:02.0/vendor = 0x15b3");
+    host.line("sys/bus/pci/devices/0101:00:02.0/device = 0x101e");
+    assert_eq!(host.facts().rdma[0].function.sriov, Some(Sriov::Virtual));
 }
 
 proptest! {

@@ -67,19 +67,27 @@ pub(crate) fn of_group(
 }
 
 const STRIPED: &str = "balance-rr";
+/// Four lanes of SDR, in Gb/s.
+const SDR: f64 = 10.0;
 
 /// Bytes; long enough that the last partial packet does not matter.
 pub(super) const STREAM: u64 = 1 << 30;
 
-/// Upper bound in Gb/s per direction for anything on the link's wire: the slower port, or for a bond all members that
-/// carry traffic. `None` if unknown, inside one host, for an emulated device, and for a bond of unknown members.
+/// Upper bound in Gb/s per direction for anything on the link's wire: the slower port, or for a bond all members that carry traffic. Only
+/// proven rates count, of either end. `None` without one, inside one host, and for an emulated device.
 pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
     if inside || record.software || record.link_layer == LinkLayer::Loopback {
         return None;
     }
-    rate(record, ends, None).map(|rate| rate.0)
+    let rate = match ends.map(LinkEnd::is_proven) {
+        [true, true] => rate(record, ends, None),
+        [true, false] => ends[0].usable(None),
+        [false, true] => ends[1].usable(None),
+        [false, false] => None,
+    };
+    rate.map(|rate| rate.0)
 }
 
 /// For this number of queue pairs or streams; `None` for any number. The record has the facts' rate when the link was
@@ -89,15 +97,13 @@ fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Op
     if record.software {
         return speed();
     }
-    // One queue pair uses one member, whose rate a driver reports for a bond.
-    let unknown = |end: &LinkEnd<'_>| end.rate_is_made_up() || (streams != Some(1) && end.is_unknown_bond());
-    if ends.iter().any(unknown) {
+    if ends.iter().any(|end| end.is_unknown(streams)) {
         return None;
     }
     if ends.iter().all(|end| end.corrected(streams).is_none()) {
         return record.rate_gbps.or_else(speed);
     }
-    least(ends.map(|end| end.corrected(streams).or_else(|| end.reported())))
+    least(ends.map(|end| end.usable(streams)))
 }
 
 /// Payload over bytes on the wire, in the busier direction. `None` without a wire or with unknown packets.
@@ -194,6 +200,27 @@ impl<'a> LinkEnd<'a> {
         let spread = self.interface.is_some_and(|interface| interface.bond == Some(Bond::Master(STRIPED.to_owned())));
         let used = streams.filter(|_| !spread).map_or(members.len(), |streams| streams as usize);
         Some(GigabitsPerSecond(members.iter().take(used).map(|rate| rate.0).sum())).filter(|rate| rate.0 > 0.0)
+    }
+
+    fn usable(self, streams: Option<u32>) -> Option<GigabitsPerSecond> {
+        self.corrected(streams).or_else(|| self.reported())
+    }
+
+    /// Whether nothing exceeds the rate. Unproven are also a virtual function's over Ethernet, which reports one uplink of a bonded NIC while
+    /// its queue pairs use all (kernel: drivers/infiniband/hw/mlx5/main.c, `mlx5_query_port_roce`; hence `ibv_query_port_speed` of
+    /// rdma-core 62), and SDR, as which the kernel shows every speed of InfiniBand that it does not know
+    /// (drivers/infiniband/core/sysfs.c, `rate_show`).
+    fn is_proven(self) -> bool {
+        let infiniband = self.port.is_some_and(|port| port.link_layer.as_deref() == Some("InfiniBand"));
+        let function = self.device.filter(|_| self.port.is_some()).and_then(|device| device.function.sriov.as_ref());
+        let of_many = function == Some(&Sriov::Virtual) && !infiniband;
+        let sdr = infiniband && self.reported().is_some_and(|rate| rate.0 <= SDR);
+        !(of_many || sdr || self.is_unknown(None))
+    }
+
+    fn is_unknown(self, streams: Option<u32>) -> bool {
+        // One queue pair uses one member, whose rate a driver reports for a bond.
+        self.rate_is_made_up() || (streams != Some(1) && self.is_unknown_bond())
     }
 
     /// A bond of unknown members: its reported rate may be that of one of them.

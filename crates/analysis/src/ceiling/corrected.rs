@@ -2,7 +2,7 @@
 
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
-    facts::{Bond, BondMember, HostFacts, Interface, RateSource, RdmaPort},
+    facts::{Bond, BondMember, HostFacts, Interface, RateSource, RdmaPort, Sriov},
     terms::{Carrier, LinkLayer},
     unit::{GigabitsPerSecond, MegabitsPerSecond},
 };
@@ -92,6 +92,37 @@ fn the_interfaces_speed_counts_where_the_drivers_rate_is_made_of_it() {
     other.rdma[0].ports[0].rate_source = Some(RateSource::Driver);
     close(of(&said, &with("a", 100.0, 400.0), &other, 1), 196.0, 0.05);
     close(wire_rate(&said, Some(&with("a", 100.0, 400.0)), Some(&other)).unwrap(), 200.0, 1e-9);
+}
+
+/// No upper bound comes of a rate that a device may exceed: a virtual function on a bond of two ports of 200 Gb/s, and a speed of InfiniBand
+/// that the kernel does not know.
+#[test]
+fn only_proven_rates_bound_what_a_link_carries() {
+    let with = |name: &str, link_layer: &str, rate: f64, sriov: Option<Sriov>| {
+        let mut host = facts(name, 16, MAPPED);
+        host.interfaces.clear();
+        host.rdma[0].function.sriov = sriov;
+        let port = &mut host.rdma[0].ports[0];
+        (port.link_layer, port.rate_source) = (Some(link_layer.into()), Some(RateSource::Driver));
+        port.rate_gbps = Some(GigabitsPerSecond(rate));
+        host
+    };
+    let bound = |layer, a: &HostFacts, b: &HostFacts| {
+        let said = record("mlx5_0", layer, Carrier::VerbsRc, Some(200.0));
+        wire_rate(&said, Some(a), Some(b))
+    };
+    let virtual_function = || Some(Sriov::Virtual);
+    let (a, b) = (with("a", "Ethernet", 200.0, virtual_function()), with("b", "Ethernet", 200.0, virtual_function()));
+    assert_eq!(bound(LinkLayer::RoceV2, &a, &b), None);
+    // The other end's port limits it all the same.
+    let physical = with("b", "Ethernet", 400.0, Some(Sriov::Physical(4)));
+    assert_eq!(bound(LinkLayer::RoceV2, &a, &physical), Some(400.0));
+    assert_eq!(bound(LinkLayer::RoceV2, &physical, &a), Some(400.0));
+    // A virtual function of InfiniBand reports its port's rate.
+    let (a, b) = (with("a", "InfiniBand", 200.0, virtual_function()), with("b", "InfiniBand", 200.0, None));
+    assert_eq!(bound(LinkLayer::Infiniband, &a, &b), Some(200.0));
+    let (a, b) = (with("a", "InfiniBand", 10.0, None), with("b", "InfiniBand", 10.0, None));
+    assert_eq!(bound(LinkLayer::Infiniband, &a, &b), None);
 }
 
 #[test]
