@@ -80,10 +80,14 @@ impl Usable<'_> {
 /// The ports of one host that are rails, and those that could be used and are not.
 fn rails(facts: &HostFacts) -> (Vec<Usable<'_>>, Vec<Usable<'_>>) {
     // EFA has no reliable connections that verbs tests could use.
-    let usable = facts.rdma.iter().filter(|device| device.driver.as_deref() != Some("efa")).flat_map(|device| {
-        let active = |port: &&RdmaPort| port.state.as_deref() == Some("ACTIVE");
-        device.ports.iter().filter(active).map(move |port| Usable { device, port })
-    });
+    let usable = facts
+        .rdma
+        .iter()
+        .filter(|device| device.driver.as_deref() != Some("efa") && !facts.leaves_out(device))
+        .flat_map(|device| {
+            let active = |port: &&RdmaPort| port.state.as_deref() == Some("ACTIVE");
+            device.ports.iter().filter(active).map(move |port| Usable { device, port })
+        });
     let usable: Vec<Usable<'_>> = usable.collect();
     let mut sums: BTreeMap<(u64, String, bool), u64> = BTreeMap::new();
     for port in &usable {

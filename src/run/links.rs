@@ -365,9 +365,13 @@ pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFac
         .rdma
         .iter()
         .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
-        .filter(|(_, port)| !port.is_active())
-        .map(|(d, p)| {
-            format!("{} port {} is {}", d.name, p.number, p.state.as_deref().unwrap_or("in an unknown state"))
+        .filter_map(|(device, port)| {
+            let state = match port.state.as_deref().unwrap_or("in an unknown state") {
+                _ if facts.leaves_out(device) => "of a device that cannot be opened",
+                _ if port.is_active() => return None,
+                state => state,
+            };
+            Some(format!("{} port {} is {state}", device.name, port.number))
         })
         .collect();
     let have = match (devices.is_empty(), idle.is_empty()) {

@@ -18,6 +18,7 @@ use crate::{
         tree::{self, Tree},
     },
     tools::{self, Unheard},
+    verbs::{device::Device, file},
     worker,
 };
 
@@ -51,7 +52,7 @@ impl Live {
         Self {
             addresses: addresses(),
             interfaces: interfaces::ask(tree),
-            device_files: rdma::device_files(tree),
+            device_files: file::files(tree, Device::names().ok().as_deref()),
             // After querying the devices, which loads the providers' libraries.
             libraries: libraries::probe(),
             path_mtus,

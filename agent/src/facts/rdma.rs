@@ -1,13 +1,9 @@
 //! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband), their device files, and the
 //! active path MTU of every port through libibverbs.
-//!
-//! In a container sysfs may show devices whose files were not passed on, or that its devices cgroup forbids: only opening one shows that
-//! (open(2): EPERM).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::File,
-    io::{self, ErrorKind, Read},
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -64,11 +60,12 @@ pub(crate) struct Hardware {
     /// Its sysfs folder on the bus.
     place: Option<PathBuf>,
     pci: Option<PathBuf>,
-    driver: Option<String>,
-    software: bool,
+    pub driver: Option<String>,
+    /// A renamed siw has nothing below it; a NIC with an unreadable driver has.
+    pub software: bool,
 }
 
-fn hardware(tree: &Tree, at: &str) -> Hardware {
+pub(crate) fn hardware(tree: &Tree, at: &str) -> Hardware {
     let emulation = emulation(tree, at);
     // An emulation may show the device of the interface that it runs on (Soft-RoCE and siw on older kernels).
     let place = tree.target(format!("{at}/device")).filter(|_| emulation.is_none());
@@ -99,7 +96,7 @@ fn device(tree: &Tree, name: String) -> RdmaDevice {
         function: pci.as_deref().map(|place| pci::function(tree, place)).unwrap_or_default(),
         ports: numbers.into_iter().map(|number| port(tree, &about, number)).collect(),
         pci: pci.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
-        // Asked of the running system: see `device_files`.
+        // Asked of the running system: see `verbs::file`.
         device_file: None,
         driver,
         software,
@@ -364,37 +361,6 @@ pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Bel
     }
 }
 
-const VERBS_CLASS: &str = "sys/class/infiniband_verbs";
-
-/// Device files by RDMA device. Opening one changes nothing. Unknown for a tree of another host.
-pub(crate) fn device_files(tree: &Tree) -> BTreeMap<String, DeviceFile> {
-    if !tree.is_here() {
-        return BTreeMap::new();
-    }
-    let named = tree.names(VERBS_CLASS).into_iter().filter_map(|name| {
-        let device = tree.text(format!("{VERBS_CLASS}/{name}/ibdev"))?;
-        Some((device, looked_at(Path::new("/dev/infiniband"), &name)))
-    });
-    named.gathered()
-}
-
-fn looked_at(folder: &Path, name: &str) -> DeviceFile {
-    let path = folder.join(name);
-    match File::options().read(true).write(true).open(&path) {
-        Ok(_) => DeviceFile::Open,
-        Err(error) => judged(path.to_string_lossy().into_owned(), &error),
-    }
-}
-
-fn judged(path: String, error: &io::Error) -> DeviceFile {
-    match error.kind() {
-        ErrorKind::NotFound => DeviceFile::Missing(path),
-        ErrorKind::PermissionDenied => DeviceFile::Refused(path),
-        // It exists and may be opened; the device itself has a problem.
-        _ => DeviceFile::Open,
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortAnswer {
     pub device: String,
@@ -417,23 +383,5 @@ fn of_device(name: &str) -> Vec<PortAnswer> {
         Ok((device, limits)) => {
             (1..=limits.ports).map(|port| said(port, Port::query(&device, port).map(|port| port.mtu))).collect()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_opened_to_see_whether_that_is_allowed() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("uverbs0"), "").unwrap();
-        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-        assert_eq!(looked_at(folder.path(), "uverbs0"), DeviceFile::Open);
-        assert_eq!(looked_at(folder.path(), "uverbs1"), DeviceFile::Missing(path("uverbs1")));
-        // What a devices cgroup answers.
-        let refused = judged(path("uverbs2"), &io::Error::from_raw_os_error(libc::EPERM));
-        assert_eq!(refused, DeviceFile::Refused(path("uverbs2")));
-        assert_eq!(judged(path("uverbs2"), &io::Error::from_raw_os_error(libc::EBUSY)), DeviceFile::Open);
     }
 }

@@ -14,6 +14,7 @@ use railgauge_wire::{
 use rdma_sys::{ibv_pd, *};
 
 use super::{
+    file,
     happened::Happened,
     library::Library,
     words::{self, Doing},
@@ -111,10 +112,8 @@ impl Device {
         let library = Library::get()?;
         let list = List::new(library)?;
         let Some((_, device)) = list.devices().find(|(known, _)| known == name) else {
-            let known: Vec<_> = list.devices().map(|(name, _)| name).collect();
-            let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let cause = format!("no RDMA device {name} on this host; devices here: {there}");
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_RDMA_DEVICE));
+            let listed: Vec<_> = list.devices().map(|(name, _)| name).collect();
+            return Err(file::unlisted(&Tree::host(), name, &listed));
         };
         // SAFETY: the device is of a list that is not freed yet.
         let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };

@@ -11,6 +11,7 @@ pub(crate) mod cm;
 pub(crate) mod completion;
 pub(crate) mod device;
 pub(crate) mod events;
+pub(crate) mod file;
 pub(crate) mod flag;
 pub(crate) mod gid;
 mod happened;

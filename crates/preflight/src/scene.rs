@@ -118,7 +118,7 @@ impl<'a> Scene<'a> {
         self.ports().flat_map(Port::wires)
     }
 
-    /// RDMA ports that the plan could use but a run does not: down here and on most hosts.
+    /// RDMA ports that the plan could use but a run does not: down here and on most hosts, or of a device that cannot be opened.
     pub(super) fn unused(&self) -> impl Iterator<Item = Port<'a>> {
         self.unused.iter().copied()
     }
@@ -184,12 +184,16 @@ fn names<'p>(plan: &'p Plan, host: &str) -> &'p [String] {
     plan.hosts.iter().find(|known| known.name == host).map(|known| known.devices.as_slice()).unwrap_or_default()
 }
 
-/// Whether a run uses a port. A plan without names uses the active ones. A port that is down counts as used unless it is down on most
-/// hosts.
+/// Whether a run uses a port. A plan without names uses the active ones of devices that can be opened. A port that is down counts as used
+/// unless it is down on most hosts.
 fn is_used(plan: &Plan, cluster: &Seen<'_>, port: &Port<'_>) -> bool {
     // The port first: finding a host in a large plan is slow.
-    if !is_down(port.port) || !names(plan, port.host).is_empty() {
+    let left_out = port.facts.leaves_out(port.device);
+    if !(left_out || is_down(port.port)) || !names(plan, port.host).is_empty() {
         return true;
+    }
+    if left_out {
+        return false;
     }
     let fellow = |facts: &&HostFacts| {
         let device = facts.rdma.iter().find(|device| device.name == port.device.name)?;

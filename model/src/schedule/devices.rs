@@ -28,9 +28,10 @@ pub fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
     }
 }
 
-/// Every active port of every RDMA device, `mlx5_0` or `mlx5_0:2`.
+/// Every active port of every RDMA device that can be opened, `mlx5_0` or `mlx5_0:2`.
 pub fn active_ports(facts: &HostFacts) -> Vec<String> {
-    let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
+    let devices = facts.rdma.iter().filter(|device| !facts.leaves_out(device));
+    let ports = devices.flat_map(|device| device.ports.iter().map(move |port| (device, port)));
     ports
         .filter(|(_, port)| port.is_active())
         .map(|(device, port)| match port.number {

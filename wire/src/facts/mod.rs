@@ -129,6 +129,12 @@ impl HostFacts {
         self.interfaces.iter().find(|interface| interface.name == name)
     }
 
+    /// Whether a plan that names no devices leaves this one out: the agent cannot open it, but others. Pods in the host's RDMA namespace see
+    /// all of its devices, and have the files of some.
+    pub fn leaves_out(&self, device: &RdmaDevice) -> bool {
+        device.is_refused() && self.rdma.iter().any(|other| other.device_file == Some(DeviceFile::Open))
+    }
+
     /// Speeds of the members of a port's bond that carry traffic, the fastest first; `None` without a bond or with an unknown speed. One
     /// queue pair uses one of them.
     pub fn member_rates(&self, port: &RdmaPort) -> Option<Vec<GigabitsPerSecond>> {

@@ -29,6 +29,13 @@ pub struct RdmaDevice {
     pub ports: Vec<RdmaPort>,
 }
 
+impl RdmaDevice {
+    /// Whether it is known that the agent cannot open it.
+    pub fn is_refused(&self) -> bool {
+        self.device_file.as_ref().is_some_and(|file| *file != DeviceFile::Open)
+    }
+}
+
 /// Splits a port's name in plans: `mlx5_0:2` is the second, and `mlx5_0` has no number, which means the first.
 pub fn port_name(name: &str) -> (&str, Option<u8>) {
     let split = name.rsplit_once(':').and_then(|(device, number)| Some((device, number.parse().ok()?)));
@@ -42,6 +49,8 @@ pub enum DeviceFile {
     Open,
     Missing(String),
     Refused(String),
+    /// The file may be opened, and libibverbs has no provider for the driver.
+    NoProvider,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -12,11 +12,12 @@ use railgauge_wire::{
 
 use super::settings::Settings;
 use crate::{
-    facts::rdma::{self, CLASS, emulation},
+    facts::rdma::{self, CLASS, Hardware},
     memory::place,
     system::tree::Tree,
     verbs::{
         device::{self, Device, Domain, Limits, Speaks},
+        file,
         gid::{self, Gid, Pkey},
         port::Port,
     },
@@ -124,9 +125,14 @@ fn parse(named: &str, port: u8) -> Result<(String, u8), Failure> {
 /// The first device, in the order of rails, whose port `number` (any if 0) is active.
 fn first_active(tree: &Tree, number: u8) -> Result<(String, u8), Failure> {
     let names = Device::names()?;
+    if names.is_empty()
+        && let Some(known) = tree.names(CLASS).first()
+    {
+        return Err(file::unlisted(tree, known, &names));
+    }
     let (mut seen, mut refused) = (Vec::new(), Vec::new());
     for name in &names {
-        let domain = match device::domain(name, 0) {
+        let domain = match device::domain(name) {
             Ok(domain) => domain,
             Err(failure) => {
                 seen.push(failure.cause);
@@ -229,15 +235,7 @@ const MLX5_IN_TREE: &str = "5.0-0";
 impl Driver {
     /// The driver of `device`, from sysfs and procfs below `tree`.
     pub(crate) fn of(tree: &Tree, device: &str) -> Self {
-        let at = format!("{CLASS}/{device}");
-        let linked = tree.target(format!("{at}/device/driver"));
-        let linked = linked.and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
-        let (name, software) = match (emulation(tree, &at), linked) {
-            (Some(emulation), _) => (Some(emulation.to_owned()), true),
-            (None, Some(name)) => (Some(name), false),
-            // A renamed siw has nothing below it; a NIC with an unreadable driver has.
-            (None, None) => (None, !tree.has(format!("{at}/device"))),
-        };
+        let Hardware { driver: name, software, .. } = rdma::hardware(tree, &format!("{CLASS}/{device}"));
         let version = name.as_ref().and_then(|name| tree.text(format!("sys/module/{name}/version")));
         let kernel = tree.text("proc/sys/kernel/osrelease").and_then(|release| version_of(&release));
         Self { name, software, version, kernel }

@@ -1,4 +1,4 @@
-//! RDMA devices that the agent cannot open: a container has only the files that it was given.
+//! RDMA devices that the agent cannot open: a container has only the files that it was given, and libibverbs only the providers.
 
 use railgauge_wire::{
     facts::DeviceFile,
@@ -8,7 +8,7 @@ use railgauge_wire::{
 use super::{Around, Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "/dev/infiniband/uverbs*, opened as measurements open them",
+    reads: "/dev/infiniband/uverbs*, opened as measurements open them, and the devices that libibverbs lists",
     meaning: "the device cannot be opened: every case over verbs on it fails",
     source: "kernel Documentation/infiniband/user_verbs.rst; cgroup-v1/devices.rst",
     spoils: Spoils::Nothing,
@@ -17,17 +17,33 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// Of a device without a file while others have one.
+const LEFT_OUT: &str =
+    "nothing, if nobody meant to use it: the plan names no `devices`, and the run takes those that can be opened";
+
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let refused = scene.devices().filter_map(|port| {
+    let unused = scene.unused().filter(|port| port.port.number == 1).map(|port| (port, false));
+    let refused = scene.devices().map(|port| (port, true)).chain(unused).filter_map(|(port, used)| {
         let around = scene.around(port.facts);
         let (what, remedy) = match port.device.device_file.as_ref()? {
             DeviceFile::Open => return None,
-            DeviceFile::Missing(path) => (format!("{path} is not there"), who_gives(around, remedy::LOAD_IB_UVERBS)),
+            DeviceFile::Missing(path) => {
+                (format!("{path} is not there"), who_gives(around, remedy::LOAD_IB_UVERBS).into())
+            }
             DeviceFile::Refused(path) => {
-                (format!("the agent may not open {path}"), who_gives(around, remedy::ALLOW_UVERBS))
+                (format!("the agent may not open {path}"), who_gives(around, remedy::ALLOW_UVERBS).into())
+            }
+            DeviceFile::NoProvider => {
+                let driver = port.device.driver.as_deref().unwrap_or("its driver");
+                let what = format!("libibverbs has no provider for it ({driver})");
+                (what, remedy::INSTALL_PROVIDER.with([("driver", driver)]))
             }
         };
-        Some(Found::host(Severity::Failure, port.host, what, remedy).device(&port.device.name))
+        let found = |severity, what| Found::host(severity, port.host, what, remedy).device(&port.device.name);
+        Some(match used {
+            true => found(Severity::Failure, what),
+            false => found(Severity::Notice, format!("{what}: no test uses it")).meaning(LEFT_OUT),
+        })
     });
     refused.collect()
 }

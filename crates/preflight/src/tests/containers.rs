@@ -1,7 +1,10 @@
 //! Hosts that are containers and pods: what they lack, and who can give it to them.
 
 use railgauge_model::plan::model::{Kubectl, Launcher};
-use railgauge_wire::facts::{DeviceFile, IpcLock};
+use railgauge_wire::{
+    facts::{DeviceFile, IpcLock},
+    terms::Transport,
+};
 
 use super::*;
 
@@ -56,6 +59,34 @@ fn a_device_that_was_not_passed_into_the_container_is_named() {
         assert_eq!((found.severity, found.hosts.as_slice()), (Severity::Failure, ["gpu3".to_owned()].as_slice()));
         assert_eq!(found.remedy.id, expected, "{container:?}");
     }
+}
+
+/// Two devices in sysfs, and the file of one: the other is no rail, and that is only noted unless the plan names it.
+#[test]
+fn a_device_that_others_of_the_host_replace_is_left_out() {
+    let mut cluster = cluster(|facts| {
+        let mut other = facts.rdma[0].clone();
+        (other.name, other.device_file) = ("mlx5_7".into(), Some(DeviceFile::NoProvider));
+        facts.rdma[0].device_file = Some(DeviceFile::Open);
+        facts.rdma.push(other);
+    });
+    let found = of_check("device-file", judge(&plan(), &cluster));
+    assert_eq!((found.severity, found.devices.as_slice()), (Severity::Notice, ["mlx5_7".to_owned()].as_slice()));
+    assert_eq!(found.remedy.id, "install-provider");
+    let rails = |facts: &HostFacts| {
+        let host = plan().hosts.into_iter().find(|host| host.name == "gpu3").unwrap();
+        railgauge_model::schedule::devices(&host, Some(facts), Transport::Verbs)
+    };
+    let facts = cluster.facts.get_mut("gpu3").unwrap();
+    assert_eq!(rails(facts), [facts.rdma[0].name.clone()]);
+    let mut named = plan();
+    named.hosts.iter_mut().for_each(|host| host.devices = vec!["mlx5_7".into()]);
+    let found = of_check("device-file", judge(&named, &cluster));
+    assert_eq!(found.severity, Severity::Failure);
+    // Where none can be opened, all are rails: each case fails with the reason.
+    let facts = cluster.facts.get_mut("gpu3").unwrap();
+    facts.rdma[0].device_file = Some(DeviceFile::Missing("/dev/infiniband/uverbs0".into()));
+    assert_eq!(rails(facts).len(), 2);
 }
 
 #[test]

@@ -47,6 +47,10 @@ remedies! {
     FIT_LONGEST_MESSAGE = "fit-longest-message", "use sizes of at most {most} bytes";
     FIT_PATH_MTU = "fit-path-mtu", "use sizes of at most {mtu} bytes";
     INSTALL_LIBRARY = "install-library", "install {packages} on the host";
+    INSTALL_PROVIDER = "install-provider",
+        "install libibverbs' provider for {driver}, in a container's image too: ibverbs-providers (Debian, Ubuntu), libibverbs (RHEL, SUSE) \
+         or the package of the NIC's maker; ionic needs rdma-core 61 ({0} lists the devices that have one)",
+        look "ibv_devices";
     LEAVE_JOINING_OUT = "leave-joining-out", "leave `joining` out of these tests of the plan";
     LINK_WENT_DOWN = "link-went-down",
         "check the cable, the module and the switch port ({0}, {1}): a link that goes down under load is often an optical \
