@@ -181,20 +181,22 @@ fn redirection_counts_only_between_gpu_and_nic() {
     assert!(found.iter().any(|finding| finding.what.contains("0000:17:00.0 between it and the GPUs")), "{found:#?}");
 }
 
-/// A buffer is registered once; twice where the polled byte needs a key of its own.
+/// As the agent registers it: once, and beyond the cache four times as much as that on each side.
 #[test]
 fn locked_memory_is_asked_for_as_it_is_registered() {
     let short = |tests: &str| {
         let mut hosts = vec![host("infiniband"); 4];
-        // Two buffers of 8 MiB, which are 16, and the queues.
-        hosts[0].memlock_bytes = Some(Bytes((16 << 20) + (1 << 20)));
+        // Two areas of 8 MiB with a page for the walk and a line, and the queues.
+        hosts[0].memlock_bytes = Some(Bytes(2 * ((8 << 20) + (8 << 10)) + (1 << 20)));
         let found = judge(&planned(4, tests), &cluster(hosts));
         found.iter().any(|finding| finding.check == "locked-memory")
     };
     let sizes = "sizes = [\"8MiB\"]\n";
     assert!(!short(&format!("{WRITE}{sizes}knobs = {{ relaxed_ordering = true }}\n")));
     assert!(!short(&format!("{LATENCY}{sizes}")));
-    assert!(short(&format!("{LATENCY}{sizes}knobs = {{ relaxed_ordering = true }}\n")));
+    assert!(!short(&format!("{LATENCY}{sizes}knobs = {{ write_latency = \"immediate\", relaxed_ordering = true }}\n")));
+    assert!(short(&format!("{WRITE}{sizes}qps = 2\n")));
+    assert!(short(&format!("{WRITE}{sizes}knobs = {{ footprint = \"dram\" }}\n")));
 }
 
 #[test]

@@ -470,7 +470,7 @@ fn findings_carry_the_values_they_compare() {
     let found = one_of(&planned("sizes = [\"1 MiB\"]\n"), &limited);
     assert_eq!(
         json(&found),
-        serde_json::json!({"fact": "memlock", "unit": "KiB", "seen": 64, "wanted": 3072, "wanted_by": "check"})
+        serde_json::json!({"fact": "memlock", "unit": "KiB", "seen": 64, "wanted": 3088, "wanted_by": "check"})
     );
     let blind = cluster(|facts| facts.rdma[0].firmware = None);
     let found = one_of(&planned("[preflight]\nfirmware = { mlx5_core = \"28.43.1014\" }\n"), &blind);

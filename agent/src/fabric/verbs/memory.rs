@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Footprint, LinkSpec},
+    link::{self, Footprint, LINE, LinkSpec, PAGE},
     remedy,
     terms::{Distance, GpuPath, Memory},
 };
@@ -161,11 +161,6 @@ fn neither(nic: &str, dma_buf: &Failure, peer: &Failure) -> Failure {
     Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::REACH_GPU_MEMORY)
 }
 
-const LINE: u64 = 64;
-
-/// Range of a `cache` footprint: one page, as in perftest.
-const PAGE: u64 = 4096;
-
 /// A datagram follows the 40 bytes of a global route header.
 pub(crate) const HEADER: u64 = 40;
 
@@ -181,14 +176,8 @@ pub(crate) struct Layout {
 impl Layout {
     /// `last_level_cache` in bytes matters for DRAM footprints only.
     pub(crate) fn new(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64, datagrams: bool) -> Self {
-        let qps = qps.max(1);
-        let room = max_size + PAGE + LINE;
-        let area = match footprint {
-            Footprint::Cache => room,
-            // Four times the cache, divided among the queue pairs, on the sending and on the receiving side each.
-            Footprint::Dram => room.max((4 * last_level_cache).div_ceil(u64::from(qps)) + max_size),
-        };
-        Self { qps, area: area.next_multiple_of(PAGE), max_size, footprint, datagrams }
+        let area = link::area(qps, max_size, footprint, last_level_cache);
+        Self { qps: qps.max(1), area, max_size, footprint, datagrams }
     }
 
     pub(crate) fn length(&self) -> u64 {

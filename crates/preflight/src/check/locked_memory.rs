@@ -1,12 +1,13 @@
 use railgauge_model::plan::model::{Rails, Test};
 use railgauge_wire::{
     facts::{HostFacts, IpcLock, LIMITS},
+    link::registered,
     unit::Bytes,
 };
 
 use super::{Around, Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 use railgauge_wire::remedy::{self, Entry};
-use railgauge_wire::terms::{Op, TestMetric, Transport};
+use railgauge_wire::terms::Transport;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/self/limits of the agent; the limit does not apply with CAP_IPC_LOCK (root)",
@@ -20,14 +21,13 @@ pub(super) const RULE: Rule = Rule {
 
 const QUEUES: Bytes = Bytes::from_mib(1);
 
-/// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice for latency of
-/// writes with relaxed ordering: the polled byte needs a key that keeps the order. A NIC that writes to itself has both ends of its queue
-/// pair on one host, and all NICs of a host do so at once unless the plan has them take turns.
+/// Registered memory is locked memory: that of the link, once for each of its threads, and what queues need. A NIC that writes to itself has
+/// both ends of its queue pair on one host, and all NICs of a host do so at once unless the plan has them take turns.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let of_test = |test: &Test, facts: &HostFacts| {
         let size = test.sizes.iter().max().copied().unwrap_or_default();
-        let polled = test.op == Op::Write && test.metric == TestMetric::Latency;
-        let keys = if polled && test.knobs.relaxed_ordering == Some(true) { 2 } else { 1 };
+        let cache = facts.cpu.last_level_cache.unwrap_or_default();
+        let (footprint, threads) = (test.knobs.footprint.unwrap_or_default(), test.threads.max(1));
         let ports = || facts.rdma.iter().map(|device| device.ports.len() as u64).sum::<u64>();
         let ends = match (test.transport, &test.rails) {
             (Transport::Nic, Rails::Each) => 2,
@@ -35,7 +35,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Transport::Nic, _) => 2 * ports().max(1),
             _ => 1,
         };
-        size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2 * keys * ends)
+        let of_threads =
+            |qps: u32| Bytes(registered(qps.div_ceil(threads), size.0, footprint, cache.0)) * u64::from(threads);
+        // Few queue pairs may need more than many: what the cache asks for does not depend on their number.
+        test.qps.iter().map(|qps| of_threads(*qps)).max().unwrap_or_default().saturating_mul(ends)
     };
     let verbs = || scene.plan.tests.iter().filter(|test| matches!(test.transport, Transport::Verbs | Transport::Nic));
     let short = scene.hosts().filter_map(|(host, facts)| {
