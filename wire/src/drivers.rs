@@ -206,6 +206,8 @@ pub const LOSSES: &[(&str, &str)] = &[
     ("hw_counters/implied_nak_seq_err", "answers were lost"),
     ("hw_counters/local_ack_timeout_err", "acknowledgements did not come in time"),
     ("hw_counters/roce_adp_retrans", "packets were sent again"),
+    ("hw_counters/roce_adp_retrans_to", "acknowledgements did not come in time"),
+    ("hw_counters/rx_icrc_encapsulated", "packets arrived damaged"),
     ("hw_counters/duplicate_request", "requests arrived twice"),
     ("hw_counters/rnr_nak_retry_err", "the receiver was not ready"),
     // Kernel drivers/infiniband/sw/rxe/rxe_hw_counters.c.
@@ -244,6 +246,7 @@ pub const LOSSES: &[(&str, &str)] = &[
     ("hw_counters/hw_rx_disable_drop_cnt", "the port dropped arriving packets"),
     // The port and its interface: kernel Documentation/ABI/stable/sysfs-class-infiniband; mlx5/counters.rst.
     ("counters/port_xmit_discards", "the port dropped packets"),
+    ("counters/port_rcv_errors", "packets arrived damaged"),
     ("ethtool/rx_discards_phy", "the port dropped arriving packets"),
     ("ethtool/tx_discards_phy", "the port dropped leaving packets"),
     ("ethtool/rx_crc_errors_phy", "packets arrived damaged"),
