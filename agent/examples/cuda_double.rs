@@ -17,8 +17,8 @@ use std::{
 };
 
 use gpu::{
-    Handle, INVALID_VALUE, MEMORY, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY, SUCCESS, Status, answer, layout, setting,
-    text,
+    GRANULE, Handle, INVALID_VALUE, MEMORY, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY, SUCCESS, Status, answer, layout,
+    setting, text,
 };
 use parking_lot::Mutex;
 
@@ -74,7 +74,11 @@ functions! {
             _ => c_int::from(attribute == 124),
         })
     }
-    cuMemGetHandleForAddressRange(to: *mut c_void, _address: u64, _bytes: usize, _kind: c_int, _flags: u64) {
+    cuMemGetHandleForAddressRange(to: *mut c_void, address: u64, bytes: usize, _kind: c_int, _flags: u64) {
+        // cuda.h: address and size are aligned to the host's page size.
+        if !address.is_multiple_of(GRANULE as u64) || !bytes.is_multiple_of(GRANULE) {
+            return INVALID_VALUE;
+        }
         match std::fs::File::open("/dev/null") {
             Ok(file) => answer(to.cast::<c_int>(), file.into_raw_fd()),
             Err(_) => NOT_SUPPORTED,

@@ -18,8 +18,10 @@ pub const OUT_OF_MEMORY: Status = 2;
 pub const NOT_FOUND: Status = 500;
 pub const NOT_SUPPORTED: Status = 801;
 
-/// Alignment of device memory: that of dma-bufs.
-const GRANULE: usize = 65_536;
+/// Alignment of what is exported as a dma-buf, where the host's pages have 64 KiB.
+pub const GRANULE: usize = 65_536;
+/// Alignment of device memory (CUDA C Programming Guide, 5.3.2): not that of dma-bufs.
+pub const ALIGNED: usize = 256;
 
 /// Lengths of what is allocated, by address.
 pub static MEMORY: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
@@ -31,7 +33,7 @@ pub fn setting(name: &str, otherwise: u64) -> u64 {
 }
 
 pub fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(1).next_multiple_of(GRANULE), GRANULE).ok()
+    Layout::from_size_align((bytes + ALIGNED).next_multiple_of(GRANULE), GRANULE).ok()
 }
 
 /// Writes an answer where the caller wants it.
@@ -103,17 +105,18 @@ macro_rules! driver_double {
             }
             $alloc(to: *mut u64, bytes: usize) {
                 let Some(layout) = layout(bytes) else { return OUT_OF_MEMORY };
-                let address = alloc_zeroed(layout) as u64;
-                if address == 0 {
+                let block = alloc_zeroed(layout) as u64;
+                if block == 0 {
                     return OUT_OF_MEMORY;
                 }
+                let address = block + $crate::gpu::ALIGNED as u64;
                 MEMORY.lock().insert(address, bytes);
                 answer(to, address)
             }
             $free(address: u64) {
                 let freed = MEMORY.lock().remove(&address);
                 let Some(layout) = freed.and_then(layout) else { return INVALID_VALUE };
-                dealloc(address as *mut u8, layout);
+                dealloc((address - $crate::gpu::ALIGNED as u64) as *mut u8, layout);
                 SUCCESS
             }
             $register(_start: *mut c_void, _bytes: usize, _flags: c_uint) { SUCCESS }

@@ -32,6 +32,8 @@ const IS_MANAGED: c_int = 8;
 /// Plain device memory, never managed: what a NIC reads must not move to the host meanwhile.
 pub struct Buffer {
     device: Arc<Device>,
+    allocated: DevicePtr,
+    /// Within the allocation: the driver exports whole pages of the host.
     address: DevicePtr,
     length: u64,
 }
@@ -39,25 +41,26 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
         device.enter()?;
-        let taken = length.max(1).next_multiple_of(GRANULE);
+        let taken = length.max(1).next_multiple_of(GRANULE).saturating_add(GRANULE);
         let (free, total) = device.memory()?;
         // Small buffers accompany large ones and need no reserve.
-        let reserve = if taken > GRANULE { RESERVE } else { 0 };
+        let reserve = if length > GRANULE { RESERVE } else { 0 };
         if taken.saturating_add(reserve) > free {
             let cause = format!(
                 "GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free, of which {reserve} are left to the driver and \
                  others: {} can be taken",
                 device.index(),
-                free.saturating_sub(reserve) / GRANULE * GRANULE
+                (free.saturating_sub(reserve) / GRANULE * GRANULE).saturating_sub(GRANULE)
             );
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.vendor().free_memory()));
         }
-        let mut address = 0;
+        let mut allocated = 0;
         let bytes = usize::try_from(taken).unwrap_or(usize::MAX);
-        // SAFETY: `address` is valid for writes.
-        let status = unsafe { (device.driver().memory_alloc)(&raw mut address, bytes) };
+        // SAFETY: `allocated` is valid for writes.
+        let status = unsafe { (device.driver().memory_alloc)(&raw mut allocated, bytes) };
         device.check(status, &format!("taking {length} bytes"))?;
-        let buffer = Self { device: Arc::clone(device), address, length };
+        let buffer =
+            Self { device: Arc::clone(device), allocated, address: allocated.next_multiple_of(GRANULE), length };
         buffer.refuse_managed()?;
         Ok(buffer)
     }
@@ -92,7 +95,7 @@ impl Buffer {
         &self.device
     }
 
-    /// Aligned to 256 bytes at least.
+    /// Aligned to 64 KiB.
     pub fn address(&self) -> DevicePtr {
         self.address
     }
@@ -123,7 +126,7 @@ impl Buffer {
         let bytes = usize::try_from(covered).unwrap_or(usize::MAX);
         let mut descriptor: c_int = -1;
         let mut by = |flags: u64| {
-            // SAFETY: `descriptor` is the int this handle type asks for; the range is this allocation, rounded as it was.
+            // SAFETY: `descriptor` is the int this handle type asks for; the range is of this allocation, which has a granule more.
             unsafe { export((&raw mut descriptor).cast::<c_void>(), self.address, bytes, DMA_BUF_FD, flags) }
         };
         // Drivers that do not know the flag refuse it.
@@ -144,7 +147,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the allocation of `new`, freed once, with its context current. The driver first waits for queued work (CUDA programming
         // guide, "Stream-ordered memory allocator", on `cudaFree`; HIP's `hipFree`).
-        self.device.end("freeing memory", || unsafe { (self.device.driver().memory_free)(self.address) });
+        self.device.end("freeing memory", || unsafe { (self.device.driver().memory_free)(self.allocated) });
     }
 }
 

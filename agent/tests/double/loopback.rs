@@ -182,6 +182,11 @@ fn a_port_writes_from_the_memory_of_its_gpu_to_the_memory_of_its_gpu() {
     let account = one(&mut fabric, on_gpu(0, None));
     must_be_right(&account);
     assert_eq!(account.gpu_path, Some(GpuPath::GdrDmabuf));
+    assert!(!account.settings.contains_key("data_direct"));
+    // A ConnectX-8 reaches GPUs by a second function too.
+    let function = fabric.folder.path().join("root1/sys/bus/pci/drivers/mlx5_ib/0000:1a:00.0");
+    std::fs::create_dir_all(function).unwrap();
+    assert_eq!(one(&mut fabric, on_gpu(0, None)).settings["data_direct"], "not used; NCCL uses it");
     let flipped = one(&mut with_gpus(true, &[("RAILGAUGE_FAULT", "flip-bit")]), on_gpu(0, None));
     assert_eq!(flipped.account.checked.wrong, Bytes(2));
 }

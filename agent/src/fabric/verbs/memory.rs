@@ -99,6 +99,9 @@ pub(crate) fn take(
             },
         },
     };
+    if path == GpuPath::GdrDmabuf && driver.is("mlx5_core") && has_data_direct(&host) {
+        notes.insert("data_direct".into(), "not used; NCCL uses it".into());
+    }
     if path == GpuPath::GdrPeermem {
         notes.insert("peer_memory".into(), peer_memory(&host)?);
     }
@@ -143,6 +146,13 @@ fn registered<R>(
             Err(failure) => Ok((register(false)?, Ordering { relaxed: false, refused: Some(failure.cause) })),
         },
     }
+}
+
+/// Whether the host has the second PCI function by which a ConnectX-8 reaches memory of GPUs (kernel
+/// drivers/infiniband/hw/mlx5/data_direct.c). NCCL takes it by default (transport/net_ib/init.cc, `NCCL_IB_DATA_DIRECT`).
+fn has_data_direct(host: &Tree) -> bool {
+    let functions = |driver: &str| host.names(format!("sys/bus/pci/drivers/{driver}"));
+    ["mlx5_ib", "mlx5_dd"].iter().any(|driver| functions(driver).iter().any(|name| name.contains(':')))
 }
 
 fn peer_memory(host: &Tree) -> Result<String, Failure> {
