@@ -34,7 +34,6 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
         gpu_path: None,
         qps: 1,
         threads: 1,
-        thread: 0,
         max_size: Bytes(max_size),
         token: "secret".into(),
         rides_out: false,

@@ -214,10 +214,29 @@ fn changes_that_change_nothing_of_the_link_pass_over() {
         let window = Window::Duration(Nanoseconds::from_millis(200));
         let taken = patiently("the event", || {
             let (near, _) = fabric.timed(timing(Op::Read, TestMetric::Latency, 4096, window));
-            Some(fabric.events_taken("1")).filter(|taken| measured(near).operations > 0 && !taken.is_empty())
+            Some(fabric.noted("events", "1")).filter(|taken| measured(near).operations > 0 && !taken.is_empty())
         });
         assert_eq!(taken, [number], "{hostile}");
     }
+}
+
+/// Contexts of the initiator's host: mlx5's doorbell registers are of a context, and links at once do not wait for each other's.
+#[test]
+fn links_at_once_have_contexts_of_their_own_and_later_ones_use_them() {
+    let mut fabric = hosts("mlx5-roce", ["", ""]);
+    let opened = |fabric: &mut Fabric, link| {
+        let mut spec = spec(Role::Initiator, 1, 4096);
+        verbs(Service::Rc, Knobs::default())(&mut spec);
+        fabric.pair.initiator.ask(Ask::Open { link, spec: Box::new(spec) }).unwrap();
+        fabric.noted("contexts", "1").len()
+    };
+    let before = fabric.noted("contexts", "1").len();
+    let first = opened(&mut fabric, 11);
+    assert_eq!(opened(&mut fabric, 12), first + 1, "after {before}");
+    for link in [11, 12] {
+        fabric.pair.initiator.ask(Ask::Close { link }).unwrap();
+    }
+    assert_eq!((opened(&mut fabric, 13), opened(&mut fabric, 14)), (first + 1, first + 1));
 }
 
 #[test]

@@ -184,10 +184,10 @@ fn over_event(fabric: &mut Fabric, op: Op, number: &str, hosts: &[&str]) {
         let outcome = windowed(fabric, op, Nanoseconds::from_millis(200));
         let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("event {number}: {outcome:?}") };
         assert_eq!(measured.bytes, Bytes(4096 * measured.operations), "event {number}");
-        hosts.iter().all(|host| !fabric.events_taken(host).is_empty()).then_some(())
+        hosts.iter().all(|host| !fabric.noted("events", host).is_empty()).then_some(())
     });
     for host in hosts {
-        assert_eq!(fabric.events_taken(host), [number], "host {host}");
+        assert_eq!(fabric.noted("events", host), [number], "host {host}");
     }
 }
 

@@ -58,7 +58,6 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
         gpu_path: None,
         qps,
         threads: 1,
-        thread: 0,
         max_size: Bytes(max_size),
         token: "0123456789abcdef0123456789abcdef".into(),
         rides_out: false,

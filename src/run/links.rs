@@ -352,7 +352,6 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
         gpu_path: test.gpu_path,
         qps: wanted.qps,
         threads: test.threads,
-        thread: 0,
         max_size: wanted.max_size,
         token: wanted.token.clone(),
         rides_out: wanted.rides_out,

@@ -213,9 +213,6 @@ pub struct LinkSpec {
     /// Threads that share the queue pairs, each with its own device context, completion queue and memory.
     #[serde(default = "one")]
     pub threads: u32,
-    /// Index of this end's thread within its agent; the controller leaves it 0.
-    #[serde(default)]
-    pub thread: u32,
     pub max_size: Bytes,
     /// Secret of both ends, so that no stranger can join (TCP).
     pub token: String,

@@ -120,6 +120,7 @@ exported! {
         }
         let Ok((async_fd, events)) = event::pipe() else { return refused(libc::EMFILE) };
         event::listen(events);
+        event::note("contexts", c_int::from((*device.cast::<Device>()).number));
         let mut context = Box::new(Context { verbs: mem::zeroed(), events });
         let verbs = &mut context.verbs;
         verbs.sz = size_of::<verbs_context>();

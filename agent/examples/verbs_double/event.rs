@@ -137,13 +137,13 @@ pub fn changed(kind: c_int) -> bool {
     asked.zip(BEGAN.get()).is_some_and(|(event, began)| began.elapsed() >= event.after)
 }
 
-/// Writes down that somebody took an event: its number, a line in `events.HOST` of the fabric's folder. What passes over an event
-/// has shown nothing if it never saw one.
-fn note(kind: c_int) {
+/// Writes down what happened, a line in `WHAT.HOST` of the fabric's folder: the number of an event that somebody took, the device of a
+/// context that somebody opened. What passes over an event has shown nothing if it never saw one.
+pub fn note(what: &str, number: c_int) {
     let Some(Settings { directory, host, .. }) = settings() else { return };
-    let file = fs::OpenOptions::new().create(true).append(true).open(directory.join(format!("events.{host}")));
+    let file = fs::OpenOptions::new().create(true).append(true).open(directory.join(format!("{what}.{host}")));
     // A fabric whose folder is gone has nobody who reads it.
-    let _ = file.and_then(|mut file| writeln!(file, "{kind}"));
+    let _ = file.and_then(|mut file| writeln!(file, "{number}"));
 }
 
 /// Writes down that a program used the library wrongly: a line in `misuses.HOST` of the fabric's folder.
@@ -158,7 +158,7 @@ exported! {
     fn ibv_get_async_event(context: *mut ibv_context, into: *mut AsyncEvent) -> c_int {
         match read::<Raised>((*context).async_fd) {
             Some(raised) => {
-                note(raised.kind);
+                note("events", raised.kind);
                 (*into).element = raised.element;
                 (*into).kind = raised.kind;
                 0

@@ -70,7 +70,7 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
         knobs.flow_label = knobs.flow_label.map(|label| label + first);
         knobs.core = knobs.core.map(|core| core + number);
         first += qps;
-        LinkSpec { qps, threads: 1, thread: number, knobs, ..spec.clone() }
+        LinkSpec { qps, threads: 1, knobs, ..spec.clone() }
     };
     Ok((0..threads).map(share).collect())
 }

@@ -47,6 +47,9 @@ impl Loopback {
             );
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::LEAVE_TESTS_OUT));
         }
+        let device = port.domain.device().name().to_owned();
+        // So that an end has its context.
+        drop(port);
         let mut from = fabric::open(&end(Role::Initiator)).map_err(without_staging)?;
         let mut to = fabric::open(&end(Role::Responder)).map_err(without_staging)?;
         let (near, far) = (from.opened().endpoint, to.opened().endpoint);
@@ -54,7 +57,7 @@ impl Loopback {
         to.join(&near, control)?;
         let opened = from.opened();
         let mut settings = opened.settings;
-        let pci = rdma::address(tree, port.domain.device().name());
+        let pci = rdma::address(tree, &device);
         let told = [
             ("nic_pci", pci.clone()),
             ("port_link_layer", Some(opened.link_layer.to_string())),
@@ -89,7 +92,6 @@ fn of_end(nic: &NicPort, spec: &NodeSpec, role: Role) -> LinkSpec {
         gpu_path: nic.gpu_path,
         qps: 1,
         threads: 1,
-        thread: 0,
         max_size: spec.size,
         token: String::new(),
         rides_out: false,

@@ -1,8 +1,9 @@
 //! A device: found by name, opened once, closed when the last object made of it is gone.
 //!
-//! Each thread of a link has an open device, one context and one protection domain. Links of this process share them, since opening a
-//! device takes milliseconds to seconds and a plan opens thousands of links. Threads do not share contexts: mlx5 has 16 doorbell
-//! registers in each, and further queue pairs take a lock to ring theirs (rdma-core providers/mlx5/mlx5.c).
+//! Each thread of a link has an open device, one context and one protection domain. Links of this process use them one after the other,
+//! since opening a device takes milliseconds to seconds and a plan opens thousands of links. Links and threads at once do not share
+//! contexts: mlx5 has 16 doorbell registers in each, and further queue pairs take a lock to ring theirs (rdma-core providers/mlx5/mlx5.c).
+//! Only those that rdma_cm joins do: librdmacm opens a device once.
 
 use std::{any::Any, collections::HashMap, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
 
@@ -19,7 +20,7 @@ use super::{
     library::Library,
     words::{self, Doing},
 };
-use crate::system::library::Owned;
+use crate::system::{library::Owned, tree::Tree};
 
 /// What a device speaks (`ibv_device::transport_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,23 +212,20 @@ impl Domain {
     }
 }
 
-type Open = HashMap<(String, u32), Arc<Domain>>;
+type Open = HashMap<String, Vec<Arc<Domain>>>;
 
 static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 
-/// The domain of device `name` for thread number `thread` of a link, opened at the first call.
-pub(crate) fn domain(name: &str, thread: u32) -> Result<Arc<Domain>, Failure> {
-    let key = (name.to_owned(), thread);
+/// A domain of device `name` that no other link or thread has, on a context of its own. Those that are given back are kept.
+pub(crate) fn domain(name: &str) -> Result<Arc<Domain>, Failure> {
     let mut open = OPEN.lock();
-    let open = open.get_or_insert_default();
-    if let Some(domain) = open.get(&key) {
-        // A device that was reset or unplugged no longer answers: open it again.
-        if domain.device().limits().is_ok() {
-            return Ok(domain.clone());
-        }
-        open.remove(&key);
+    let known = open.get_or_insert_default().entry(name.to_owned()).or_default();
+    // A device that was reset or unplugged no longer answers: open it again.
+    known.retain(|domain| Arc::strong_count(domain) > 1 || domain.device().limits().is_ok());
+    if let Some(free) = known.iter().find(|domain| Arc::strong_count(domain) == 1) {
+        return Ok(free.clone());
     }
     let domain = Domain::new(&Device::open(name)?)?;
-    open.insert(key, domain.clone());
+    known.push(domain.clone());
     Ok(domain)
 }

@@ -34,7 +34,6 @@ pub fn spec(role: Role, qps: u32, max_size: u64) -> LinkSpec {
         gpu_path: None,
         qps,
         threads: 1,
-        thread: 0,
         max_size: Bytes(max_size),
         token: TOKEN.into(),
         rides_out: false,

@@ -91,9 +91,10 @@ impl Fabric {
         Self { pair: Pair { initiator: agent("1", near), responder: agent("2", far) }, folder }
     }
 
-    /// The numbers of the asynchronous events that a host's agent has taken from its device, in their order.
-    pub fn events_taken(&self, host: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.folder.path().join(format!("events.{host}"))).unwrap_or_default();
+    /// What the double has noted of a host's agent, in order: the numbers of the asynchronous `events` that it took, and the devices of the
+    /// `contexts` that it opened.
+    pub fn noted(&self, what: &str, host: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.folder.path().join(format!("{what}.{host}"))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 

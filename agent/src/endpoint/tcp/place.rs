@@ -175,7 +175,6 @@ mod tests {
             gpu_path: None,
             qps: 1,
             threads: 1,
-            thread: 0,
             max_size: Bytes(1),
             token: String::new(),
             rides_out: false,

@@ -46,7 +46,7 @@ impl Choice {
             Some(named) => parse(named, spec.port)?,
             None => first_active(&tree, spec.port)?,
         };
-        let domain = device::domain(&name, spec.thread)?;
+        let domain = device::domain(&name)?;
         let device = domain.device();
         let driver = Driver::of(&tree, &name);
         must_connect(&name, &driver, device.speaks())?;

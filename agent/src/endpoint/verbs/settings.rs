@@ -261,7 +261,6 @@ mod tests {
             gpu_path: None,
             qps: 1,
             threads: 1,
-            thread: 0,
             max_size: railgauge_wire::unit::Bytes::from_mib(1),
             token: String::new(),
             rides_out: false,

@@ -24,7 +24,6 @@ fn spec(qps: u32, threads: u32) -> LinkSpec {
         gpu_path: None,
         qps,
         threads,
-        thread: 0,
         max_size: Bytes::from_kib(64),
         token: String::new(),
         rides_out: false,
@@ -181,7 +180,9 @@ type Work = fn(&mut dyn Link, &Control) -> Result<(), Failure>;
 fn broken(work: Work) -> (Failure, Failure) {
     let (done, outcome) = channel();
     std::thread::spawn(move || {
-        let mut link = open(&spec(3, 3), |share| Ok(Box::new(Fragile(share.thread)))).unwrap();
+        let mut numbered = spec(3, 3);
+        numbered.knobs.core = Some(0);
+        let mut link = open(&numbered, |share| Ok(Box::new(Fragile(share.knobs.core.unwrap_or(0))))).unwrap();
         let control =
             Control::new(Arc::default(), Arc::<AtomicBool>::default(), Instant::now() + Duration::from_secs(600));
         let first = work(&mut *link, &control).unwrap_err();
