@@ -170,7 +170,23 @@ pub(super) fn control_directory() -> io::Result<Room> {
     Err(failed)
 }
 
+/// Whoever can rename a directory on the way to a master's socket can log in to the host: all must be ours, root's or of whom the root
+/// directory is, and not writable for others unless only the owner of a file may remove it (sticky).
+fn must_be_safe(place: &Path) -> io::Result<()> {
+    let root = fs::metadata("/")?.uid();
+    for directory in place.canonicalize()?.ancestors() {
+        let about = fs::metadata(directory)?;
+        let trusted = [geteuid().as_raw(), 0, root].contains(&about.uid());
+        let open = about.mode() & 0o022 != 0 && about.mode() & 0o1000 == 0;
+        if !trusted || open {
+            return Err(io::Error::other(format!("other users may change {}", directory.display())));
+        }
+    }
+    Ok(())
+}
+
 fn room(place: &Path, prefix: &str) -> io::Result<Room> {
+    must_be_safe(place)?;
     // Whatever the umask: a process with access to a master's socket can log in to the host.
     let private = Permissions::from_mode(0o700);
     let directory = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(place)?;
@@ -226,5 +242,20 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(trap.join(HELD)).status().unwrap().success());
         sweep(place.path());
         assert!(living.path().is_dir() && begun.is_dir() && trap.is_dir() && !left.exists());
+    }
+
+    #[test]
+    fn no_socket_is_where_others_can_put_another_in_its_place() {
+        let place = tempfile::tempdir().unwrap();
+        let below = place.path().join("below");
+        fs::create_dir(&below).unwrap();
+        for (mode, safe) in [(0o777, false), (0o1777, true), (0o770, false), (0o755, true)] {
+            fs::set_permissions(place.path(), Permissions::from_mode(mode)).unwrap();
+            assert_eq!([place.path(), &below].map(|place| room(place, ROOM).is_ok()), [safe; 2], "{mode:o}");
+        }
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(place.path(), Some(65_534), None).unwrap();
+            assert!(room(&below, ROOM).is_err());
+        }
     }
 }
