@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use railgauge_wire::remedy::Remedy;
 use tokio::sync::watch;
 
-use super::progress::{Course, Progress};
+use super::{
+    clocks::since_1970,
+    progress::{Course, Progress},
+};
 use railgauge_model::{directory::UNRECORDED, files};
 use railgauge_model::{
     journal::{
@@ -199,14 +202,15 @@ impl Spine {
     }
 }
 
-/// UTC, RFC 3339 with milliseconds.
+/// UTC, RFC 3339 with milliseconds. A wall clock that is set while a run measures does not move it: times of a journal are compared.
 pub fn now() -> String {
     ago(Duration::ZERO)
 }
 
 /// [`now`] this long ago; not before 1970.
 pub(super) fn ago(time: Duration) -> String {
-    let then = jiff::Timestamp::now().checked_sub(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let then = since_1970().saturating_sub(time.into());
+    let then = jiff::Timestamp::from_nanosecond(then.0.into()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     then.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
