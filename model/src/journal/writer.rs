@@ -49,12 +49,18 @@ impl Claim {
         Ok(Self { file })
     }
 
+    /// Whether it has more than a torn first line. A file system that crashed may leave zeros, and empty lines are no lines either.
     pub fn is_written(&self) -> io::Result<bool> {
         let mut from = BufReader::new(&self.file);
         from.rewind()?;
-        let mut first = Vec::new();
-        from.read_until(b'\n', &mut first)?;
-        Ok(!first.is_empty() && !line::is_torn_start(&first))
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line)? > 0 {
+            if line.iter().any(|byte| !matches!(byte, 0 | b'\n' | b'\r')) {
+                return Ok(!line::is_torn_start(&line));
+            }
+            line.clear();
+        }
+        Ok(false)
     }
 
     /// Opens the journal for appending after `tail` and allocates its reserve. The reserve comes first: without space nothing is changed.
@@ -231,6 +237,25 @@ mod tests {
         let second = String::from_utf8(line::encode("r", 2, &line().at, &Event::Finished).unwrap()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), whole + &second);
         assert!(!reserve.exists());
+    }
+
+    #[test]
+    fn a_file_of_zeros_or_of_empty_lines_is_not_written() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("records.jsonl");
+        let first = line::encode("r", 1, &line().at, &Event::Finished).unwrap();
+        for (bytes, written) in [
+            (vec![0; 8192], false),
+            (b"\n\n\r\n".to_vec(), false),
+            ([&[0; 100], &b"\n"[..]].concat(), false),
+            (first[..30].to_vec(), false),
+            (first.clone(), true),
+            // Its first lines are lost, and there are others.
+            ([&[0; 100], &b"\n"[..], &first].concat(), true),
+        ] {
+            fs::write(&path, &bytes).unwrap();
+            assert_eq!(Claim::open(&path).unwrap().is_written().unwrap(), written, "{bytes:?}");
+        }
     }
 
     #[test]
