@@ -138,7 +138,9 @@ impl Agent {
             let _ = conversation.ask(Ask::Bye, FAREWELL).await;
         }
         conversation.hang_up();
-        let ended = timeout(FAREWELL, conversation.gone()).await.is_ok();
+        // One that was given up because it was silent may be stopped.
+        let gone = timeout(FAREWELL, conversation.gone()).await;
+        let ended = gone.is_ok_and(|gone| !matches!(gone.why, Why::Silent(_)));
         if let Some(kill) = keeper.kill {
             let _ = kill.send(());
         }
