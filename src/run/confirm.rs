@@ -4,10 +4,7 @@
 
 use std::{collections::HashSet, error::Error, sync::Arc, time::Instant};
 
-use railgauge_model::{
-    journal::event::{Case, Event},
-    schedule::Cost,
-};
+use railgauge_model::journal::event::{Case, Event};
 
 use super::{hosts::Hosts, rounds::RunState};
 
@@ -72,8 +69,8 @@ impl RunState<'_> {
             left -= round.len();
             let test = self.work.plan.tests[*index].name.clone();
             self.spine.emit(Event::Round { test, round: round[0].round, repeat: 0 });
-            let left: Cost = rounds[at..].iter().map(|(index, round)| self.work.cost(*index, round)).sum();
-            self.spine.expect_time(left.at(self.pace()));
+            let of_round = |(test, round): &(usize, Vec<&Case>)| self.work.cost(*test, round).at(self.pace(*test));
+            self.spine.expect_time(rounds[at..].iter().map(of_round).sum());
             self.round(*index, 0, round, hosts).await;
             self.spine.sync();
             if self.spine.halted().is_some() {

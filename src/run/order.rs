@@ -81,12 +81,10 @@ pub(super) fn open<'c>(work: &Work, rounds: &Rounds<'c>, step: &Step) -> Vec<&'c
     open
 }
 
+/// The cost of all steps of each test.
 pub(super) fn costs(work: &Work, rounds: &Rounds<'_>, steps: &[Step]) -> Vec<Cost> {
-    let mut costs: Vec<Cost> = steps.iter().map(|step| work.cost(step.test, &open(work, rounds, step))).collect();
-    for at in (1..costs.len()).rev() {
-        let behind = costs[at];
-        costs[at - 1] += behind;
-    }
+    let mut costs = vec![Cost::default(); work.plan.tests.len()];
+    steps.iter().for_each(|step| costs[step.test] += work.cost(step.test, &open(work, rounds, step)));
     costs
 }
 
@@ -99,13 +97,13 @@ pub(crate) fn left_out(plan: &Plan, schedule: &Schedule, rate: Option<GigabitsPe
     let mut flows: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); plan.tests.len()];
     schedule.rounds.iter().for_each(|round| _ = flows[round.test].insert(round.number, round.flows.len()));
     let rounds: Vec<Vec<u32>> = flows.iter().map(|of_test| of_test.keys().copied().collect()).collect();
-    let pace = PerByte::of(plan, rate).unwrap_or_default();
     let (mut budget, mut spent) = (Budget::of(plan), Duration::ZERO);
     for step in steps(plan, &rounds) {
         let test = &plan.tests[step.test];
         let value = step.value.map(|value| test.values()[value].as_str());
         let cells: Vec<&Cell> =
             schedule.cells[step.test].iter().filter(|cell| cell.applied.as_deref() == value).collect();
+        let pace = PerByte::of(plan, test, rate).unwrap_or_default();
         let fit = budget.fitting(test, &cells, pace, spent);
         spent += Cost::of(test, cells[..fit].iter().copied()).at(pace).longest();
         left_out[step.test] += ((cells.len() - fit) * flows[step.test][&step.round]) as u64;
@@ -204,7 +202,7 @@ blocks = 6
         let at = |n: u32| Duration::from_secs(12) - n * each;
         let mut budget = Budget::of(&plan);
         assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(3)), 3);
-        let slow = PerByte::of(&plan, Some(GigabitsPerSecond(8e-9 * cells[0].size.0 as f64))).unwrap();
+        let slow = PerByte::of(&plan, test, Some(GigabitsPerSecond(8e-9 * cells[0].size.0 as f64))).unwrap();
         assert_eq!(Budget::of(&plan).fitting(test, &cells, slow, at(3)), 0);
         assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(2)), 2);
         assert_eq!(

@@ -44,7 +44,7 @@ use railgauge_model::{
         stages::{OfFlow, Stages},
     },
     plan::count::count,
-    schedule::{Cell, Flow, PerByte, Seen},
+    schedule::{Cell, Flow, PerByte, Seen, Time},
 };
 
 /// Failures in a row after which a flow is skipped for the rest of its round.
@@ -69,7 +69,7 @@ pub(super) async fn run<'a>(
         configuration,
         stages: Stages::default(),
         spent: HashMap::new(),
-        seen: Seen::default(),
+        seen: vec![Seen::default(); work.plan.tests.len()],
         spine,
         traffic: Traffic::default(),
         gather: None,
@@ -80,12 +80,14 @@ pub(super) async fn run<'a>(
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
     let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
     let steps = order::steps(&work.plan, &numbers);
-    let costs = order::costs(work, &rounds, &steps);
+    let mut left = order::costs(work, &rounds, &steps);
     let (mut budget, mut cut) = (Budget::of(&work.plan), 0);
-    for (step, cost) in steps.iter().zip(costs) {
+    for step in &steps {
         let (Step { test: index, round, repeat, .. }, mut open) = (*step, order::open(work, &rounds, step));
         let test = &work.plan.tests[index];
-        let (cells, all, pace) = (cells(&open), open.len(), floor.pace());
+        let (cells, all, pace) = (cells(&open), open.len(), floor.pace(index));
+        let until_end: Time = left.iter().enumerate().map(|(test, cost)| cost.at(floor.pace(test))).sum();
+        left[index] -= work.cost(index, &open);
         let fit = budget.fitting(test, &cells, pace, spine.begun.elapsed());
         if fit < cells.len() {
             open.retain(|case| cells[..fit].contains(&&*case.cell));
@@ -99,7 +101,7 @@ pub(super) async fn run<'a>(
             floor.close_idle().await;
         }
         spine.emit(Event::Round { test: test.name.clone(), round, repeat });
-        spine.expect_time(work.plan.within(cost.at(pace), spine.begun.elapsed()));
+        spine.expect_time(work.plan.within(until_end, spine.begun.elapsed()));
         floor.round(index, repeat, &open, hosts).await;
         spine.sync();
         if spine.halted().is_some() {
@@ -132,7 +134,8 @@ pub(super) struct RunState<'a> {
     configuration: Configuration,
     pub(super) stages: Stages,
     spent: HashMap<Flow, OfFlow>,
-    seen: Seen,
+    /// By test.
+    seen: Vec<Seen>,
     pub(super) spine: &'a Spine,
     pub(super) traffic: Traffic,
     pub(super) gather: Option<Arc<Mutex<Gather>>>,
@@ -148,7 +151,7 @@ impl RunState<'_> {
         // The busiest flow accounts for the time of the round.
         let most = std::mem::take(&mut self.spent).into_values().max_by_key(OfFlow::accounted);
         self.stages.add_round(begun.elapsed(), most.unwrap_or_default());
-        self.seen.add(self.work.cost(index, open), begun.elapsed());
+        self.seen[index].add(self.work.cost(index, open), begun.elapsed());
     }
 
     async fn all_of_round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
@@ -182,8 +185,9 @@ impl RunState<'_> {
         }
     }
 
-    pub(super) fn pace(&self) -> PerByte {
-        self.seen.pace().or_else(|| PerByte::of(&self.work.plan, None)).unwrap_or_default()
+    pub(super) fn pace(&self, test: usize) -> PerByte {
+        let plan = &self.work.plan;
+        self.seen[test].pace().or_else(|| PerByte::of(plan, &plan.tests[test], None)).unwrap_or_default()
     }
 
     pub(super) fn note(&self, text: String) {

@@ -1,15 +1,24 @@
 //! Estimates of a test's time and of the bytes over each of its links, before anything is known of its hosts.
 
-use std::{fmt, iter::Sum, ops::AddAssign, time::Duration};
+use std::{
+    fmt,
+    iter::Sum,
+    ops::{AddAssign, SubAssign},
+    time::Duration,
+};
 
 use railgauge_wire::{
     step::Window,
-    terms::{Op, TestMetric},
+    terms::{Metric, Op, TestMetric, Transport},
     unit::{GigabitsPerSecond, Nanoseconds},
 };
 
 use super::{Cell, Schedule};
-use crate::plan::{Plan, count::lasting, model::Test};
+use crate::plan::{
+    Plan,
+    count::lasting,
+    model::{Expectation, Limit, Test},
+};
 
 /// Time of one case in addition to warm-up, window and messages: joining, talking to the agents. `bench/overhead` verifies this limit with
 /// local agents.
@@ -25,10 +34,13 @@ pub const BEFORE: Duration = Duration::from_millis(500);
 /// How long it continues after the planned end: windows end with the last completion, which may be late on a busy link.
 pub const AFTER: Duration = Duration::from_secs(2);
 
-/// Messages of each queue pair over a link in addition to warm-up and window: those in flight at the end of each, two where links of 200
-/// Mb/s were measured (1.7 to 2.1), and one in each verify pass.
-const IN_FLIGHT: u64 = 4;
-const VERIFIED: u64 = 2;
+/// Messages of each queue pair that are in flight when its warm-up ends, and again when its window ends.
+const IN_FLIGHT: f64 = 2.0;
+/// Bytes of each TCP stream that are in socket buffers then, in addition to one message. Measured on links of 30 and 80 Mb/s with messages
+/// of 16 KiB to 4 MiB and one or four streams: 0.5 to 1.9 MB.
+const BUFFERED: f64 = 1048576.0;
+/// Messages of each queue pair in the verify passes.
+const VERIFIED: f64 = 2.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
@@ -81,8 +93,12 @@ pub struct Cost {
 impl Cost {
     pub fn of<'c>(test: &Test, cells: impl IntoIterator<Item = &'c Cell>) -> Self {
         let is_link = test.collective.is_none() && !test.transport.is_within_host();
-        let messages = if is_link { IN_FLIGHT + if test.verify { VERIFIED } else { 0 } } else { 0 };
-        let bytes = |cell: &Cell| messages as f64 * cell.size.0 as f64 * f64::from(cell.qps);
+        let verified = if test.verify { VERIFIED } else { 0.0 };
+        let of_pair = |size: f64| {
+            let in_flight = if test.transport == Transport::Tcp { BUFFERED + size } else { IN_FLIGHT * size };
+            2.0 * in_flight + verified * size
+        };
+        let bytes = |cell: &Cell| if is_link { of_pair(cell.size.0 as f64) * f64::from(cell.qps) } else { 0.0 };
         let one = |cell| Self { time: Time::of_case(test), bytes: bytes(cell) };
         cells.into_iter().map(one).sum()
     }
@@ -102,6 +118,15 @@ impl AddAssign for Cost {
     }
 }
 
+impl SubAssign for Cost {
+    fn sub_assign(&mut self, less: Self) {
+        let Time { at_least, at_most } = less.time;
+        self.time.at_least = self.time.at_least.saturating_sub(at_least);
+        self.time.at_most = self.time.at_most.zip(at_most).map(|(all, less)| all.saturating_sub(less));
+        self.bytes -= less.bytes;
+    }
+}
+
 impl Sum for Cost {
     fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
         costs.fold(Self::default(), |mut sum, cost| {
@@ -116,13 +141,18 @@ impl Sum for Cost {
 pub struct PerByte(f64);
 
 impl PerByte {
-    /// For links with this rate, or the one that the plan demands; `None` where both are unknown.
-    pub fn of(plan: &Plan, rate: Option<GigabitsPerSecond>) -> Option<Self> {
-        Some(Self(8e-9 / rate.or(plan.preflight.wanted.link_rate_gbps)?.0))
+    /// For links with this rate, or the one that the plan demands of them or of the test; `None` where all are unknown.
+    pub fn of(plan: &Plan, test: &Test, rate: Option<GigabitsPerSecond>) -> Option<Self> {
+        let demanded = |one: &Expectation| match (one.metric, one.limit) {
+            (Metric::Bandwidth, Limit::AtLeast(limit)) if limit > 0.0 => Some(limit),
+            _ => None,
+        };
+        let of_test = || test.expect.iter().filter_map(demanded).min_by(f64::total_cmp).map(GigabitsPerSecond);
+        Some(Self(8e-9 / rate.or(plan.preflight.wanted.link_rate_gbps).or_else(of_test)?.0))
     }
 }
 
-/// The pace of links measured in finished rounds: time beyond their plan, by the bytes of their messages.
+/// The pace of a test's links in finished rounds: time beyond their plan, by the bytes of their messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
     seconds: f64,
@@ -165,8 +195,8 @@ impl Sum for Time {
 impl Schedule {
     /// The time of each test, by its index in the plan: all of its rounds and repeats, on links of this rate.
     pub fn times(&self, plan: &Plan, rate: Option<GigabitsPerSecond>) -> Vec<Time> {
-        let pace = PerByte::of(plan, rate).unwrap_or_default();
         let of_test = |(index, (test, cells)): (usize, (&Test, &Vec<Cell>))| {
+            let pace = PerByte::of(plan, test, rate).unwrap_or_default();
             let rounds = self.rounds.iter().filter(|round| round.test == index).count();
             Cost::of(test, cells).at(pace).times(rounds as u64 * u64::from(test.repeats))
         };
@@ -177,7 +207,8 @@ impl Schedule {
 impl Plan {
     /// How long its tests take, in words; the minimum where it is unknown how long links take for large messages.
     pub fn takes(&self, time: Time, rate: Option<GigabitsPerSecond>) -> String {
-        format!("{} {time}", if PerByte::of(self, rate).is_some() { "about" } else { "at least" })
+        let is_known = self.tests.iter().all(|test| PerByte::of(self, test, rate).is_some());
+        format!("{} {time}", if is_known { "about" } else { "at least" })
     }
 
     /// The part of a time of tests that the plan allows after this much of the run.

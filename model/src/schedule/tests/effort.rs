@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use railgauge_wire::{
     step::Window,
-    terms::{Op, TestMetric},
+    terms::{Metric, Op, TestMetric, Transport},
     unit::{Bytes, GigabitsPerSecond, Nanoseconds},
 };
 
 use super::{plan, scheduled};
 use crate::{
-    plan::model::{Pattern, Rails, Test},
+    plan::model::{Expectation, Limit, Pattern, Rails, Test},
     schedule::{Cell, Cost, PerByte, Seen, Time, Volume},
 };
 
@@ -49,9 +49,15 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
     let test = &plan.tests[0];
     let large = Cell { size: Bytes(1 << 20), qps: 4, ..scheduled(&plan).cells[0][0].clone() };
     let cost = Cost::of(test, [&large]);
-    let slow = PerByte::of(&plan, Some(GigabitsPerSecond(0.2))).unwrap();
+    let slow = PerByte::of(&plan, test, Some(GigabitsPerSecond(0.2))).unwrap();
     let messages = cost.at(slow).at_least - cost.at(PerByte::default()).at_least;
     assert_eq!(messages.as_millis(), 1006);
+    // Over TCP four streams of 1 MiB in buffers and a message, twice, and two messages: 12 MiB.
+    let mut tcp = test.clone();
+    tcp.transport = Transport::Tcp;
+    let cost = Cost::of(&tcp, [&Cell { size: Bytes(256 << 10), ..large.clone() }]);
+    assert_eq!((cost.at(slow).at_least - cost.at(PerByte::default()).at_least).as_millis(), 503);
+    let cost = Cost::of(test, [&large]);
     let mut seen = Seen::default();
     assert_eq!(seen.pace(), None);
     seen.add(cost, cost.at(slow).at_least);
@@ -62,7 +68,21 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
     fast.add(cost, Duration::ZERO);
     assert_eq!(fast.pace(), Some(PerByte::default()));
     plan.preflight.wanted.link_rate_gbps = Some(GigabitsPerSecond(0.2));
-    assert_eq!(PerByte::of(&plan, None), Some(slow));
+    assert_eq!(PerByte::of(&plan, &plan.tests[0], None), Some(slow));
+    plan.preflight.wanted.link_rate_gbps = None;
+    assert_eq!(PerByte::of(&plan, &plan.tests[0], None), None);
+    let limit = Expectation {
+        metric: Metric::Bandwidth,
+        limit: Limit::AtLeast(0.2),
+        written: None,
+        sizes: None,
+        rails: Vec::new(),
+        group: None,
+        line: 1,
+    };
+    plan.tests[0].expect.push(limit);
+    assert_eq!(PerByte::of(&plan, &plan.tests[0], None), Some(slow));
+    assert!(plan.takes(Time::default(), None).starts_with("about"));
 }
 
 #[test]
