@@ -8,21 +8,21 @@
 //! Values are natural logarithms. A night without a run is not in the series; one whose runs failed is, and counts among the nights that
 //! come and go.
 
-mod fellows;
 mod flicker;
 mod intermittent;
 mod joint;
 mod last;
 mod level;
 mod noise;
+mod peers;
 mod standing;
 mod together;
 mod walk;
 mod watch;
 
-pub use fellows::{OTHERS, Out, low_among, stand_out, upper_spread};
 pub use intermittent::{Intermittent, Mark, intermittent, is_over};
 pub use joint::{Joint, Several, WINDOW, joint};
 pub use last::last_night;
+pub use peers::{OTHERS, Out, low_among, stand_out, upper_spread};
 pub use together::{Member, Shared, together};
 pub use watch::{Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Suspicion, Watch, watch};

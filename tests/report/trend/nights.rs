@@ -270,7 +270,7 @@ fn a_link_that_was_bad_from_its_first_night_stands_out() {
     let alert = worse(&found);
     assert_eq!(
         (found.exit_code, alert.rule, alert.since.as_str()),
-        (1, Rule::Fellows, night(0).as_str()),
+        (1, Rule::Peers, night(0).as_str()),
         "{}",
         found.sentence
     );

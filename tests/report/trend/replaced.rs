@@ -187,7 +187,7 @@ fn a_level_that_fell_when_a_series_took_the_place_of_another_is_told_until_it_is
             assert_ne!(found.exit_code, 0, "{level} Gb/s: {}", found.sentence);
             let left = found.changes.iter().find(|change| change.state == State::Left);
             if !all && left.is_none() {
-                // A host that stands out among its fellows is told as that.
+                // A host that is far below its peers is reported as that.
                 assert_eq!(found.exit_code, 1, "{}", found.sentence);
                 continue;
             }

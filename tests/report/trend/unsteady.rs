@@ -112,6 +112,6 @@ fn noise_that_hides_half_the_rate_is_too_noisy_to_tell_and_that_of_a_virtual_mac
         let noisy = found.series.iter().filter(|series| series.state == Watched::TooNoisy).count();
         assert_eq!(noisy, found.too_noisy);
         assert!(if code == 3 { noisy * 10 > found.series.len() * 8 } else { noisy == 0 }, "{noise}: {noisy} too noisy");
-        assert_eq!(found.sentence.contains("too noisy to tell"), code == 3, "{}", found.sentence);
+        assert_eq!(found.sentence.contains("too noisy to judge"), code == 3, "{}", found.sentence);
     }
 }

@@ -60,7 +60,7 @@ impl Word {
         match self {
             Self::Regressed => "regressed",
             Self::NotEnoughData => "not enough data",
-            Self::TooNoisy => "too noisy to tell",
+            Self::TooNoisy => "too noisy to judge",
             Self::Improved => "improved",
             Self::Equivalent => "equivalent",
         }

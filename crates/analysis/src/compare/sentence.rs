@@ -24,7 +24,7 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
             text += &format!(" {words}");
         }
     };
-    add(*too_noisy, format!("{} too noisy to tell.", are(*too_noisy, "cell")));
+    add(*too_noisy, format!("{} too noisy to judge.", are(*too_noisy, "cell")));
     let lacking = comparison.cells.iter().filter(|cell| cell.missing.1 > 0).count();
     let units = unit(comparison.design);
     add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "cell")));

@@ -13,9 +13,9 @@ use super::{
     Rule, Series, Way,
     assemble::Everything,
     date,
-    fellows::{alert, is_worse},
     judge::percent,
     parts::sign,
+    peers::{alert, is_worse},
     reason,
 };
 use crate::history::{Subject, common};

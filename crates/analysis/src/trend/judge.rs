@@ -16,9 +16,10 @@ use railgauge_wire::terms::Metric;
 use super::{
     Alert, Change, Options, Rule, Series, State, Watched, Way,
     assemble::{Collected, Everything},
-    behind, date, fellows, joint, moves,
+    behind, date, joint, moves,
     parts::sign,
     passing::Passing,
+    peers,
     presence::Standing,
     reason, replaced,
     swapped::Replaced,
@@ -41,7 +42,7 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     for (number, place) in everything.places.iter().enumerate() {
         place.members.iter().for_each(|&at| series[at].place = number);
     }
-    fellows::hold(everything, &mut series, options)?;
+    peers::hold(everything, &mut series, options)?;
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
     joint::look(everything, &mut series, &marks)?;
     replaced::settle(everything, &mut series, options)?;

@@ -9,7 +9,6 @@ mod breaks;
 mod calendar;
 mod dates;
 mod epochs;
-mod fellows;
 mod history;
 mod joint;
 mod judge;
@@ -18,6 +17,7 @@ mod lines;
 mod moves;
 mod parts;
 mod passing;
+mod peers;
 mod places;
 mod presence;
 mod reason;
@@ -84,7 +84,7 @@ pub enum Rule {
     Step,
     Drift,
     /// The series was far worse than its peers from its first night on.
-    Fellows,
+    Peers,
     /// Some nights are far below the level, or far below that of peers; others are not.
     Intermittent,
 }

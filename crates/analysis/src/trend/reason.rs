@@ -31,8 +31,8 @@ pub(super) fn alert(alert: &Alert) -> String {
         Rule::Drift => {
             format!("{moved} over {}, {strength} times what alerts, seen on {raised}", count(*since, "night"))
         }
-        Rule::Fellows => format!(
-            "{} than the median of its like, {strength} times what stands out, since its first night; {before} of its like, \
+        Rule::Peers => format!(
+            "{} than the median of its peers, {strength} times what alerts, since its first night; {before} peers, \
              {}",
             apart(alert.percent),
             count(*since, "night")
@@ -50,7 +50,7 @@ pub(super) fn alert(alert: &Alert) -> String {
 
 pub(super) fn change(change: &Change, series: &[Series]) -> String {
     let some = |&(at, alert): &(usize, usize)| series[at].alerts[alert].rule == Rule::Intermittent;
-    let by_like = change.members.iter().all(|&(at, alert)| series[at].alerts[alert].rule == Rule::Fellows);
+    let by_peers = change.members.iter().all(|&(at, alert)| series[at].alerts[alert].rule == Rule::Peers);
     let nights = if change.members.iter().all(some) { " on some nights" } else { "" };
     let effects: Vec<String> = change
         .effects
@@ -58,8 +58,8 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         .map(|(metric, percent)| {
             let word = metric.word().replace('_', " ");
             // A series that was low from its first night on did not move: it is compared with its peers.
-            if by_like {
-                format!("{word} is {} than that of its like", apart(*percent))
+            if by_peers {
+                format!("{word} is {} than that of its peers", apart(*percent))
             } else {
                 format!("{word} {}{nights}", moved(*percent))
             }
@@ -266,7 +266,7 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     }
     if found.too_noisy > 0 {
         let verb = be(found.too_noisy);
-        text += &format!(" {} {verb} too noisy to tell: not even half the rate would be seen.", found.too_noisy);
+        text += &format!(" {} {verb} too noisy to judge: not even half the rate would be seen.", found.too_noisy);
     }
     if found.repeats > 0 {
         text += &format!(" {} of the last night must be repeated at once.", found.repeats);

@@ -13,9 +13,9 @@ use super::{
     Alert, Options, Rule, Series, State, Way,
     assemble::Everything,
     date,
-    fellows::is_worse,
     judge::{FARTHEST, NEARBY, of_alert, watch_each},
     parts::{Part, sign},
+    peers::is_worse,
     places::Place,
     presence::Standing,
 };
@@ -24,7 +24,7 @@ use crate::history::Swap;
 /// Fewest nights of a series for a comparison with its peers.
 const NIGHTS: usize = 7;
 /// Fewest peers needed to judge the successor of a series.
-const FELLOWS: usize = 3;
+const PEERS: usize = 3;
 /// Nights before and after a series takes a place whose levels are compared, at most, and fewest.
 const LAST: usize = 14;
 const FEWEST: usize = 3;
@@ -126,7 +126,7 @@ impl Look<'_> {
                     Some(AlertEnd::Accepted(day)) => settled(State::Accepted, Some(day)),
                     // Intermittent nights are not evidence any more.
                     None if alert.rule == Rule::Intermittent => settled(State::Ended, None),
-                    _ if self.is_like_fellows(series, holder, alert) => settled(State::Ended, None),
+                    _ if self.is_like_peers(series, holder, alert) => settled(State::Ended, None),
                     _ => match self.everything.series[holder].standing {
                         Standing::Gone if self.remains_well(series, holder, alert) => settled(State::Ended, None),
                         _ => self.unless_accepted(settled(State::Left, None), alert),
@@ -175,7 +175,7 @@ impl Look<'_> {
     /// A successor far worse than its peers: if its place was already bad before, it is the same change, open since its first night.
     fn went_on(&self, series: &mut [Series], place: &Place, watch: &Watch) {
         let Some((&holder, before)) = place.members.split_last() else { return };
-        let apart = |alert: &&Alert| alert.rule == Rule::Fellows && alert.state == State::Open;
+        let apart = |alert: &&Alert| alert.rule == Rule::Peers && alert.state == State::Open;
         let Some(apart) = series[holder].alerts.iter().find(apart).cloned() else { return };
         let size = size(&apart);
         let first = self.everything.series[holder].ends().0;
@@ -280,7 +280,7 @@ impl Look<'_> {
     }
 
     /// Levels of series of the same kind measured before a change and no worse since.
-    fn fellows(&self, series: &[Series], at: usize, since: i64) -> Vec<f64> {
+    fn peers(&self, series: &[Series], at: usize, since: i64) -> Vec<f64> {
         let known = |&other: &usize| {
             let (one, collected) = (&series[other], &self.everything.series[other]);
             one.alive && collected.ends().0 < since && !is_worse(one) && one.nights >= NIGHTS
@@ -300,25 +300,25 @@ impl Look<'_> {
     }
 
     /// Whether the successor of a worse series is as good as its peers, which never were worse.
-    fn is_like_fellows(&self, series: &[Series], holder: usize, alert: &Alert) -> bool {
-        let fellows = self.fellows(series, holder, alert.day);
+    fn is_like_peers(&self, series: &[Series], holder: usize, alert: &Alert) -> bool {
+        let peers = self.peers(series, holder, alert.day);
         let one = &series[holder];
-        one.alive && one.nights >= NIGHTS && fellows.len() >= FELLOWS && self.is_healthy(level(one), &fellows, alert)
+        one.alive && one.nights >= NIGHTS && peers.len() >= PEERS && self.is_healthy(level(one), &peers, alert)
     }
 
     /// Whether all that remains without a host keeps its level, and all that is new is as good.
     fn remains_well(&self, series: &[Series], at: usize, alert: &Alert) -> bool {
-        let fellows = self.fellows(series, at, alert.day);
+        let peers = self.peers(series, at, alert.day);
         let last = self.everything.series[at].ends().1;
         let new = |other: &usize| series[*other].alive && self.everything.series[*other].ends().0 >= last;
         let mut new = self.alike(series, at).filter(new);
-        !fellows.is_empty() && new.all(|other| self.is_healthy(level(&series[other]), &fellows, alert))
+        !peers.is_empty() && new.all(|other| self.is_healthy(level(&series[other]), &peers, alert))
     }
 
     /// Whether a level is no lower than that of the peers. Halfway to the change is neither.
-    fn is_healthy(&self, level: f64, fellows: &[f64], alert: &Alert) -> bool {
-        let Ok(centre) = median(fellows) else { return false };
-        let away: Vec<f64> = fellows.iter().map(|fellow| (fellow - centre).abs()).collect();
+    fn is_healthy(&self, level: f64, peers: &[f64], alert: &Alert) -> bool {
+        let Ok(centre) = median(peers) else { return false };
+        let away: Vec<f64> = peers.iter().map(|peer| (peer - centre).abs()).collect();
         let spread = median(&away).map_or(0.0, |away| MAD_TO_SIGMA * away);
         let half = size(alert) / 2.0;
         level >= centre - (MARGIN * spread).max(self.least).min(half)

@@ -114,7 +114,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
             Status::Inconclusive | Status::NotRun if trend.changes.iter().any(|change| change.state == State::Left) => {
                 "not known to be over"
             }
-            Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to tell",
+            Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to judge",
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
         sentence: trend.sentence.clone(),
@@ -390,7 +390,7 @@ fn noise(series: &Series) -> String {
         String::new()
     };
     let all = words::percent(all);
-    format!("too noisy to tell: nights spread by {all} %{few}; half the rate would not be seen")
+    format!("too noisy to judge: nights spread by {all} %{few}; half the rate would not be seen")
 }
 
 fn parts(trend: &Trend) -> Table {

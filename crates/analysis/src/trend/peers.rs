@@ -68,7 +68,7 @@ fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepte
         let Some(out) = out.filter(|_| first >= accepted && !is_worse(one)) else { continue };
         let last = one.points.last().map_or(first, |(day, _)| *day);
         let nights = (of.len() - 1, one.nights);
-        one.alerts.push(alert(one, Rule::Fellows, (first, last), out.effect, out.excess, nights));
+        one.alerts.push(alert(one, Rule::Peers, (first, last), out.effect, out.excess, nights));
     }
 }
 
