@@ -7,7 +7,7 @@ const WINDOW: usize = 120;
 /// Maximum cost of one night, in variances: the distance of an outlier does not matter.
 const MOST: f64 = 16.0;
 /// Price of a change; the price with two nights before it; and the increase per further one: few nights before are weak evidence.
-const PRICE: (f64, f64, f64) = (30.0, 9.5, 2.5);
+const PRICE: (f64, f64, f64) = (30.0, 9.5, 2.25);
 /// Price of a drop after the first night of a level that was declared.
 const DECLARED: f64 = 8.0;
 /// Fewest nights before a change, and since it.
