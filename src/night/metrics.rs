@@ -234,7 +234,8 @@ fn of_components(all: &mut All, states: &States) {
             "host" => String::new(),
             _ => known.name.split(" of ").next().unwrap_or_default().to_owned(),
         });
-        let labels = all.labels(&[("host", &host), ("device", &device), ("test", &of.test)]);
+        let labels =
+            all.labels(&[("host", &host), ("device", &device), ("test", &of.test), ("measures", &of.measures)]);
         state.get_or_create(&labels).set(number(of.state));
         time.get_or_create(&labels).set(seconds(of));
         let (Some(metric), Some(value)) = (of.metric, of.value) else { continue };

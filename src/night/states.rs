@@ -1,7 +1,8 @@
 //! The state of every component: a fold over the runs of a plan in the order of time. Everything that reports a state uses this.
 //!
 //! A component keeps its state until it is measured again. A fault ends only with a run that measured the component as good in the same
-//! test, or with a later plan that replaced the test. A state is kept for each test, and that of a component is the gravest.
+//! test, or where the plan no longer has that test, in others that measure the same. A state is kept for each test, and that of a component
+//! is the gravest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,6 +101,9 @@ pub struct Known {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OfTest {
     pub test: String,
+    /// [`measures`](railgauge_model::plan::model::Test::measures) of the test.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub measures: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,9 +178,16 @@ impl Track {
     }
 }
 
+/// A test, and what it measures: an edited plan may keep the name.
+type Key<'r> = (&'r str, &'r str);
+
+fn key(of: &Measured) -> Key<'_> {
+    (&of.test, &of.measures)
+}
+
 struct Folded<'r> {
     of: &'r Component,
-    tests: BTreeMap<&'r str, Track>,
+    tests: BTreeMap<Key<'r>, Track>,
     nights: BTreeMap<i64, (usize, Option<Judged>)>,
 }
 
@@ -192,7 +203,7 @@ impl States {
             let is_part = said.subset.as_ref().is_some_and(|subset| subset.hosts.is_some());
             fold.run(at, night, &said.components, is_part);
             if said.subset.as_ref().is_none_or(|subset| subset.tests.is_none()) {
-                fold.retire(at, &said.components);
+                fold.retire(&said.components, is_part);
             }
         }
         let waives = |one: &Folded<'_>| {
@@ -266,14 +277,14 @@ impl<'r> Fold<'r> {
         let alert = self.alert;
         for of in measured {
             for one in &of.components {
-                let key = (&*one.kind, &*one.name);
-                let known = self.known.entry(key).or_insert_with(|| Folded {
+                let part = (&*one.kind, &*one.name);
+                let known = self.known.entry(part).or_insert_with(|| Folded {
                     of: one,
                     tests: BTreeMap::new(),
                     nights: BTreeMap::new(),
                 });
                 known.of = one;
-                let track = known.tests.entry(&of.test).or_default();
+                let track = known.tests.entry(key(of)).or_default();
                 track.measured = run;
                 if one.value.is_some() {
                     (track.value, track.metric) = (one.value, of.metric);
@@ -291,7 +302,7 @@ impl<'r> Fold<'r> {
                 }
             }
             for known in self.known.values_mut() {
-                let Some(track) = known.tests.get_mut(&*of.test) else { continue };
+                let Some(track) = known.tests.get_mut(&key(of)) else { continue };
                 if track.measured != run && is_good_in(known.of, of, is_part) {
                     track.add(run, night, Judged::Good, &[], alert);
                 }
@@ -299,17 +310,23 @@ impl<'r> Fold<'r> {
         }
     }
 
-    /// Drops tests that the plan of a run no longer has, of components that it measured as good in others.
-    fn retire(&mut self, run: usize, measured: &[Measured]) {
-        let tests: BTreeSet<&str> = measured.iter().map(|of| &*of.test).collect();
-        for known in self.known.values_mut() {
-            let now = |track: &&Track| track.metric.is_some() && track.last.is_some_and(|(last, _)| last == run);
-            let mut here = known.tests.values().filter(now).peekable();
-            let is_good = here.peek().is_some() && here.all(|track| matches!(track.last, Some((_, Judged::Good))));
-            if is_good {
-                known.tests.retain(|test, _| tests.contains(test));
-            }
-        }
+    /// Drops tests that the plan of a run no longer has, of components that it measured as good in all others that measure the same.
+    fn retire(&mut self, measured: &[Measured], is_part: bool) {
+        let tests: BTreeSet<Key<'_>> = measured.iter().map(key).collect();
+        self.known.retain(|(kind, name), known| {
+            let Folded { of: one, tests: tracks, .. } = known;
+            let in_test = |of: &Measured| match of.components.iter().find(|one| one.kind == *kind && one.name == *name)
+            {
+                Some(known) => known.state,
+                None => is_good_in(one, of, is_part).then_some(Judged::Good),
+            };
+            let is_good = |measures: &str| {
+                let same = |of: &&Measured| of.metric.is_some() && (measures.is_empty() || of.measures == measures);
+                measured.iter().filter(same).filter_map(in_test).max() == Some(Judged::Good)
+            };
+            tracks.retain(|key, _| tests.contains(key) || !is_good(key.1));
+            !tracks.is_empty()
+        });
     }
 }
 
@@ -347,8 +364,9 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
     let why: Vec<String> = all.filter(|why| seen.insert(why.as_str())).cloned().collect();
     let measured = tests.values().filter(counts).map(|track| track.measured).max();
     let measured = measured.or_else(|| tests.values().map(|track| track.measured).max()).unwrap_or_default();
-    let of_test = |(test, track): (&&str, &Track)| OfTest {
+    let of_test = |((test, measures), track): (&Key<'_>, &Track)| OfTest {
         test: (*test).to_owned(),
+        measures: (*measures).to_owned(),
         device: track.device.clone(),
         metric: track.metric,
         value: track.value,

@@ -298,7 +298,8 @@ fn values_are_told_in_base_units() {
         text.lines().find_map(|line| line.starts_with(&start).then(|| line.rsplit(' ').next().unwrap().to_owned()))
     };
     assert_eq!(of_host(&text, "gpu002").as_deref(), Some("0.0"));
-    let device = "{plan=\"acceptance\",host=\"gpu002\",device=\"mlx5_0\",test=\"write-bw\"}";
+    let device = "{plan=\"acceptance\",host=\"gpu002\",device=\"mlx5_0\",test=\"write-bw\",\
+                  measures=\"bandwidth, verbs, host memory\"}";
     assert!((1e9..25e9).contains(&value(&format!("railgauge_device_bandwidth_bytes_per_second{device}"))));
     assert_eq!(value(&format!("railgauge_device_state{device}")), 0.0);
     assert_eq!(text, metrics(&healthy().jsonl()).unwrap(), "the same records give the same bytes");

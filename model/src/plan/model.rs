@@ -266,6 +266,14 @@ impl Test {
     pub fn values(&self) -> &[String] {
         self.configure.as_ref().map_or(&[], |configure| &configure.values)
     }
+
+    /// What its values are of: tests of the same words measure the same property of a component, whatever their names and sizes.
+    pub fn measures(&self) -> String {
+        let Self { op, metric, transport, memory, .. } = self;
+        let of_op = self.collective.is_some() || transport.is_within_host();
+        let op = if of_op { format!("{op} ") } else { String::new() };
+        format!("{op}{metric}, {transport}, {memory} memory")
+    }
 }
 
 fn one() -> u32 {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::{
-    plan::hostlist,
+    plan::{hostlist, model::Test},
     schedule::{Flow, Port},
 };
 use railgauge_preflight::Held;
@@ -71,6 +71,9 @@ pub struct Component {
 pub struct Measured {
     /// The test, `preflight mtu`, or `soak`.
     pub test: String,
+    /// [`measures`](railgauge_model::plan::model::Test::measures) of the test; empty for requirements and the soak.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub measures: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     pub passed: bool,
@@ -136,6 +139,7 @@ fn answers(journal: &Journal) -> Measured {
     };
     Measured {
         test: ANSWERS.to_owned(),
+        measures: String::new(),
         metric: None,
         passed: journal.lost.is_empty(),
         note: None,
@@ -166,6 +170,7 @@ fn of_preflight(journal: &Journal, verdict: &Verdict) -> Option<Measured> {
     };
     Some(Measured {
         test: format!("{PREFLIGHT} {key}"),
+        measures: String::new(),
         metric: None,
         passed: verdict.status == Status::Pass,
         note,
@@ -189,7 +194,8 @@ fn of_soak(soak: &Soaking) -> Measured {
     soak.gpus.iter().for_each(|gpu| all.add(Component::host(&gpu.host, Some(Judged::Good))));
     let components = all.finish();
     let passed = components.iter().all(|one| one.state == Some(Judged::Good));
-    Measured { test: SOAK.to_owned(), metric: None, passed, note: None, components, links: BTreeMap::new() }
+    let (test, measures) = (SOAK.to_owned(), String::new());
+    Measured { test, measures, metric: None, passed, note: None, components, links: BTreeMap::new() }
 }
 
 #[derive(Default)]
@@ -282,8 +288,10 @@ impl<'s, 'a> Search<'s, 'a> {
             }
         }
         let links = self.ends(&mut all);
+        let test = self.journal.plan.tests.iter().find(|test| test.name == self.test.test);
         Measured {
             test: self.test.test.to_owned(),
+            measures: test.map(Test::measures).unwrap_or_default(),
             metric: Some(self.test.metric),
             passed: self.verdicts.iter().all(|one| one.status == Status::Pass),
             note: None,
