@@ -9,7 +9,7 @@ use super::{judged::NightError, nights::read, states::States, summary::Summary};
 
 /// The index of the runs in `word`, optionally of one plan; `page` is the directory of the page that links to them.
 pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp) -> Result<Index, NightError> {
-    let (mut runs, plans) = read(word, plan)?;
+    let (mut runs, plans) = read(word, plan, now)?;
     for run in &mut runs {
         run.row.page = page.and_then(|page| link(&run.directory, page)).unwrap_or_default();
     }

@@ -29,7 +29,7 @@ impl Nights {
     /// # Errors
     /// There is no such run, or there are runs of several plans and none is named.
     pub fn of(word: &str, plan: Option<&str>, now: Timestamp) -> Result<Self, NightError> {
-        let (runs, plans) = read(word, plan)?;
+        let (runs, plans) = read(word, plan, now)?;
         if plan.is_none() && plans.len() > 1 {
             return Err(NightError::SeveralPlans { word: word.to_owned(), plans: plans.into_iter().collect() });
         }
@@ -76,8 +76,12 @@ impl Nights {
     }
 }
 
-pub(super) fn read(word: &str, plan: Option<&str>) -> Result<(Vec<Summary>, BTreeSet<String>), NightError> {
-    let mut runs = summaries(&history::run_directories(word).map_err(NightError::NoRuns)?);
+pub(super) fn read(
+    word: &str,
+    plan: Option<&str>,
+    now: Timestamp,
+) -> Result<(Vec<Summary>, BTreeSet<String>), NightError> {
+    let mut runs = summaries(&history::run_directories(word).map_err(NightError::NoRuns)?, now);
     // Unreadable runs have no known plan.
     let plans: BTreeSet<String> = runs.iter().map(|run| run.row.plan.clone()).filter(|plan| !plan.is_empty()).collect();
     runs.retain(|run| plan.is_none_or(|plan| may_be_of(run, plan)));
@@ -99,7 +103,7 @@ fn may_be_of(run: &Summary, plan: &str) -> bool {
 }
 
 pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
-    let Ok((runs, mut plans)) = read(word, None) else { return Vec::new() };
+    let Ok((runs, mut plans)) = read(word, None, now) else { return Vec::new() };
     if plans.is_empty() {
         plans.insert(String::new());
     }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::{
     judged::NightError,
     nights,
-    states::{Condition, Known, States},
+    states::{Condition, Known, Said, States},
     summary::{Summary, plan_of},
 };
 
@@ -63,7 +63,7 @@ pub struct Chosen {
 
 pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, PruneError> {
     let word = directory.to_string_lossy().into_owned();
-    let (runs, plans) = nights::read(&word, None)?;
+    let (runs, plans) = nights::read(&word, None, now)?;
     let named = Named::of(directory, &keep.named_in, runs.iter().map(|run| run.directory.as_path()))?;
     let states = states(&runs, plans, now);
     let mut newest: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -89,7 +89,7 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
                 return Some("a verdict failed".to_owned());
             }
             let named = named.by(&row.run_id).map(|file| format!("named in {file}"));
-            named.or_else(|| Some(format!("{} is faulty, and no later run measured it", states.get(&row.run_id)?)))
+            named.or_else(|| states.get(&row.run_id).cloned())
         });
         choices.push(Choice {
             directory: row.directory,
@@ -107,12 +107,22 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
     Ok(Chosen { runs: choices, idle })
 }
 
+/// Why runs are needed for the states of components, by run. Without the run that measured it as good, a component whose fault another kept
+/// run shows would be faulty again.
 fn states(runs: &[Summary], plans: BTreeSet<String>, now: Timestamp) -> BTreeMap<String, String> {
     let of_plan = |plan: String| {
         let own: Vec<&Summary> = runs.iter().filter(|run| run.row.plan == plan).collect();
-        States::of(&own, now).all.into_iter().filter(|one| one.state == Condition::Faulty)
+        States::of(&own, now).all
     };
-    let named = |one: Known| one.faults.into_iter().map(move |said| (said.run_id, one.name.clone()));
+    let named = |Known { name, state, repaired, faults, tests, .. }: Known| -> Vec<(String, String)> {
+        let (runs, words) = match state {
+            Condition::Faulty => (faults, "is"),
+            _ if repaired => (tests.into_iter().map(|of| of.measured).collect(), "was"),
+            _ => return Vec::new(),
+        };
+        let why = |run: Said| (run.run_id, format!("{name} {words} faulty, and no later run measured it"));
+        runs.into_iter().map(why).collect()
+    };
     plans.into_iter().flat_map(of_plan).flat_map(named).collect()
 }
 

@@ -14,11 +14,9 @@ use super::{
     judged::NightError,
     nights::Nights,
     states::{Condition, Known, OfTest, Said},
-    summary::{Document, Summary, Verdict},
+    summary::{AHEAD, Document, Summary, Verdict},
 };
 
-/// By how much the clock of the asking machine may be behind the one that measured.
-const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 const NAMED: usize = 4;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use railgauge_analysis::{
     history::{numbers, shape},
@@ -32,6 +32,8 @@ use serde_json::Value;
 
 use super::judged::Judged;
 
+/// By how much the clock of the asking machine may be behind the one that measured.
+pub(super) const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 const AT_ONCE: usize = 8;
 const CHUNK: usize = 1 << 20;
 /// Longest line that is kept, in bytes: the first holds the whole plan.
@@ -100,14 +102,15 @@ impl Document {
     }
 }
 
-pub(super) fn summaries(directories: &[PathBuf]) -> Vec<Summary> {
+/// The runs as of a time, newest first.
+pub(super) fn summaries(directories: &[PathBuf], now: Timestamp) -> Vec<Summary> {
     let (next, runs) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(directories.len())));
     let workers = thread::available_parallelism().map_or(1, |n| n.get().min(AT_ONCE)).min(directories.len().max(1));
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(directory) = directories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let run = summary(directory);
+                    let run = summary(directory, now);
                     runs.lock().push(run);
                 }
             });
@@ -131,16 +134,19 @@ fn place_undated(runs: &mut [Summary]) {
         let latest = after.iter().map(|&at| runs[at].began).min().unwrap_or(Timestamp::MAX);
         // Names that do not follow the dates are not used.
         if earliest <= latest {
-            runs[at].began = runs[at].began.clamp(earliest, latest);
-            runs[at].ended = runs[at].began;
+            let placed = runs[at].began.clamp(earliest, latest);
+            if placed != runs[at].began {
+                (runs[at].began, runs[at].ended) = (placed, placed);
+            }
         }
     }
 }
 
-fn summary(directory: &Path) -> Summary {
+fn summary(directory: &Path, now: Timestamp) -> Summary {
     let skim = Skim::of(&directory.join(JOURNAL));
     let first = skim.as_ref().ok().and_then(|skim| first_of(&skim.first));
-    let began = first.as_ref().and_then(|first| first.at);
+    // A run of a clock that was ahead would hide all later ones.
+    let began = first.as_ref().and_then(|first| first.at).filter(|at| at.duration_since(now) <= AHEAD);
     let is_imported = first.as_ref().is_some_and(|first| first.is_imported);
     let mut row = Row {
         directory: path_text(directory).to_string(),
@@ -169,7 +175,7 @@ fn summary(directory: &Path) -> Summary {
         }
         Ok(skim) => {
             let last = first_of(&skim.last).and_then(|last| last.at);
-            row.seconds = last.map(|last| last.duration_since(began).as_secs().max(0));
+            row.seconds = last.filter(|_| row.began_is_known).map(|last| last.duration_since(began).as_secs().max(0));
             ended = last.unwrap_or(began);
             said = believed(directory, &skim.sum);
             match &said {

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge::night::{Condition, Judged, Lists, Nights, Scheduler, Standing, State, index, metrics, reported};
+use railgauge::night::{Condition, Judged, Keep, Lists, Nights, Scheduler, Standing, State, choose, index, metrics, reported};
 use railgauge_analysis::{
     history::{self, METRICS},
     trend::{History, Options, State as Change, Trend, Watched, trend},
@@ -307,6 +307,33 @@ fn a_limit_that_a_repaired_host_broke_is_settled() {
     assert_eq!(found, State::Ok, "{text}");
 }
 
+/// An edited plan may give the name of a test to something else, and another name to the same measurement.
+#[test]
+fn a_fault_ends_with_what_measures_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    write(&runs.join("night-09"), &base(9));
+    let state = |rename: &[(&str, &str)]| {
+        let repaired = base(16);
+        write(&runs.join("night-16"), &repaired);
+        let path = runs.join("night-16/verdicts.json");
+        let mut verdicts: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let all = verdicts["components"].as_array_mut().unwrap();
+        let is_edited = |of: &serde_json::Value| ["write-bw", "write-lat"].iter().any(|test| of["test"] == *test);
+        all.retain(|of| !is_edited(of) || rename.iter().any(|(from, _)| of["test"] == *from));
+        for (from, to) in rename {
+            all.iter_mut().find(|of| of["test"] == *from).unwrap()["test"] = (*to).into();
+        }
+        fs::write(&path, verdicts.to_string()).unwrap();
+        let nights = Nights::of(runs.to_str().unwrap(), None, after(&repaired)).unwrap();
+        nights.states.host(&name(BAD)).unwrap().state
+    };
+    assert_eq!(state(&[("write-lat", "write-bw")]), Condition::Faulty);
+    assert_eq!(state(&[("write-lat", "latency")]), Condition::Faulty);
+    assert_eq!(state(&[("write-bw", "bandwidth")]), Condition::Good);
+    assert_eq!(state(&[("write-bw", "write-bw"), ("write-lat", "write-lat")]), Condition::Good);
+}
+
 /// The date of a run that cannot be read is not known, nor is its plan: neither hides what other runs say.
 #[test]
 fn a_run_that_cannot_be_read_is_placed_by_its_name() {
@@ -330,6 +357,45 @@ fn a_run_that_cannot_be_read_is_placed_by_its_name() {
     };
     assert_eq!(damaged(10), "night-11");
     assert_eq!(damaged(12), "night-12");
+}
+
+/// Failed nights are kept for long: without the run after the repair their faults would be back.
+#[test]
+fn the_run_that_measured_a_repaired_host_is_not_deleted() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let others: Vec<usize> = (0..ALL).filter(|host| *host != BAD).take(DRAWN).collect();
+    write(&runs.join("night-14"), &base(14));
+    write(&runs.join("night-15"), &base(15));
+    for day in 16..19 {
+        write(&runs.join(format!("night-{day}")), &Scenario { drawn: others.clone(), ..base(day) });
+    }
+    let keep = Keep { last: Some(2), failed: true, ..Keep::default() };
+    let chosen = choose(&runs, &keep, after(&base(18))).unwrap();
+    let goes: Vec<&str> = chosen
+        .runs
+        .iter()
+        .filter(|run| run.kept.is_none())
+        .filter_map(|run| run.directory.rsplit('/').next())
+        .collect();
+    assert_eq!(goes, ["night-16"]);
+}
+
+/// A clock that was a year ahead for one night hides no later night.
+#[test]
+fn a_run_from_the_future_is_placed_by_its_name() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    write(&runs.join("night-07"), &base(7));
+    let ahead = Scenario { first: base(8).first + jiff::Span::new().years(1), ..base(8) };
+    write(&runs.join("night-08"), &ahead);
+    write(&runs.join("night-09"), &base(9));
+    let now = after(&base(9));
+    let nights = Nights::of(runs.to_str().unwrap(), None, now).unwrap();
+    let standing = Standing::of(&nights, SignedDuration::from_hours(26), now);
+    assert!(nights.newest().directory.ends_with("night-09"), "{:?}", nights.newest().directory);
+    let state = nights.states.host(&name(BAD)).unwrap().state;
+    assert_eq!((state, standing.state), (Condition::Faulty, State::Critical), "{}", standing.text);
 }
 
 /// A good state has an age, a fault has none; what does not run any more hides no fault.
