@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{
     LogSink,
-    conversation::{self, Conversation, Sent, skip_to_magic},
+    conversation::{self, Asked, Conversation, skip_to_magic},
     deploy::Deployed,
     explain,
     gone::{Gone, Why},
@@ -40,7 +40,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Agent(Arc<Inner>);
 
 struct Inner {
-    host: String,
     conversation: Arc<Conversation>,
     version: String,
     pid: u32,
@@ -77,7 +76,7 @@ impl fmt::Debug for Agent {
 
 impl Agent {
     pub fn host(&self) -> &str {
-        &self.0.host
+        self.0.conversation.host()
     }
 
     pub fn version(&self) -> &str {
@@ -110,18 +109,18 @@ impl Agent {
     /// The agent's failure; after `limit` [`Kind::Deadline`]; [`Kind::Lost`] as soon as the pipe breaks; [`Kind::Aborted`] after
     /// [`Agent::close`]. The cause names the host.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
-        self.0.conversation.ask(ask, limit).await.map_err(|failure| failure.at(self.host()))
+        self.0.conversation.ask(ask, limit).await
     }
 
     /// Sends a request before any later one; its answer may be awaited later.
     pub(crate) fn send(&self, ask: Ask) -> Asked {
-        Asked { host: self.0.host.clone(), sent: Sent::new(Arc::clone(&self.0.conversation), ask) }
+        Asked::new(&self.0.conversation, ask)
     }
 
     /// Set once the pipe is closed: the agent or the way to it died, or its output was not the protocol. The cause includes how the process
     /// ended and its last words, where known.
     pub fn lost(&self) -> Option<Failure> {
-        self.0.conversation.lost().map(|failure| failure.at(self.host()))
+        self.0.conversation.lost()
     }
 
     pub async fn gone(&self) -> Failure {
@@ -187,8 +186,7 @@ impl Agent {
     ) -> Result<Self, Trouble> {
         let Pipe { stdin, stdout, stderr, end, kill, way } = pipe;
         let last = LastWords::default();
-        let (conversation, frames) = Conversation::new();
-        let conversation = Arc::new(conversation);
+        let (conversation, frames) = Conversation::new(host);
         let writer = tokio::spawn(conversation::write(frames, stdin));
         let words = tokio::spawn({
             let (host, log, last) = (host.to_owned(), log.clone(), last.clone());
@@ -198,21 +196,11 @@ impl Agent {
         });
         let (greeted, greeting) = oneshot::channel();
         let mut tasks = vec![writer.abort_handle(), words.abort_handle()];
-        let (host_name, conversing) = (host.to_owned(), Arc::clone(&conversation));
-        let watch = Watch { host: host_name, conversation: conversing, log: log.clone(), last, way };
+        let watch = Watch { conversation: Arc::clone(&conversation), log: log.clone(), last, way };
         tasks.push(tokio::spawn(watch.over(stdout, end, words, greeted)).abort_handle());
         let keeper = Mutex::new(Some(Keeper { kill, deployed }));
-        let (version, took) = (String::new(), BringUp::default());
-        let mut inner = Inner {
-            host: host.to_owned(),
-            conversation,
-            version,
-            pid: 0,
-            took,
-            first: Mutex::default(),
-            tasks,
-            keeper,
-        };
+        let (version, took, first_asked) = (String::new(), BringUp::default(), Mutex::default());
+        let mut inner = Inner { conversation, version, pid: 0, took, first: first_asked, tasks, keeper };
         // The watch always answers; if it is closed, so is the agent.
         if !greeting.await.unwrap_or(false) {
             return Err(start_failed(&inner.conversation).await);
@@ -220,12 +208,8 @@ impl Agent {
         let hello = Ask::Hello { protocol: PROTOCOL, run_id: run_id.to_owned(), host: host.to_owned() };
         // The launcher's time for one try is the limit; this one only ends an otherwise unlimited conversation.
         let limit = Duration::from_secs(600);
-        let hello = Sent::new(&*inner.conversation, hello);
-        let first = first.iter().map(|ask| {
-            let sent = Sent::new(Arc::clone(&inner.conversation), ask.clone());
-            (Instant::now(), Asked { host: host.to_owned(), sent })
-        });
-        let first = first.collect();
+        let hello = Asked::new(&inner.conversation, hello);
+        let first = first.iter().map(|ask| (Instant::now(), Asked::new(&inner.conversation, ask.clone()))).collect();
         let conversation = &inner.conversation;
         match hello.within(limit).await {
             Ok(Answer::Hello { protocol: PROTOCOL, version, pid }) => {
@@ -246,28 +230,6 @@ impl Agent {
     }
 }
 
-/// A pending request. Dropping it abandons the answer, not the request.
-pub(crate) struct Asked {
-    host: String,
-    sent: Sent<Arc<Conversation>>,
-}
-
-impl Asked {
-    /// The answer, however long it takes. Cancel-safe until it has completed once.
-    pub(crate) async fn answer(&mut self) -> Result<Answer, Failure> {
-        self.sent.answer().await.map_err(|failure| failure.at(&self.host))
-    }
-
-    pub(crate) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
-        timeout(limit, self.answer()).await.unwrap_or_else(|_| Err(self.late(limit)))
-    }
-
-    /// The failure of a request that was not answered in this time.
-    pub(crate) fn late(&self, limit: Duration) -> Failure {
-        self.sent.late(limit).at(&self.host)
-    }
-}
-
 async fn start_failed(conversation: &Conversation) -> Trouble {
     explain::start(&conversation.gone().await)
 }
@@ -281,7 +243,6 @@ fn skew(protocol: u32, version: &str) -> Trouble {
 }
 
 struct Watch {
-    host: String,
     conversation: Arc<Conversation>,
     log: LogSink,
     last: LastWords,
@@ -302,7 +263,7 @@ impl Watch {
         let mut ended = None;
         let talk = async {
             let noise = |line: &str| {
-                self.log.line(&self.host, line);
+                self.log.line(self.conversation.host(), line);
                 self.last.push(line);
             };
             match skip_to_magic(&mut stdout, noise).await {

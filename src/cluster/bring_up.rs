@@ -52,7 +52,6 @@ pub(crate) fn bring_up_asking(
         async move {
             let (launcher, launch, run_id, binary, log, first) = &*shared;
             let launcher = launcher.as_ref().map_err(Trouble::clone)?;
-            progress.when_late(launcher.late(&host));
             let begun = Instant::now();
             let way = launcher.open(&host).await?;
             let connect = begun.elapsed();
@@ -130,7 +129,7 @@ where
             let _turn = turns.acquire().await;
             match timeout(terms.timeout, open(Arc::clone(host), progress.clone())).await {
                 Ok(outcome) => outcome,
-                Err(_) => Err(out_of_time(terms.timeout, &progress).await),
+                Err(_) => Err(out_of_time(terms.timeout, &progress)),
             }
         };
         tried += 1;
@@ -145,13 +144,9 @@ where
     }
 }
 
-async fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
+fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
     let (stage, doing) = progress.now();
     let cause = format!("no result within {:.1} s while {doing}", limit.as_secs_f64());
-    if let Some(known) = progress.why_late().await {
-        let cause = format!("{}; {cause}", known.failure.cause);
-        return Trouble { failure: Failure { stage, cause, ..known.failure }, ..known };
-    }
     Trouble::passing(stage, Kind::Deadline, cause).remedy(match stage {
         Stage::Connect => remedy::RAISE_CONNECT_TIMEOUT,
         Stage::Deploy => remedy::RAISE_DEPLOY_TIMEOUT,

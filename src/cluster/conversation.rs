@@ -1,10 +1,9 @@
-//! Requests and replies over one pipe: numbering, matching, and failing pending requests when it breaks. Failures here do not name the host
-//! yet: [`super::Agent`] does.
+//! Requests and replies over one pipe: numbering, matching, and failing pending requests when it breaks.
 
 use std::{
-    borrow::Borrow,
     collections::HashMap,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -36,6 +35,7 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 
 #[derive(Debug)]
 pub(crate) struct Conversation {
+    host: String,
     state: Mutex<ConversationState>,
     heard: Mutex<Option<Instant>>,
     lost: watch::Sender<Option<Gone>>,
@@ -52,7 +52,7 @@ struct ConversationState {
 }
 
 impl Conversation {
-    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
+    pub(super) fn new(host: &str) -> (Arc<Self>, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
         let state = ConversationState {
             next: 1,
@@ -61,26 +61,33 @@ impl Conversation {
             goodbye: None,
             has_parted: false,
         };
-        (Self { state: Mutex::new(state), heard: Mutex::default(), lost: watch::Sender::new(None) }, to_write)
+        let (host, state, lost) = (host.to_owned(), Mutex::new(state), watch::Sender::new(None));
+        (Arc::new(Self { host, state, heard: Mutex::default(), lost }), to_write)
     }
 
-    pub(super) async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
-        Sent::new(self, ask).within(limit).await
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn failure(&self, kind: Kind, cause: impl Into<String>) -> Failure {
+        Failure::new(Stage::Converse, kind, cause).at(&self.host)
+    }
+
+    pub(super) async fn ask(self: &Arc<Self>, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
+        Asked::new(self, ask).within(limit).await
     }
 
     fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
         let mut state = self.state.lock();
         let id = state.next;
         let is_goodbye = ask == Ask::Bye;
-        let frame = frame::encode(&Request { id, ask }).map_err(|error| {
-            Failure::new(Stage::Converse, Kind::Internal, format!("cannot write the request: {error}"))
-        })?;
+        let frame = frame::encode(&Request { id, ask })
+            .map_err(|error| self.failure(Kind::Internal, format!("cannot write the request: {error}")))?;
         let Some(frames) = state.frames.as_ref() else {
-            return Err(self.lost().unwrap_or_else(closed));
+            return Err(self.lost().unwrap_or_else(|| self.closed()));
         };
         if frames.send(frame).is_err() {
-            let cause = "the agent no longer reads requests";
-            return Err(self.lost().unwrap_or_else(|| Failure::new(Stage::Converse, Kind::Lost, cause)));
+            return Err(self.lost().unwrap_or_else(|| self.failure(Kind::Lost, "the agent no longer reads requests")));
         }
         state.next += 1;
         state.goodbye = state.goodbye.or(is_goodbye.then_some(id));
@@ -95,7 +102,7 @@ impl Conversation {
     }
 
     pub(super) fn lose(&self, gone: Gone) {
-        let failure = explain::lost(&gone);
+        let failure = explain::lost(&gone).at(&self.host);
         self.lost.send_replace(Some(gone));
         let mut state = self.state.lock();
         state.frames = None;
@@ -111,7 +118,11 @@ impl Conversation {
     }
 
     pub(super) fn lost(&self) -> Option<Failure> {
-        self.lost.borrow().as_ref().map(explain::lost)
+        self.lost.borrow().as_ref().map(|gone| explain::lost(gone).at(&self.host))
+    }
+
+    fn closed(&self) -> Failure {
+        self.failure(Kind::Aborted, "the conversation was closed")
     }
 
     pub(super) async fn gone(&self) -> Gone {
@@ -139,7 +150,7 @@ impl Conversation {
     /// Resolves when the agent left two questions in a row unanswered, each for a third of `limit`, after a third of silence. The question
     /// is the time, which it always answers. Elapsed time alone is not enough: a stopped controller receives nothing either. Begins with
     /// the agent's first reply: before that the time of the try is the limit.
-    pub(super) async fn silent(&self, limit: Duration) -> Why {
+    pub(super) async fn silent(self: &Arc<Self>, limit: Duration) -> Why {
         let step = limit / 3;
         let mut missed = 0;
         loop {
@@ -205,39 +216,37 @@ impl<R: AsyncRead + Unpin> AsyncRead for Noticed<'_, R> {
     }
 }
 
-fn closed() -> Failure {
-    Failure::new(Stage::Converse, Kind::Aborted, "the conversation was closed")
-}
-
 /// A pending request. Dropping it abandons the answer, not the request.
-pub(super) struct Sent<C: Borrow<Conversation>> {
-    conversation: C,
+pub(crate) struct Asked {
+    conversation: Arc<Conversation>,
     name: String,
     posted: Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure>,
 }
 
-impl<C: Borrow<Conversation>> Sent<C> {
-    pub(super) fn new(conversation: C, ask: Ask) -> Self {
-        let name = describe(&ask);
-        let posted = conversation.borrow().post(ask);
-        Self { conversation, name, posted }
+impl Asked {
+    pub(super) fn new(conversation: &Arc<Conversation>, ask: Ask) -> Self {
+        let (name, posted) = (describe(&ask), conversation.post(ask));
+        Self { conversation: Arc::clone(conversation), name, posted }
     }
 
     /// The answer, however long it takes. Cancel-safe until it has completed once.
-    pub(super) async fn answer(&mut self) -> Result<Answer, Failure> {
-        let conversation = self.conversation.borrow();
+    pub(crate) async fn answer(&mut self) -> Result<Answer, Failure> {
+        let conversation = &self.conversation;
         match &mut self.posted {
             // The way to the agent has ended and the reason is being determined: new requests get it too.
             Err(failure) if failure.kind != Kind::Internal && conversation.lost().is_none() => {
                 let gone = tokio::time::timeout(REASON, conversation.gone()).await;
-                Err(gone.map_or_else(|_| failure.clone(), |gone| explain::lost(&gone)))
+                Err(gone.map_or_else(|_| failure.clone(), |gone| explain::lost(&gone).at(&conversation.host)))
             }
             Err(failure) => Err(failure.clone()),
-            Ok((_, answer)) => answer.await.unwrap_or_else(|_| Err(conversation.lost().unwrap_or_else(closed))),
+            Ok((_, answer)) => match answer.await {
+                Ok(outcome) => outcome.map_err(|failure| failure.at(&conversation.host)),
+                Err(_) => Err(conversation.lost().unwrap_or_else(|| conversation.closed())),
+            },
         }
     }
 
-    pub(super) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
+    pub(crate) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
         let posted = self.posted.as_ref().map(drop).map_err(Failure::clone);
         match tokio::time::timeout(limit, self.answer()).await {
             Ok(outcome) => outcome,
@@ -246,16 +255,16 @@ impl<C: Borrow<Conversation>> Sent<C> {
     }
 
     /// The failure of a request that was not answered in this time.
-    pub(super) fn late(&self, limit: Duration) -> Failure {
+    pub(crate) fn late(&self, limit: Duration) -> Failure {
         let cause = format!("no answer to `{}` within {:.1} s", self.name, limit.as_secs_f64());
-        Failure::new(Stage::Converse, Kind::Deadline, cause).remedy(remedy::CHECK_AGENT_HANGS)
+        self.conversation.failure(Kind::Deadline, cause).remedy(remedy::CHECK_AGENT_HANGS)
     }
 }
 
-impl<C: Borrow<Conversation>> Drop for Sent<C> {
+impl Drop for Asked {
     fn drop(&mut self) {
         if let Ok((id, _)) = &self.posted {
-            self.conversation.borrow().state.lock().waiting.remove(id);
+            self.conversation.state.lock().waiting.remove(id);
         }
     }
 }
@@ -364,13 +373,13 @@ mod tests {
     async fn who_asks_while_the_reason_is_being_found_is_told_the_reason() {
         // When an agent dies, either may happen first: its writer ends, or the way to it is closed.
         for closed in [false, true] {
-            let (conversation, to_write) = Conversation::new();
+            let (conversation, to_write) = Conversation::new("gpu1");
             let _to_write = closed.then_some(to_write);
             if closed {
                 conversation.hang_up();
             }
             let gone = Gone { end: Some(ProcessEnd::Signal(Some(9))), ..Gone::default() };
-            let reason = explain::lost(&gone);
+            let reason = explain::lost(&gone).at("gpu1");
             let found = async {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 conversation.lose(gone);
@@ -382,7 +391,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn where_no_reason_is_found_the_end_is_told() {
-        let (conversation, _to_write) = Conversation::new();
+        let (conversation, _to_write) = Conversation::new("gpu1");
         conversation.hang_up();
         let failure = conversation.ask(Ask::Facts, Duration::from_millis(20)).await.unwrap_err();
         assert_eq!((failure.kind, failure.cause.as_str()), (Kind::Aborted, "the conversation was closed"));
@@ -391,7 +400,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_agent_is_silent_when_it_leaves_questions_unanswered_and_not_by_time_alone() {
         let limit = Duration::from_millis(300);
-        let (conversation, mut to_write) = Conversation::new();
+        let (conversation, mut to_write) = Conversation::new("gpu1");
         // As after a stop of the controller: the last reply came long ago.
         *conversation.heard.lock() = Instant::now().checked_sub(Duration::from_secs(2));
         let answering = async {
@@ -412,7 +421,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_takes_long_to_arrive_is_no_silence() {
         let limit = Duration::from_millis(300);
-        let (conversation, _to_write) = Conversation::new();
+        let (conversation, _to_write) = Conversation::new("gpu1");
         *conversation.heard.lock() = Some(Instant::now());
         let (mut from, mut to) = tokio::io::duplex(64);
         let arriving = async {
@@ -438,7 +447,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_an_answered_goodbye_parts() {
-        let (conversation, _to_write) = Conversation::new();
+        let (conversation, _to_write) = Conversation::new("gpu1");
         let (clock, _waiting) = conversation.post(Ask::Clock).unwrap();
         let (goodbye, _waiting_too) = conversation.post(Ask::Bye).unwrap();
         conversation.deliver(FromAgent::Reply { id: clock, outcome: Ok(Answer::Done) }).unwrap();

@@ -10,7 +10,6 @@ use super::{
     gone::{Gone, Why},
     launcher::Connection,
     pipe::{Output, ProcessEnd},
-    sign::{Sign, find, lasting, passing},
     trouble::Trouble,
 };
 
@@ -51,15 +50,23 @@ fn told(what: &str, Gone { why, end, last, .. }: &Gone) -> String {
     cause
 }
 
-const START: &[Sign] = &[
-    lasting("version `glibc*not found", "", remedy::BUILD_FOR_OLDEST_GLIBC),
+/// Known words of loaders and shells, and what to do. The first match counts.
+const START: [(&str, Entry); 8] = [
+    ("version `glibc", remedy::BUILD_FOR_OLDEST_GLIBC),
     // bash before 5.2, and bash since.
-    lasting("bad elf interpreter|required file not found", "", remedy::USE_GLIBC_HOST),
-    lasting("error while loading shared libraries", "", remedy::INSTALL_LOADED_LIBRARY),
-    lasting("exec format error|cannot execute binary file", "", remedy::BUILD_FOR_PROCESSOR),
-    passing("text file busy", "", remedy::RETRY_BUSY_FILE),
-    lasting("permission denied", "", remedy::AGENT_DIR_EXEC),
+    ("bad elf interpreter", remedy::USE_GLIBC_HOST),
+    ("required file not found", remedy::USE_GLIBC_HOST),
+    ("error while loading shared libraries", remedy::INSTALL_LOADED_LIBRARY),
+    ("exec format error", remedy::BUILD_FOR_PROCESSOR),
+    ("cannot execute binary file", remedy::BUILD_FOR_PROCESSOR),
+    ("text file busy", remedy::RETRY_BUSY_FILE),
+    ("permission denied", remedy::AGENT_DIR_EXEC),
 ];
+
+fn find(known: &[(&str, Entry)], words: &str) -> Option<Entry> {
+    let words = words.to_lowercase();
+    known.iter().find(|(part, _)| words.contains(part)).map(|(_, remedy)| *remedy)
+}
 
 /// The status with which a script of ours reports a passing problem (`EX_TEMPFAIL` of sysexits.h).
 const TAKEN: i32 = 75;
@@ -103,8 +110,8 @@ pub(crate) fn start(gone: &Gone) -> Trouble {
         let cause = in_words(remedy, &gone.last) + &cause;
         Failure::new(Stage::Start, Kind::Configuration, cause).remedy(remedy)
     };
-    if let Some(sign) = find(START, &[&gone.last]) {
-        return Trouble { failure: known(sign.remedy), passing: sign.passing };
+    if let Some(remedy) = find(&START, &gone.last) {
+        return Trouble { failure: known(remedy), passing: remedy == remedy::RETRY_BUSY_FILE };
     }
     match gone.end {
         Some(ProcessEnd::Code(TAKEN)) => return Trouble { failure: known(remedy::RETRY_TAKEN_FILE), passing: true },
@@ -121,11 +128,15 @@ pub(crate) fn start(gone: &Gone) -> Trouble {
 }
 
 /// Why a script on a host failed. The first match counts.
-const SCRIPT: &[Sign] = &[
-    lasting("no space left on device|quota exceeded", "", remedy::AGENT_DIR_SPACE),
-    lasting("read-only file system", "", remedy::AGENT_DIR),
-    lasting("sha256sum*not found", "", remedy::INSTALL_COREUTILS),
-    lasting("permission denied|not a directory|mkdir: ", "", remedy::AGENT_DIR),
+const SCRIPT: [(&str, Entry); 8] = [
+    ("no space left on device", remedy::AGENT_DIR_SPACE),
+    ("quota exceeded", remedy::AGENT_DIR_SPACE),
+    ("read-only file system", remedy::AGENT_DIR),
+    ("sha256sum: not found", remedy::INSTALL_COREUTILS),
+    ("sha256sum: command not found", remedy::INSTALL_COREUTILS),
+    ("permission denied", remedy::AGENT_DIR),
+    ("not a directory", remedy::AGENT_DIR),
+    ("mkdir: ", remedy::AGENT_DIR),
 ];
 
 /// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. The remedy depends on the way to the
@@ -148,12 +159,9 @@ pub(crate) fn script(output: &Output, what: &str, way: &dyn Connection) -> Troub
     if matches!(output.end, ProcessEnd::Unknown(_)) {
         return Trouble::passing(Stage::Deploy, Kind::Lost, cause).remedy(remedy::CHECK_HOST_UP);
     }
-    let sign = find(SCRIPT, &[&cause]);
+    let remedy = find(&SCRIPT, &cause);
     let trouble = Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
-    let trouble = match sign {
-        Some(sign) => trouble.remedy(sign.remedy),
-        None => trouble,
-    };
+    let trouble = remedy.map_or(trouble.clone(), |remedy| trouble.remedy(remedy));
     way.explain(trouble, &output.end, &last)
 }
 

@@ -13,7 +13,7 @@
 //! | [`Agent`] | a running agent: requests, answers, and the reason of its end |
 //! | `revoked` | an allocation that ended, and all hosts with it |
 //! | `gone` | how a conversation ended: the stream, the process, the last words |
-//! | `explain`, `sign` | known words of loaders, shells and launchers, turned into a cause and a next step |
+//! | `explain` | how agents end and why they do not start: a cause and a next step |
 //! | `child`, `template` | processes of this machine, and commands with placeholders for a host |
 //! | [`LogSink`] | the output of remote processes, line by line |
 //!
@@ -35,17 +35,16 @@ mod pipe;
 mod progress;
 mod revoked;
 mod script;
-mod sign;
 mod talk;
 mod template;
 mod trouble;
 
-pub(crate) use agent::Asked;
 pub use agent::{Agent, BringUp};
 pub(crate) use binary::Image;
 pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
 pub(crate) use bring_up::bring_up_asking;
+pub(crate) use conversation::Asked;
 pub use deploy::cleared;
 pub use group::end_all;
 pub(crate) use launcher::scontrol;

@@ -79,7 +79,7 @@ async fn crowd(sshd: &Sshd, retries: u32) -> Vec<Result<Agent, Failure>> {
 #[tokio::test]
 async fn hosts_that_maxstartups_turns_away_come_up_later() {
     let Some(sshd) = Sshd::start("MaxStartups 1:100:2") else { return };
-    // Without a further try some are lost, and the setting is named.
+    // Without a further try some are lost.
     let (mut up, mut lost) = (Vec::new(), Vec::new());
     for result in crowd(&sshd, 0).await {
         match result {
@@ -90,7 +90,7 @@ async fn hosts_that_maxstartups_turns_away_come_up_later() {
     assert!(!lost.is_empty(), "all {CROWD} came in: {}", fs::read_to_string(sshd.path("sshd.log")).unwrap());
     for failure in &lost {
         assert_eq!((failure.stage, failure.kind), (Stage::Connect, Kind::Lost), "{failure}");
-        assert_eq!(failure.remedy.as_ref().unwrap().id, "check-max-startups", "{failure:?}");
+        assert_eq!(failure.remedy.as_ref().unwrap().id, "ssh-by-hand", "{failure:?}");
     }
     for agent in up {
         agent.close().await;

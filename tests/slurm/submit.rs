@@ -13,8 +13,6 @@ const PLAN: &str = "name = \"submitted\"\nlaunch = { via = \"slurm\" }\nhosts = 
                     metric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n";
 /// slurmctld has forgotten every job (the words of Slurm 22.05).
 const FORGOTTEN: (&str, &str) = ("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
-/// There is no accounting (the words of Slurm 22.05).
-const NO_ACCOUNTING: (&str, &str) = ("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
 
 /// `railgauge submit` where these programs come first.
 fn submit(scene: &Scene, programs: &[(&str, &str)]) -> Running {
@@ -103,15 +101,9 @@ fn a_forgotten_job_ends_as_its_run_did() {
             run = run.display()
         )
     };
-    let ended = submit(&scene, &[("sbatch", &leaves(1)), FORGOTTEN, NO_ACCOUNTING]).end();
+    let ended = submit(&scene, &[("sbatch", &leaves(1)), FORGOTTEN]).end();
     ended.expect(1);
     ended.says("{\"run_exit_code\": 1}");
-    // What Slurm's accounting knows goes first.
-    let scene = Scene::new();
-    let accounting = ("sacct", "echo 'CANCELLED by 0|0:15'");
-    let ended = submit(&scene, &[("sbatch", &leaves(0)), FORGOTTEN, accounting]).end();
-    ended.expect(130);
-    ended.says("job 7 was cancelled");
 }
 
 #[test]
@@ -130,7 +122,7 @@ fn a_forgotten_job_whose_run_left_nothing_is_no_success() {
             _ => String::new(),
         };
         let sbatch = format!("{write}cat > /dev/null; echo 7");
-        let ended = submit(&scene, &[("sbatch", &sbatch), FORGOTTEN, NO_ACCOUNTING]).end();
+        let ended = submit(&scene, &[("sbatch", &sbatch), FORGOTTEN]).end();
         ended.expect(4);
         ended.says("Slurm has forgotten job 7");
         assert_eq!(ended.said.contains("run_exit_code"), left.is_some() && !is_old, "{}", ended.said);

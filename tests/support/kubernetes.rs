@@ -154,12 +154,6 @@ impl Cluster {
         copy
     }
 
-    /// Questions to the double of kubectl, in their order.
-    pub fn questions(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.folder.path().join("questions")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
     /// Demands that every process in a pod ends.
     #[track_caller]
     pub fn is_left_empty(&self) {

@@ -110,7 +110,7 @@ impl Job {
     }
 
     /// Waits until it has ended, and says what it waits for. An interrupt ends the run in the job, or takes the job out of the
-    /// queue. `None` if slurmctld has forgotten the job, and Slurm's accounting does not know its end either.
+    /// queue. `None` if slurmctld has forgotten the job.
     ///
     /// # Errors
     /// slurmctld does not answer any more, or the job can never start: it is then taken out of the queue.
@@ -120,7 +120,7 @@ impl Job {
         loop {
             let line = match self.shown() {
                 Shown::Record(line) => line,
-                Shown::Forgotten => return Ok(self.accounted()),
+                Shown::Forgotten => return Ok(None),
                 Shown::Nothing => {
                     unanswered += 1;
                     if unanswered > UNANSWERED {
@@ -182,13 +182,6 @@ impl Job {
             None if scontrol::is_forgotten(&output.stderr) => Shown::Forgotten,
             None => Shown::Nothing,
         }
-    }
-
-    /// How it ended by Slurm's accounting; `None` where there is none, or it does not know.
-    fn accounted(&self) -> Option<Watched> {
-        let words = ["--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", "--jobs", &self.0];
-        let output = Command::new("sacct").args(words).stdin(Stdio::null()).output().ok()?;
-        Watched::of_accounting(&text::line(&output.stdout))
     }
 
     fn cancel(&self, how: &[&str]) {
@@ -257,13 +250,6 @@ fn read(stream: Option<impl Read>) -> Vec<u8> {
 }
 
 impl Watched {
-    /// By a line of sacct, such as `CANCELLED by 0|0:15`; `None` for a job that is under way, and for anything else.
-    fn of_accounting(line: &str) -> Option<Self> {
-        let (state, status) = line.split_once('|')?;
-        let is_end = !state.is_empty() && !is_under_way(state) && status.contains(':');
-        is_end.then(|| Self { state: state.to_owned(), status: status.to_owned() })
-    }
-
     /// The exit code of the run; `None` where it has none, such as one that its deadline kept from starting.
     pub(super) fn exit(&self, has_begun: bool) -> Option<Exit> {
         let is = |states: &[&str]| states.iter().any(|state| self.state.starts_with(state));
@@ -278,18 +264,10 @@ impl Watched {
 
     /// Why the job ended, where it was not the run that ended it.
     pub(super) fn ending(&self) -> Option<String> {
-        let (state, _) = self.state.split_once(' ').unwrap_or((&self.state, ""));
-        Some(match state {
-            "COMPLETED" | "FAILED" => return None,
-            "CANCELLED" => "was cancelled".to_owned(),
-            "TIMEOUT" => "reached its time limit".to_owned(),
-            "DEADLINE" => "did not fit before its deadline".to_owned(),
-            "PREEMPTED" => "was preempted by another job".to_owned(),
-            "NODE_FAIL" => "was ended by Slurm because one of its nodes failed".to_owned(),
-            "BOOT_FAIL" => "was ended by Slurm because one of its nodes did not boot".to_owned(),
-            "OUT_OF_MEMORY" => "was ended because it was out of memory".to_owned(),
-            other => format!("ended as {other}"),
-        })
+        let of_run = ["COMPLETED", "FAILED"].contains(&self.state.as_str());
+        let words =
+            scontrol::ended(&self.state).map_or_else(|| format!("ended as {}", self.state), |(what, _)| what.into());
+        (!of_run).then_some(words)
     }
 
     /// How it ended, in Slurm's words.
@@ -320,15 +298,5 @@ mod tests {
             assert_eq!(watched.ending().is_some(), is_slurms, "{state} {status}");
         }
         assert_eq!(ended("DEADLINE", "0:1").exit(false), None);
-    }
-
-    #[test]
-    fn accounting_tells_how_a_forgotten_job_ended() {
-        let told = Watched::of_accounting("CANCELLED by 0|0:15").unwrap();
-        assert_eq!((told.exit(false), told.ending().as_deref()), (Some(Exit::Interrupted), Some("was cancelled")));
-        assert_eq!(Watched::of_accounting("FAILED|1:0").unwrap().exit(false), Some(Exit::Failed));
-        for nothing in ["", "RUNNING|0:0", "Slurm accounting storage is disabled", "|"] {
-            assert_eq!(Watched::of_accounting(nothing), None, "{nothing}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 use railgauge_model::plan::model::Launch;
 
-use super::{Launcher, engine::Engine};
+use super::{Launcher, container::Engine};
 use crate::cluster::trouble::Trouble;
 
 pub(super) fn prepare(_launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {

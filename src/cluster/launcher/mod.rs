@@ -25,10 +25,6 @@ pub(crate) trait Launcher: Send + Sync {
     /// # Errors
     /// The host cannot be reached, and whether another try may help.
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>>;
-
-    fn late(&self, _host: &Host) -> Pending<'static, Option<Trouble>> {
-        Box::pin(ready(None))
-    }
 }
 
 pub(crate) trait Connection: Send + Sync {
@@ -60,7 +56,7 @@ pub(crate) trait Connection: Send + Sync {
     }
 }
 
-mod engine;
+mod container;
 
 macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use railgauge_model::{
-    border::text,
+    border::{self, text},
     plan::{
         self,
         allocation::{self, PodList},
@@ -10,32 +10,69 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    natural, remedy,
+    natural,
+    remedy::{self, Entry},
 };
+use serde::Deserialize;
 
-use super::{
-    client::{Client, NoAnswer},
-    explain,
-    pod::{self, List},
-};
+use super::client::Client;
 
 /// Time for the API server to list pods: a thousand of them are some megabytes.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Fields of Kubernetes' Pod (core/v1).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct List {
+    items: Vec<Pod>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pod {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    name: String,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    node_name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    phase: String,
+}
+
 pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
     let client = Client::new(kubectl);
-    let selector = format!("--selector={}", wanted.selector);
-    let failure = |cause: String| Failure::new(Stage::Connect, Kind::Configuration, cause);
+    let failure = |cause: String| failed(&client, wanted, cause, remedy::KUBECTL_BY_HAND);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| failure(format!("kubectl cannot be waited for: {error}")))?;
-    let answer =
-        runtime.block_on(client.get(&["pods", &selector], LIMIT)).map_err(|none| untold(&none, &client, wanted))?;
-    pod::read(&answer).map(sorted).map_err(|error| {
-        let remedy = remedy::KUBECTL_CONFIG.with(client.place());
-        failure(format!("kubectl's list of pods cannot be read: {error}")).remedy(remedy)
-    })
+    let selector = format!("--selector={}", wanted.selector);
+    let answer = runtime.block_on(client.get(&["pods", &selector], LIMIT));
+    let answer = answer.map_err(|why| failure(format!("the pods of the plan cannot be listed: {why}")))?;
+    read(&answer).map(sorted).map_err(|error| failure(format!("kubectl's list of pods cannot be read: {error}")))
+}
+
+/// Its texts are untrusted: they are made printable.
+fn read(bytes: &[u8]) -> serde_json::Result<List> {
+    let mut value = serde_json::from_slice(bytes)?;
+    border::clean(&mut value, text::printable);
+    border::typed(&value)
 }
 
 /// Gives the hosts of a resumed run their current pods.
@@ -45,23 +82,14 @@ pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
 pub fn pods_again(kubectl: &Kubectl, wanted: &Pods, hosts: &mut [Host]) -> Result<(), Failure> {
     let found = pods(kubectl, wanted)?;
     plan::again(hosts, &found).map_err(|unlike| {
-        let selector = [("selector", wanted.selector.clone())];
-        let remedy = remedy::KUBECTL_OTHER_PODS.with(Client::new(kubectl).place().chain(selector));
-        Failure::new(Stage::Connect, Kind::Configuration, unlike.to_string()).remedy(remedy).at(unlike.host())
+        let client = Client::new(kubectl);
+        failed(&client, wanted, unlike.to_string(), remedy::KUBECTL_OTHER_PODS).at(unlike.host())
     })
 }
 
-fn untold(none: &NoAnswer, client: &Client, wanted: &Pods) -> Failure {
-    let (kind, remedy) = explain::unlisted(none);
-    let words = match none {
-        NoAnswer::NotStarted(error) => format!("cannot start kubectl: {error}"),
-        NoAnswer::Refused(words) => text::line(words.lines().last().unwrap_or_default().as_bytes()),
-        NoAnswer::NotThere => "there are none".to_owned(),
-        NoAnswer::Late(limit) => format!("no answer within {} s", limit.as_secs()),
-    };
-    let cause = format!("the pods of the plan cannot be listed: {words}");
-    let selector = [("selector", wanted.selector.clone())];
-    Failure::new(Stage::Connect, kind, cause).remedy(remedy.with(client.place().chain(selector)))
+fn failed(client: &Client, wanted: &Pods, cause: String, remedy: Entry) -> Failure {
+    let values = client.place().chain([("selector", wanted.selector.clone())]);
+    Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy.with(values))
 }
 
 struct Keyed(String, allocation::Pod);

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `inquiry` | the state of the job and its nodes, queried once for all hosts |
+//! | `inquiry` | the state of the job, queried once for all hosts |
 //! | `scontrol` | the output of `scontrol` |
 //! | `explain` | what that and srun's output mean |
 //! | `read` | the allocation: its nodes and the switches above them |
@@ -23,7 +23,7 @@ use std::{
 use railgauge_model::plan::model::{Host, Launch, Slurm};
 use railgauge_wire::{
     failure::{Kind, Stage},
-    remedy,
+    remedy::{self, Remedy},
 };
 
 use super::{Connection, Launcher, Pending};
@@ -86,18 +86,18 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// salloc may pass the end of its job on as a signal, before the first step has ended.
 pub async fn ending() -> Option<String> {
     let desk = IN_USE.get()?;
-    explain::ending(&settled("", 10, desk, None).await)
+    explain::ending(&settled("", 10, desk).await)
 }
 
 /// Queries slurmctld at most `most` times until it or the step's output gives a reason.
-async fn settled(words: &str, most: u32, desk: &Desk, node: Option<&str>) -> Known {
-    let mut known = desk.known(node).await;
+async fn settled(words: &str, most: u32, desk: &Desk) -> Known {
+    let mut known = desk.known().await;
     for _ in 0..most {
         if !explain::is_unexplained(words, &known) {
             break;
         }
         tokio::time::sleep(BETWEEN_LOOKS).await;
-        known = desk.known(node).await;
+        known = desk.known().await;
     }
     known
 }
@@ -110,7 +110,7 @@ pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launch
         return Err(nowhere("this is no Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
     };
     // A process runs in at most one allocation.
-    let desk = Arc::clone(IN_USE.get_or_init(|| Arc::new(Desk::new(&job, nodes.iter().map(String::as_str)))));
+    let desk = Arc::clone(IN_USE.get_or_init(|| Arc::new(Desk::new(&job))));
     let gpus = read::gpus(&job);
     Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect(), gpus, desk }))
 }
@@ -126,10 +126,11 @@ impl Launcher for Allocated {
         };
         Box::pin(ready(opened))
     }
+}
 
-    fn late(&self, host: &Host) -> Pending<'static, Option<Trouble>> {
-        let (desk, node) = (Arc::clone(&self.desk), host.address.clone());
-        Box::pin(async move { explain::late(&desk.known(Some(&node)).await) })
+impl Node {
+    fn by_hand(&self) -> Remedy {
+        remedy::SLURM_STEP_BY_HAND.with([("node", self.name.as_str())])
     }
 }
 
@@ -139,12 +140,12 @@ impl Connection for Node {
         let srun = ["srun"].iter().chain(OPTIONS).map(|word| (*word).to_owned());
         let gpus = self.gpus.map(|gpus| format!("--gpus={gpus}"));
         let words: Vec<String> = srun.chain(own).chain(gpus).chain(words.iter().cloned()).collect();
-        let started = child_without(&words, &BTreeMap::new(), &shaping(), remedy::SLURM_CLIENT).map(|pipe| {
+        let started = child_without(&words, &BTreeMap::new(), &shaping(), self.by_hand()).map(|pipe| {
             let (desk, node) = (Arc::clone(&self.desk), self.name.clone());
             let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
                 Box::pin(async move {
-                    let known = settled(&words, 4, &desk, Some(&node)).await;
-                    explain::ended(end.as_ref(), &words, &known)
+                    let known = settled(&words, 4, &desk).await;
+                    explain::ended(end.as_ref(), &words, &node, &known)
                 })
             };
             Pipe { way: Behind { silence: Some(SILENCE), explain: Some(Box::new(explain)) }, ..pipe }
@@ -160,7 +161,7 @@ impl Connection for Node {
     fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
         match end {
             ProcessEnd::Code(127) => trouble.remedy_or(remedy::INSTALL_COREUTILS),
-            _ => trouble.remedy_or(remedy::SLURM_STEP_BY_HAND.with([("node", self.name.as_str())])),
+            _ => trouble.remedy_or(self.by_hand()),
         }
     }
 }

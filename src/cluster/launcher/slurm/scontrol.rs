@@ -16,6 +16,26 @@ pub(crate) fn field<'r>(record: &'r str, name: &str) -> Option<&'r str> {
     record.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
+/// How a job in this state has ended, and whether more time would have helped; `None` for one that has not.
+pub(crate) fn ended(state: &str) -> Option<(&'static str, bool)> {
+    ENDS.iter().find(|(known, ..)| state.contains(known)).map(|(_, what, longer)| (*what, *longer))
+}
+
+const ENDS: [(&str, &str, bool); 12] = [
+    ("CANCELLED", "was cancelled", false),
+    ("TIMEOUT", "reached its time limit", true),
+    ("DEADLINE", "reached its deadline", true),
+    ("PREEMPTED", "was preempted by another job", false),
+    ("NODE_FAIL", "was ended by Slurm because one of its nodes failed", false),
+    ("BOOT_FAIL", "was ended by Slurm because one of its nodes did not boot", false),
+    ("REVOKED", "was revoked", false),
+    ("REQUEUE", "was put back into the queue", false),
+    ("STOPPED", "was stopped", false),
+    ("COMPLETED", "has ended", false),
+    ("FAILED", "has ended", false),
+    ("OUT_OF_MEMORY", "was ended because it was out of memory", false),
+];
+
 /// Whether scontrol failed because slurmctld has forgotten the job (`MinJobAge`, default 5 minutes). The words are those of Slurm 22.05,
 /// ESLURM_INVALID_JOB_ID in slurm_errno.c.
 pub(crate) fn is_forgotten(errors: &[u8]) -> bool {

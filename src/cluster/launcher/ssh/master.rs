@@ -4,7 +4,7 @@
 //! set, and a jump host's errors are kept.
 
 use std::{
-    fs::{self, File, Permissions, TryLockError},
+    fs::{self, Permissions},
     io,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -33,9 +33,6 @@ const ALIVE: (u32, u32) = (5, 3);
 /// Longest path of the control directory with which ssh's socket fits into the 108 bytes of a unix socket's address: `/XXXXXX/master` is
 /// added here, a dot and sixteen letters by ssh while it makes the socket.
 const LONGEST: usize = 70;
-/// Prefix of the control directory's name; the controller's process number follows, as information.
-const ROOM: &str = "railgauge-ssh-";
-const HELD: &str = "held";
 
 /// Settings of the host have precedence over those of the plan; the user's ssh_config has the rest.
 pub(super) async fn connect(ssh: &Ssh, host: &Host, limit: Duration, room: &Path) -> Result<Session, Trouble> {
@@ -140,34 +137,27 @@ fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
     command
 }
 
-#[derive(Debug)]
-pub(super) struct Room {
-    directory: TempDir,
-    _held: File,
-}
-
-impl Room {
-    pub(super) fn path(&self) -> &Path {
-        self.directory.path()
-    }
-}
-
-/// A new private directory with a short path. Removes those of killed controllers.
-pub(super) fn control_directory() -> io::Result<Room> {
+/// A new private directory with a short path.
+pub(super) fn control_directory() -> io::Result<TempDir> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([std::env::temp_dir(), "/tmp".into()]);
-    let prefix = format!("{ROOM}{}-", std::process::id());
+    // The controller's process number is information for people.
+    let prefix = format!("railgauge-ssh-{}-", std::process::id());
     let mut failed = io::Error::other("no place with a short path");
     for place in places.filter(|place| place.is_absolute() && place.as_os_str().len() + prefix.len() + 7 <= LONGEST) {
-        match room(&place, &prefix) {
-            Ok(room) => {
-                sweep(&place);
-                return Ok(room);
-            }
+        match private_directory(&place, &prefix) {
+            Ok(directory) => return Ok(directory),
             Err(error) => failed = error,
         }
     }
     Err(failed)
+}
+
+fn private_directory(place: &Path, prefix: &str) -> io::Result<TempDir> {
+    must_be_safe(place)?;
+    // Whatever the umask: a process with access to a master's socket can log in to the host.
+    let private = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(place)
 }
 
 /// Whoever can rename a directory on the way to a master's socket can log in to the host: all must be ours, root's or of whom the root
@@ -185,64 +175,9 @@ fn must_be_safe(place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn room(place: &Path, prefix: &str) -> io::Result<Room> {
-    must_be_safe(place)?;
-    // Whatever the umask: a process with access to a master's socket can log in to the host.
-    let private = Permissions::from_mode(0o700);
-    let directory = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(place)?;
-    let held = File::create_new(directory.path().join(HELD))?;
-    match held.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(io::Error::other("somebody holds a new directory")),
-        // A file system without locks: directories there are never swept.
-        _ => Ok(Room { directory, _held: held }),
-    }
-}
-
-/// Removes unlocked control directories. Those of other users cannot be removed and stay.
-fn sweep(place: &Path) {
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let is_room = entry.file_name().to_str().is_some_and(|name| name.starts_with(ROOM));
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_room && is_directory && is_left(&entry.path()) {
-            // Best effort: another controller may be sweeping too.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Whether the controller of a control directory of ours is gone. One without its lock file is just being made. Files of other users are
-/// not touched: opening their pipe would block forever.
-fn is_left(room: &Path) -> bool {
-    let held = room.join(HELD);
-    let ours = fs::symlink_metadata(room).is_ok_and(|room| room.uid() == geteuid().as_raw());
-    let file = || fs::symlink_metadata(&held).is_ok_and(|held| held.is_file());
-    ours && file() && File::open(&held).is_ok_and(|held| held.try_lock().is_ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_room_is_private_held_while_it_lives_and_swept_afterwards() {
-        let place = tempfile::tempdir().unwrap();
-        // tempfile passes the mode to mkdir(2), from which a umask can only remove bits.
-        let living = room(place.path(), ROOM).unwrap();
-        let mode = fs::metadata(living.path()).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700, "{mode:o}");
-        // As a killed controller leaves one, with the number of a process that lives in another namespace.
-        let left = place.path().join(format!("{ROOM}1-abcdef"));
-        fs::create_dir(&left).unwrap();
-        File::create(left.join(HELD)).unwrap();
-        let begun = place.path().join(format!("{ROOM}2-abcdef"));
-        fs::create_dir(&begun).unwrap();
-        // Opening a pipe without a writer would block.
-        let trap = place.path().join(format!("{ROOM}3-abcdef"));
-        fs::create_dir(&trap).unwrap();
-        assert!(std::process::Command::new("mkfifo").arg(trap.join(HELD)).status().unwrap().success());
-        sweep(place.path());
-        assert!(living.path().is_dir() && begun.is_dir() && trap.is_dir() && !left.exists());
-    }
 
     #[test]
     fn no_socket_is_where_others_can_put_another_in_its_place() {
@@ -251,11 +186,12 @@ mod tests {
         fs::create_dir(&below).unwrap();
         for (mode, safe) in [(0o777, false), (0o1777, true), (0o770, false), (0o755, true)] {
             fs::set_permissions(place.path(), Permissions::from_mode(mode)).unwrap();
-            assert_eq!([place.path(), &below].map(|place| room(place, ROOM).is_ok()), [safe; 2], "{mode:o}");
+            let made = [place.path(), &below].map(|place| private_directory(place, "room").is_ok());
+            assert_eq!(made, [safe; 2], "{mode:o}");
         }
         if geteuid().is_root() {
             std::os::unix::fs::chown(place.path(), Some(65_534), None).unwrap();
-            assert!(room(&below, ROOM).is_err());
+            assert!(private_directory(&below, "room").is_err());
         }
     }
 }

@@ -15,6 +15,7 @@ use railgauge_wire::{
     failure::{Kind, Stage},
     remedy,
 };
+use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{Connection, Launcher, Pending};
@@ -29,7 +30,7 @@ const AFTERMATH: Duration = Duration::from_millis(100);
 struct Prepared {
     ssh: Ssh,
     timeout: Duration,
-    room: Arc<master::Room>,
+    room: Arc<TempDir>,
 }
 
 pub(super) fn prepare(ssh: &Ssh, launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
@@ -62,7 +63,7 @@ impl Prepared {
 
 struct SshConnection {
     session: Arc<Session>,
-    _room: Arc<master::Room>,
+    _room: Arc<TempDir>,
 }
 
 impl Connection for SshConnection {

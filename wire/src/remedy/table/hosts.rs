@@ -27,8 +27,6 @@ remedies! {
     AGENT_DIR_SPACE = "agent-dir-space",
         "free some space there ({0}), or set `launch.agent_dir` to a directory on another file system",
         look "df -h";
-    ALLOW_SSH_ALGORITHM = "allow-ssh-algorithm",
-        "allow an algorithm in ssh_config (KexAlgorithms, HostKeyAlgorithms, Ciphers) that both ssh here and sshd on the host support";
     BUILD_AGENT = "build-agent",
         "build the agent with {0}, or set RAILGAUGE_AGENT to its path",
         change_here "cargo build -p railgauge-agent --profile agent";
@@ -43,44 +41,23 @@ remedies! {
          another",
         look "uname -m";
     CHECK_HOST_UP = "check-host-up", "check that the host is up and reachable from here";
-    CHECK_HUNG_HOST = "check-hung-host",
-        "check that the host is up and not hung, and that no firewall drops the connection";
-    CHECK_KEY_FILE = "check-key-file", "check that the key file of `launch.ssh` exists, is yours and has mode 600";
     CHECK_LOGIN_SHELL = "check-login-shell",
         "check the start-up files of the login shell and the log of the host's sshd";
-    CHECK_MAX_STARTUPS = "check-max-startups",
-        "check that the sshd behind a forwarder is up, and lower `launch.in_flight` if too many connections came at once \
-         (MaxStartups there): something answered and hung up before the handshake was over";
-    CHECK_NAME_SERVER = "check-name-server",
-        "check the name server, which did not answer ({0}), or give the host an `address` in the plan",
-        look_here "cat /etc/resolv.conf";
-    CHECK_ROUTE_TO_HOST = "check-route-to-host",
-        "check the address, the routes from here ({0}) and the host's power",
-        look_here "ip route";
     CHECK_SHELL_LIMITS = "check-shell-limits",
         "check {0} and the limits of this shell ({1}): the agent is a process of this machine",
         look_here "dmesg", look_here "ulimit -a";
-    CHECK_SSHD = "check-sshd",
-        "check that the host is up, that its sshd runs and that the port is right: nothing listens on it";
     CHECK_SSHD_SESSIONS = "check-sshd-sessions",
         "check MaxSessions and ForceCommand in the host's sshd_config ({0}) and the log of its sshd",
         look "sshd -T | grep -iE 'maxsessions|forcecommand'";
-    CHECK_SSH_KEYS = "check-ssh-keys",
-        "check `user` and `identity` of `launch.ssh`, {0} here and ~/.ssh/authorized_keys on the host: the host accepts none of your \
-         keys for this user (railgauge never asks for a password)",
-        look_here "ssh-add -l";
     CHECK_WHO_WRITES = "check-who-writes",
         "check what else writes to the agent's standard output: the launcher's command, a wrapper, start-up files of the shell";
     CORRECT_ADDRESS = "correct-address",
         "give the host an `address` in the plan that is not empty and does not start with `-`";
-    CORRECT_SSH_CONFIG = "correct-ssh-config", "correct your ssh_config, or set `config` of `launch.ssh` to another one";
     EXPORT_VARIABLE = "export-variable",
         "export {variable} before starting railgauge, or remove it from `send_env` of `[launch]`";
     FIND_KILLER = "find-killer",
         "{0} says whether the kernel's out-of-memory killer killed the agent; if not, something else did",
         look "dmesg | grep -i 'killed process'";
-    GIVE_ADDRESS = "give-address",
-        "give the host an `address` in the plan, or define its name in ssh_config or /etc/hosts: it cannot be resolved here";
     INSTALL_COREUTILS = "install-coreutils", "install `sh` and the core utilities (sha256sum) on the host";
     INSTALL_LOADED_LIBRARY = "install-loaded-library", "install the missing library on the host";
     INSTALL_SSH = "install-ssh",
@@ -95,7 +72,6 @@ remedies! {
         "lower `launch.in_flight`, or raise this machine's limits ({0}, {1})",
         look_here "ulimit -u", look_here "ulimit -n";
     NAME_AGENT_FILE = "name-agent-file", "set RAILGAUGE_AGENT to the path of the agent";
-    NAME_IDENTITY = "name-identity", "set `identity` of `launch.ssh` to the right key: ssh offered too many";
     PASS_WORDS_ON = "pass-words-on",
         "use via = \"ssh\", or a command that passes its arguments through (ip netns exec, kubectl exec, docker exec, srun): \
          this one joins them for a shell, as ssh does";
@@ -112,8 +88,6 @@ remedies! {
     REBUILD_BOTH = "rebuild-both",
         "build railgauge and the agent from the same source: {0}",
         change_here "cargo build && cargo build -p railgauge-agent --profile agent";
-    REMOVE_FROM_JUMP = "remove-from-jump",
-        "remove the host from `jump` of `launch.ssh` or from ProxyJump in ssh_config: it is its own jump host";
     REPLACE_HOST_KEY = "replace-host-key",
         "only if the host was reinstalled, remove the old key and accept the new one: {0}, then {1}; otherwise \
          another machine may be answering",
@@ -123,23 +97,13 @@ remedies! {
     RETRY_TAKEN_FILE = "retry-taken-file",
         "try again: another run on the host may just have removed the agent's file; if it fails again, set \
          `launch.agent_dir` to a directory where links or copies can be made";
-    SSH_BY_HAND = "ssh-by-hand", "run {0} by hand for more details", look_here "ssh -v {address}";
+    SSH_BY_HAND = "ssh-by-hand",
+        "run {0} by hand: it must log in without a question; `address`, `user`, `port`, `identity`, `jump` of the plan and your ssh_config \
+         decide how",
+        look_here "ssh -v -o BatchMode=yes {address} true";
     SSH_SOCKET_DIR = "ssh-socket-dir",
         "set TMPDIR to a short, writable path on a local file system: ssh creates its control socket in XDG_RUNTIME_DIR, TMPDIR \
          or /tmp of this machine";
-    SLURM_CHECK_SLURMD = "slurm-check-slurmd",
-        "see why slurmd does not answer ({0}; on the node {1}), start it again, and bring the node back: {2}",
-        look_here "scontrol show node {node}", look "systemctl status slurmd",
-        change_here "scontrol update nodename={node} state=resume";
-    SLURM_CHECK_STEPD = "slurm-check-slurmstepd",
-        "see whether the node still answers and its slurmstepd runs ({0}), and whether the kernel killed it: {1}",
-        look "pgrep -a slurmstepd", look "dmesg | grep -i 'killed process'";
-    SLURM_CLIENT = "slurm-client",
-        "install Slurm's programs on this machine ({0}), or put srun on the PATH",
-        change_here "apt install slurm-client";
-    SLURM_DRAINED = "slurm-drained",
-        "see the reason ({0}); leave the node out of the plan (`exclude`), or bring it back when it is mended: {1}",
-        look_here "scontrol show node {node}", change_here "scontrol update nodename={node} state=resume";
     SLURM_LONGER = "slurm-longer-time",
         "give the job more time (`time` of `[launch.slurm]`, `salloc --time`), and go on in a new allocation: {0}",
         change_here "railgauge run --resume {directory}";
@@ -151,11 +115,9 @@ remedies! {
     SLURM_NO_ALLOCATION = "slurm-no-allocation",
         "let railgauge ask for an allocation ({0}), or call it inside one of your own: {1}",
         change_here "railgauge submit {plan}", change_here "salloc --nodes={nodes} --exclusive railgauge run {plan}";
-    SLURM_STEPS = "slurm-steps",
-        "see the steps of the job ({0}) and its state ({1}); `launch.timeout` sets how long a step may take to begin",
-        look_here "squeue --steps --jobs={job}", look_here "scontrol show job {job}";
     SLURM_STEP_BY_HAND = "slurm-step-by-hand",
-        "run a step by hand inside the allocation, it must print `here`: {0}",
+        "see the state of the node ({0}) and the steps of the job ({1}); a step by hand inside the allocation must print `here`: {2}",
+        look_here "scontrol show node {node}", look_here "squeue --steps --nodelist={node}",
         look_here "srun -u --overlap --mpi=none -N1 -n1 -w {node} sh -c 'echo here'";
     USE_GLIBC_HOST = "use-glibc-host",
         "use a host or an image with glibc ({0} shows the host's C library; the agents of a release need glibc 2.17 on x86_64 and \
