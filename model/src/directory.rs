@@ -22,9 +22,7 @@ pub const JUNIT: &str = "junit.xml";
 pub const PAGE: &str = "report.html";
 pub const LOG: &str = "log.txt";
 pub const RESERVE: &str = ".reserve";
-/// File with agents' reports that are not in the journal yet.
-pub const UNRECORDED: &str = ".watched";
-pub const FILES: [&str; 10] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE, UNRECORDED];
+pub const FILES: [&str; 9] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE];
 /// Files that a run writes before its first record. A directory with only these can be started again.
 const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
 
@@ -173,10 +171,6 @@ impl Directory {
 
     pub fn reserve(&self) -> PathBuf {
         self.path.join(RESERVE)
-    }
-
-    pub fn unrecorded(&self) -> PathBuf {
-        self.path.join(UNRECORDED)
     }
 }
 

@@ -25,7 +25,6 @@ use railgauge_model::{
     journal::{
         event::Event,
         line::Tail,
-        unrecorded,
         writer::{Claim, Journal},
     },
     plan::{self, Loaded, Plan, allocation::PLACEHOLDER},
@@ -142,7 +141,7 @@ impl Shown {
 }
 
 fn drive(start: Start, page: Option<Listening>, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
-    let Start { plan, binary, directory, journal, past, first, unrecorded } = start;
+    let Start { plan, binary, directory, journal, past, first } = start;
     let identity = journal.identity().with_context(|| unwritable(&directory))?;
     let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
@@ -155,17 +154,7 @@ fn drive(start: Start, page: Option<Listening>, shown: Shown, common: &Common) -
             async move { spine.halt(Halt::Revoked(cluster::revoked().await)) }
         });
         spine.emit(first);
-        let mut recorded = true;
-        for event in unrecorded {
-            recorded &= spine.record(event);
-        }
-        // What the journal could not take stays in the file for the next try.
-        if spine.sync()
-            && recorded
-            && let Err(error) = unrecorded::remove(&directory.unrecorded())
-        {
-            spine.log("controller", &format!("{}: {error}", path_text(directory.unrecorded())));
-        }
+        spine.sync();
         let path = directory.journal();
         let follow_up: FollowUp = Arc::new(move || match identity.is_at(&path) {
             true => follow_up(&path),
@@ -304,8 +293,6 @@ struct Start {
     journal: Journal,
     past: Past,
     first: Event,
-    /// What an earlier process was told and did not come to record.
-    unrecorded: Vec<Event>,
 }
 
 /// A new run; `None` after the mistakes of its plan were told.
@@ -344,7 +331,7 @@ fn begin(place: &Path, mut loaded: Loaded, binary: AgentBinary) -> anyhow::Resul
     let tail = Tail::of_new_run().context("no random bytes for the name of the run")?;
     let journal = begun(&directory, claim, tail)?;
     directory.sync().with_context(|| unwritable(&directory))?;
-    Ok(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first, unrecorded: Vec::new() })
+    Ok(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first })
 }
 
 /// An earlier run, taken up again. A plan that is given must be the plan of that run.
@@ -366,7 +353,6 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     // Wrong bytes count as measured: a second try must not hide them.
     let measured = earlier.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
-    let unrecorded = lost_in_part(&directory, &earlier);
     let soaked = earlier.soaked.iter().map(|part| Duration::from(part.until.saturating_sub(part.from))).sum();
     let past = Past { soaked, cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
     let (mut plan, binary) = (earlier.plan, AgentBinary::find()?);
@@ -374,32 +360,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };
     let journal = begun(&directory, claim, earlier.tail)?;
     files::sweep(directory.path()).with_context(|| unwritable(&directory))?;
-    Ok(Start { plan, binary, directory, journal, past, first, unrecorded })
-}
-
-/// What agents had told an earlier process that was killed before it recorded it. What cannot be read is told.
-fn lost_in_part(directory: &Directory, earlier: &journal::Journal) -> Vec<Event> {
-    let path = directory.unrecorded();
-    let told = |what: &dyn std::fmt::Display| Event::Note {
-        host: String::new(),
-        text: format!(
-            "what ports were seen to do before the run broke off is lost in part: {}: {what}",
-            path_text(&path)
-        ),
-    };
-    let (lines, wrong) = match unrecorded::read(&path, &earlier.tail.run) {
-        Ok(read) => read,
-        Err(error) => return vec![told(&error)],
-    };
-    // It was recorded right before the process was killed; or it is about no host of the plan.
-    let is_new = |event: &Event| match event {
-        Event::Watched { host, seen, .. } => {
-            earlier.plan.hosts.iter().any(|known| known.name == *host)
-                && !earlier.watched.iter().any(|known| known.host == *host && known.seen.until >= seen.until)
-        }
-        _ => false,
-    };
-    lines.into_iter().map(|line| line.event).filter(is_new).chain(wrong.first().map(|error| told(error))).collect()
+    Ok(Start { plan, binary, directory, journal, past, first })
 }
 
 /// The turn of a plan that rotates: days since 1970, UTC.
@@ -444,44 +405,4 @@ async fn hang_up() {
 fn controller() -> String {
     let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     format!("{} {}", read("/proc/sys/kernel/hostname"), read("/proc/sys/kernel/osrelease"))
-}
-
-#[cfg(test)]
-mod tests {
-    use railgauge_model::journal::event::Line;
-    use railgauge_wire::{unit::Nanoseconds, watch::Watched};
-
-    use super::*;
-    use railgauge_analysis::journal::Seen;
-
-    #[test]
-    fn what_a_killed_controller_was_told_is_taken_up_once() {
-        let place = tempfile::tempdir().unwrap();
-        let (directory, _claim) = Directory::create(&place.path().join("run")).unwrap();
-        let plan = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"gpu[1-2]\"] }\n[[test]]\nop = \
-                    \"write\"\nmetric = \"bandwidth\"\n";
-        let (plan, _) = railgauge_model::plan::parse("t.toml", plan, Path::new(".")).unwrap();
-        let seen = |until| Watched { until: Nanoseconds::from_secs(until), ..Watched::default() };
-        let recorded = Seen { host: "gpu2".into(), error: Nanoseconds::ZERO, clock: None, soak: true, seen: seen(105) };
-        let mut earlier = journal::Journal { watched: vec![recorded], ..journal::Journal::of(plan) };
-        earlier.tail = Tail::before("r".into());
-        assert_eq!(lost_in_part(&directory, &earlier), [], "nothing was left");
-        let line = |host: &str| Line {
-            at: "2026-11-22T03:00:00.000Z".into(),
-            event: Event::Watched {
-                host: host.into(),
-                error: Nanoseconds::ZERO,
-                clock: None,
-                soak: true,
-                seen: Box::new(seen(100)),
-            },
-        };
-        // The second was recorded right before the end, and the third is no host of the plan.
-        let lines = ["gpu1", "gpu2", "other"].map(line);
-        unrecorded::write(&directory.unrecorded(), "r", &lines).unwrap();
-        assert_eq!(lost_in_part(&directory, &earlier), [lines[0].event.clone()]);
-        // What another run left there, or what is damaged, is told and not taken.
-        unrecorded::write(&directory.unrecorded(), "s", &lines).unwrap();
-        assert!(matches!(lost_in_part(&directory, &earlier).as_slice(), [Event::Note { .. }]));
-    }
 }

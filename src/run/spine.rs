@@ -2,7 +2,7 @@ use std::{
     collections::HashMap,
     fs::OpenOptions,
     io::Write,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,7 +15,7 @@ use super::{
     clocks::since_1970,
     progress::{Course, Progress},
 };
-use railgauge_model::{directory::UNRECORDED, files};
+use railgauge_model::files;
 use railgauge_model::{
     journal::{
         event::{Event, Line},
@@ -52,7 +52,6 @@ struct Inner {
 struct Record {
     journal: Option<Journal>,
     log: std::fs::File,
-    unrecorded: PathBuf,
     logged: HashMap<String, u64>,
 }
 
@@ -79,12 +78,11 @@ impl Record {
 
 impl Spine {
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
-        let unrecorded = log.with_file_name(UNRECORDED);
         let file = files::open_with(log, OpenOptions::new().create(true).append(true)).map_err(|cause| {
             let name = log.file_name().unwrap_or_default().to_string_lossy();
             std::io::Error::new(cause.kind(), format!("{name}: {cause}"))
         })?;
-        let record = Record { journal: Some(journal), log: file, unrecorded, logged: HashMap::new() };
+        let record = Record { journal: Some(journal), log: file, logged: HashMap::new() };
         Ok(Self::over(Inner { record: Some(record), progress }))
     }
 
@@ -100,38 +98,18 @@ impl Spine {
         self.inner.lock().progress.course()
     }
 
+    /// Records and shows one event.
     pub fn emit(&self, event: Event) {
-        self.record(event);
-    }
-
-    /// Records and shows one event. False if it could not be written to the journal, or the journal is closed. True without a journal.
-    pub fn record(&self, event: Event) -> bool {
         let line = Line { at: now(), event };
         let mut inner = self.inner.lock();
-        let recorded = match inner.record.as_mut().map(|record| record.journal.as_mut()) {
-            None => true,
-            Some(None) => false,
-            Some(Some(journal)) => match journal.append(&line) {
-                Ok(None) => true,
-                Ok(Some(_)) => {
-                    self.halt(Halt::Prevented("no space left for results".into()));
-                    true
-                }
-                Err(error) => {
-                    self.halt(Halt::Prevented(format!("results cannot be written: {error}")));
-                    false
-                }
-            },
-        };
+        if let Some(journal) = inner.record.as_mut().and_then(|record| record.journal.as_mut()) {
+            match journal.append(&line) {
+                Ok(None) => {}
+                Ok(Some(_)) => self.halt(Halt::Prevented("no space left for results".into())),
+                Err(error) => self.halt(Halt::Prevented(format!("results cannot be written: {error}"))),
+            }
+        }
         inner.progress.event(&line.event);
-        recorded
-    }
-
-    /// The file for what is not recorded yet, and the run's name in its lines; `None` without a journal.
-    pub(super) fn beside(&self) -> Option<(PathBuf, String)> {
-        let inner = self.inner.lock();
-        let record = inner.record.as_ref()?;
-        Some((record.unrecorded.clone(), record.journal.as_ref()?.run().to_owned()))
     }
 
     /// Closes the journal, so that other processes may write to it. The log still accepts the last words of agents.
@@ -162,14 +140,13 @@ impl Spine {
         inner.progress.log(host, text);
     }
 
-    /// Makes everything recorded so far safe against a power failure. False if the disk failed; what [`Spine::record`] could not write is
-    /// not counted.
-    pub fn sync(&self) -> bool {
+    /// Makes everything recorded so far safe against a power failure.
+    pub fn sync(&self) {
         let inner = self.inner.lock();
         let journal = inner.record.as_ref().and_then(|record| record.journal.as_ref());
-        let Some(Err(error)) = journal.map(Journal::sync) else { return true };
-        self.halt(Halt::Prevented(format!("results cannot be written: {error}")));
-        false
+        if let Some(Err(error)) = journal.map(Journal::sync) {
+            self.halt(Halt::Prevented(format!("results cannot be written: {error}")));
+        }
     }
 
     /// The first reason stays.
@@ -218,19 +195,6 @@ pub(super) fn ago(time: Duration) -> String {
 mod tests {
     use super::*;
     use railgauge_model::{directory::Directory, journal::line::Tail};
-
-    #[test]
-    fn what_the_journal_does_not_have_is_not_recorded() {
-        let place = tempfile::tempdir().unwrap();
-        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
-        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
-        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
-        let note = || Event::Note { host: "a".into(), text: "seen".into() };
-        assert!(spine.record(note()) && spine.sync());
-        spine.close();
-        assert!(!spine.record(note()));
-        assert!(Spine::unrecorded(true, false).record(note()));
-    }
 
     #[test]
     fn a_host_that_says_very_much_is_cut_and_others_are_not() {

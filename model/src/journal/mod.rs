@@ -11,7 +11,6 @@
 //! | [`soak`] | records of a soak's traffic |
 //! | `shared` | serde of shared values |
 //! | [`line`] | one line of the journal, numbered and summed |
-//! | [`unrecorded`] | agents' reports that are not in the journal yet |
 //! | [`writer`] | the append-only file; keeps measurements when the disk is full |
 
 mod cases;
@@ -25,5 +24,4 @@ mod shared;
 pub mod soak;
 pub mod stages;
 pub mod started;
-pub mod unrecorded;
 pub mod writer;

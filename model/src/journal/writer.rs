@@ -132,10 +132,6 @@ impl Journal {
         Ok(Identity::of(&self.file.metadata()?))
     }
 
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
     /// Appends one line, and before an outcome the line of its link if needed. `Ok(Some(Full))`: the line is safe but the run should end.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! Asks the agents what they saw of their ports, whatever the traffic does.
 
 mod joined;
-mod kept;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,10 +24,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use self::{
-    joined::{bounded, join, moved},
-    kept::{Kept, WRITE_EVERY},
-};
+use self::joined::{bounded, join, moved};
 use super::{clocks, hosts::Hosts, spine::Spine, work::Work};
 use crate::cluster::{Agent, Asked};
 
@@ -135,7 +131,6 @@ impl Watcher {
         earlier.told().into_iter().for_each(|(host, told)| ports.entry(host).or_default().extend(told));
         let shared = Shared { ports: Arc::new(Mutex::new(ports)), ..Shared::default() };
         let (stop, stopped) = watch::channel(false);
-        let kept = Kept::default();
         let host = |(name, agent): (&String, &Agent)| Watch {
             host: name.clone(),
             agent: agent.clone(),
@@ -148,23 +143,16 @@ impl Watcher {
             refused: false,
             pending: None,
             moved_by: NanosecondsI64(0),
-            kept: kept.clone(),
             late: None,
             early: 0,
         };
         let hosts: Vec<Watch> = hosts.agents.iter().map(host).collect();
-        let writing = tokio::spawn(kept.clone().write(spine.clone(), stopped.clone(), WRITE_EVERY));
-        let (place, spine) = (spine.beside(), spine.clone());
         let task = tokio::spawn(async move {
             let mut watching = JoinSet::new();
             for host in hosts {
                 watching.spawn(host.run(stopped.clone()));
             }
             watching.join_all().await;
-            let _ = writing.await;
-            if let Some((path, run)) = place {
-                kept.end(&spine, &path, &run);
-            }
         });
         Self { shared, stop, task }
     }
@@ -229,7 +217,6 @@ struct Watch {
     /// What is not recorded yet, and the uncertainty of its times.
     pending: Option<(Watched, Nanoseconds)>,
     moved_by: NanosecondsI64,
-    kept: Kept,
     /// An unanswered question, and when it was asked: the agent has put what it saw into that answer.
     late: Option<(Nanoseconds, Asked)>,
     early: u32,
@@ -326,28 +313,13 @@ impl Watch {
         // A flapping port must not fill the disk.
         let is_news = self.early < EARLY && seen.ports.iter().any(|port| !port.states.is_empty());
         if !is_over && !is_news {
-            if self.thin {
-                self.pending
-                    .iter()
-                    .for_each(|(seen, error)| self.kept.set(&self.host, self.event(*error, seen.clone())));
-            }
             return;
         }
         self.early += u32::from(!is_over);
         if let Some((seen, error)) = self.pending.take() {
-            let event = self.event(error, seen.clone());
-            if self.spine.record(event.clone()) {
-                self.kept.recorded(&self.host);
-            } else {
-                self.kept.set(&self.host, event);
-                self.pending = Some((seen, error));
-            }
+            let (host, clock) = (self.host.clone(), Some(self.moved_by));
+            self.spine.emit(Event::Watched { host, error, clock, soak: self.thin, seen: Box::new(seen) });
         }
-    }
-
-    fn event(&self, error: Nanoseconds, seen: Watched) -> Event {
-        let clock = Some(self.moved_by);
-        Event::Watched { host: self.host.clone(), error, clock, soak: self.thin, seen: Box::new(seen) }
     }
 }
 
