@@ -43,15 +43,15 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
     let (mut reverse, mut done, mut of_server) = (false, false, false);
     let (mut single, mut sum) = (None, None);
     for &line in lines.all() {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let unsupported = |what: &str| Err(ImportError::unsupported(lines.file, line.number, what, KNOWN));
+        let words = line.words();
+        let unsupported = |what: &str| Err(line.unsupported(what, KNOWN));
         match words.as_slice() {
             ["iperf", "Done."] => done = true,
             // --get-server-output: the same again, as the other end saw it.
             ["Server", "output:"] => of_server = true,
             _ if of_server => {}
             ["Connecting", "to", "host", host, ..] if to.is_none() => to = Some(host.trim_end_matches(',').to_owned()),
-            ["Connecting", "to", "host", ..] => return Err(lines.malformed(line, "one run in a file")),
+            ["Connecting", "to", "host", ..] => return Err(line.malformed("one run in a file")),
             ["iperf", version] if version.starts_with(|c: char| c.is_ascii_digit()) => {
                 output.version = Some((*version).to_owned());
             }
@@ -59,7 +59,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
                 return unsupported("the output of the server, which does not say how it ended");
             }
             ["Reverse", "mode,", ..] => reverse = true,
-            ["iperf3:", "error", ..] => return Err(lines.malformed(line, "a test that came to its end")),
+            ["iperf3:", "error", ..] => return Err(line.malformed("a test that came to its end")),
             [.., "local", address, "port", _, "connected", "to", _, "port", _] => {
                 from = from.or_else(|| Some((*address).to_owned()));
                 streams = streams.saturating_add(1);
@@ -74,7 +74,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
             _ if line.text.contains("Total Datagrams") || line.text.contains("Jitter") => return unsupported("UDP"),
             _ if line.text.contains("[Role]") => return unsupported("a test of both directions"),
             [.., "receiver"] => {
-                let found = Some(receiver(lines, line)?);
+                let found = Some(receiver(line)?);
                 if line.text.starts_with("[SUM]") { sum = found } else { single = found }
             }
             _ => {}
@@ -94,12 +94,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
 }
 
 /// The rate of a line such as `[  5]   0.00-2.00   sec  4.56 GBytes  19.5 Gbits/sec   receiver`.
-fn receiver(lines: &Lines<'_>, line: Line<'_>) -> Result<(u64, String, (f64, f64)), ImportError> {
-    let words: Vec<&str> = line.text.split_whitespace().collect();
+fn receiver(line: Line<'_>) -> Result<(u64, String, (f64, f64)), ImportError> {
+    let words = line.words();
     let at = words.iter().rposition(|word| word.ends_with("/sec"));
     let found = at.and_then(|at| Some((*words.get(at.checked_sub(1)?)?, *words.get(at)?)));
-    let (word, unit) = found.ok_or_else(|| lines.malformed(line, "a bitrate with its unit"))?;
-    let written = number::real(word).ok_or_else(|| lines.malformed(line, "a number before its unit"))?;
+    let (word, unit) = found.ok_or_else(|| line.malformed("a bitrate with its unit"))?;
+    let written = number::real(word).ok_or_else(|| line.malformed("a number before its unit"))?;
     // Powers of ten for bits, powers of two for bytes (iperf3's units.c).
     let scale = match unit {
         "bits/sec" => (1.0, 1e9),
@@ -112,7 +112,7 @@ fn receiver(lines: &Lines<'_>, line: Line<'_>) -> Result<(u64, String, (f64, f64
         "MBytes/sec" => (8.0 * 1_048_576.0, 1e9),
         "GBytes/sec" => (8.0 * 1_073_741_824.0, 1e9),
         "TBytes/sec" => (8.0 * 1_099_511_627_776.0, 1e9),
-        _ => return Err(lines.malformed(line, "a unit of iperf3 such as Gbits/sec")),
+        _ => return Err(line.malformed("a unit of iperf3 such as Gbits/sec")),
     };
     Ok((line.number, written.to_owned(), scale))
 }

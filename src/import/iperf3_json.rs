@@ -7,7 +7,6 @@ use serde_json::Number;
 use super::{
     ImportError, Output, Said,
     iperf3::{KNOWN, kind, output},
-    nccl_json::of_json,
 };
 
 #[derive(Deserialize)]
@@ -65,12 +64,11 @@ struct Sum {
     bits_per_second: Number,
 }
 
-/// A test that failed early has `start` and `intervals` alone.
-pub(super) fn is_one(text: &str) -> bool {
-    ["\"test_start\"", "\"cookie\"", "\"intervals\""].iter().any(|word| text.contains(word))
-}
-
 pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
+    // A test that failed early has `start` and `intervals` alone.
+    if !["\"test_start\"", "\"cookie\"", "\"intervals\""].iter().any(|word| text.contains(word)) {
+        return Err(ImportError::unknown(file));
+    }
     let document: Document = serde_json::from_str(text).map_err(|error| of_json(file, text, &error))?;
     let last = text.lines().count().max(1) as u64;
     let line_of = |word: &str| {
@@ -113,4 +111,15 @@ pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
     let (kind, size) = (kind(test.num_streams), Some(Bytes(test.blksize)));
     output.said.push(Said::new(line, kind, size, Metric::Bandwidth, written, (1.0, 1e9)));
     Ok(output)
+}
+
+fn of_json(file: &str, text: &str, error: &serde_json::Error) -> ImportError {
+    let line = error.line().max(1) as u64;
+    if error.is_eof() {
+        return ImportError::truncated(file, line, format!("the rest of the JSON ({error})"));
+    }
+    let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    // One line may hold everything: show the text at the place.
+    let start: String = found.chars().skip(error.column().saturating_sub(20)).collect();
+    ImportError::malformed(file, line, format!("what this JSON has elsewhere ({error})"), start.trim())
 }

@@ -8,9 +8,29 @@ const MOST_STREAMS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'t> {
+    pub file: &'t str,
     /// Its number in the file, from 1.
     pub number: u64,
     pub text: &'t str,
+}
+
+impl<'t> Line<'t> {
+    pub(super) fn words(self) -> Vec<&'t str> {
+        self.text.split_whitespace().collect()
+    }
+
+    pub(super) fn malformed(self, expected: impl AsRef<str>) -> ImportError {
+        self.wrong(expected, self.text)
+    }
+
+    /// One word of the line is not what it should be.
+    pub(super) fn wrong(self, expected: impl AsRef<str>, word: &str) -> ImportError {
+        ImportError::malformed(self.file, self.number, expected, word)
+    }
+
+    pub(super) fn unsupported(self, what: &str, known: impl AsRef<str>) -> ImportError {
+        ImportError::unsupported(self.file, self.number, what, known)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -28,10 +48,6 @@ impl<'t> Lines<'t> {
         self.lines.last().map_or(1, |line| line.number)
     }
 
-    pub(super) fn malformed(&self, line: Line<'_>, expected: impl AsRef<str>) -> ImportError {
-        ImportError::malformed(self.file, line.number, expected, line.text)
-    }
-
     pub(super) fn truncated(&self, expected: impl AsRef<str>) -> ImportError {
         ImportError::truncated(self.file, self.last(), expected)
     }
@@ -44,7 +60,7 @@ pub(super) fn streams<'t>(file: &'t str, text: &'t str) -> Result<Vec<Lines<'t>>
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         let (label, text) = if is_srun { of_srun(line) } else { of_mpirun(line) }.unwrap_or(("", line));
-        streams.entry(label).or_default().push(Line { number, text: text.trim() });
+        streams.entry(label).or_default().push(Line { file, number, text: text.trim() });
         if streams.len() > MOST_STREAMS {
             return Err(ImportError::malformed(file, number, format!("at most {MOST_STREAMS} ranks"), line));
         }

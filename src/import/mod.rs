@@ -6,8 +6,8 @@
 //! | `number` | numbers of the text |
 //! | `refusal` | why a file is refused, with its line |
 //! | `found` | the content of a file |
-//! | `perftest`, `perftest_json` | `ib_write_bw` and the like |
-//! | `nccl`, `nccl_json` | nccl-tests |
+//! | `perftest` | `ib_write_bw` and the like |
+//! | `nccl` | nccl-tests |
 //! | `osu` | OSU micro-benchmarks |
 //! | `iperf3`, `iperf3_json` | iperf3's client |
 //! | `run` | the journal of an imported run |
@@ -19,11 +19,9 @@ mod iperf3;
 mod iperf3_json;
 mod lines;
 mod nccl;
-mod nccl_json;
 mod number;
 mod osu;
 mod perftest;
-mod perftest_json;
 mod refusal;
 mod run;
 
@@ -43,7 +41,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
         ImportError::malformed(name, line as u64, "text in UTF-8", "other bytes")
     })?;
     if text.trim_start().starts_with('{') {
-        return json(name, text);
+        return iperf3_json::read(name, text).map(|output| vec![output]);
     }
     if !text.ends_with('\n') {
         let last = text.lines().count().max(1) as u64;
@@ -71,7 +69,7 @@ fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let mut there: Vec<_> = starts.into_iter().flatten().collect();
     there.sort_by_key(|line| line.number);
     if let [_, other, ..] = there[..] {
-        return Err(lines.malformed(*other, "one tool in a file: give each its own"));
+        return Err(other.malformed("one tool in a file: give each its own"));
     }
     match starts {
         [Some(_), ..] => perftest::read(lines),
@@ -79,17 +77,5 @@ fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
         [_, _, Some(_), _] => osu::read(lines),
         [.., Some(_)] => iperf3::read(lines).map(|output| vec![output]),
         _ => Ok(Vec::new()),
-    }
-}
-
-fn json(name: &str, text: &str) -> Result<Vec<Output>, ImportError> {
-    if perftest_json::is_one(text) {
-        perftest_json::read(name, text)
-    } else if iperf3_json::is_one(text) {
-        iperf3_json::read(name, text).map(|output| vec![output])
-    } else if text.contains("\"nccl_version\"") || text.contains("\"average_bus_bandwidth\"") {
-        nccl_json::read(name, text).map(|output| vec![output])
-    } else {
-        Err(ImportError::unknown(name))
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn is_start(text: &str) -> bool {
     text.starts_with("# nThread ")
 }
 
-pub(super) fn op_of(program: &str) -> Option<Op> {
+fn op_of(program: &str) -> Option<Op> {
     let name = program.rsplit('/').next()?.strip_suffix("_perf")?;
     match name {
         "all_reduce" => Some(Op::AllReduce),
@@ -38,10 +38,9 @@ pub(super) fn op_of(program: &str) -> Option<Op> {
     }
 }
 
-pub(super) const OPS: &str =
-    "operations are all_reduce, broadcast, reduce, all_gather, reduce_scatter, alltoall and sendrecv";
+const OPS: &str = "operations are all_reduce, broadcast, reduce, all_gather, reduce_scatter, alltoall and sendrecv";
 
-pub(super) fn datatype(word: &str) -> Option<Datatype> {
+fn datatype(word: &str) -> Option<Datatype> {
     Some(match word {
         "float" => Datatype::F32,
         "double" => Datatype::F64,
@@ -59,7 +58,7 @@ pub(super) fn datatype(word: &str) -> Option<Datatype> {
     })
 }
 
-pub(super) fn kind(op: Option<Op>, datatype: Datatype, reduction: Option<Reduction>, in_place: bool) -> Kind {
+fn kind(op: Option<Op>, datatype: Datatype, reduction: Option<Reduction>, in_place: bool) -> Kind {
     Kind {
         op,
         metric: TestMetric::Bandwidth,
@@ -77,31 +76,28 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
     output.notes.push("times are not taken: they are size over algorithm bandwidth".to_owned());
     let (mut op, mut header, mut bounds, mut closed) = (None, None::<Vec<&str>>, None, false);
     for &line in lines.all() {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let words = line.words();
         match words.as_slice() {
             ["#", "nccl-tests", "version", version, ..] => output.version = Some((*version).to_owned()),
             ["#", "Collective", "test", "starting:", program, ..] => {
                 let found = op_of(program);
-                op =
-                    Some(found.ok_or_else(|| {
-                        ImportError::unsupported(lines.file, line.number, format!("`{program}`"), OPS)
-                    })?);
+                op = Some(found.ok_or_else(|| line.unsupported(&format!("`{program}`"), OPS))?);
             }
             ["#", "Rank", rank, ..] if header.is_none() => {
                 let host = words.iter().position(|word| *word == "on").and_then(|at| words.get(at + 1));
                 let expected = format!("rank {} and its host: `# Rank N … on HOST device D`", output.ranks.len());
                 let is_next = number::whole(rank) == Some(output.ranks.len() as u64);
-                let host = host.filter(|_| is_next).ok_or_else(|| lines.malformed(line, expected))?;
+                let host = host.filter(|_| is_next).ok_or_else(|| line.malformed(expected))?;
                 output.ranks.push((*host).to_owned());
             }
             ["#", "Out", "of", "bounds", "values", ":", count, state, ..] => {
-                let count = number::whole(count).ok_or_else(|| lines.malformed(line, "a count of wrong values"))?;
+                let count = number::whole(count).ok_or_else(|| line.malformed("a count of wrong values"))?;
                 bounds = Some((count, *state));
             }
             ["#", "Avg", "bus", "bandwidth", ":", ..] => closed = true,
             _ if is_header(line.text) => {
                 if header.is_some() {
-                    return Err(lines.malformed(line, "one table in a file for each run"));
+                    return Err(line.malformed("one table in a file for each run"));
                 }
                 header = Some(words[1..].to_vec());
             }
@@ -112,7 +108,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
                 if let Some(columns) = header.as_ref().filter(|_| bounds.is_none()) {
                     // NCCL's own messages are interleaved: `host:pid:tid [0] NCCL INFO …`.
                     if !line.text.contains(" NCCL ") {
-                        output.said.extend(row(lines, line, columns, op)?);
+                        output.said.extend(row(line, columns, op)?);
                     }
                 }
             }
@@ -135,17 +131,17 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
     Ok(output)
 }
 
-fn row(lines: &Lines<'_>, line: Line<'_>, columns: &[&str], op: Option<Op>) -> Result<Vec<Said>, ImportError> {
-    let words: Vec<&str> = line.text.split_whitespace().collect();
+fn row(line: Line<'_>, columns: &[&str], op: Option<Op>) -> Result<Vec<Said>, ImportError> {
+    let words = line.words();
     // `timestamp` is a day and a time.
     let wide = columns.len() + usize::from(columns.last() == Some(&"timestamp"));
     if words.len() != columns.len() && words.len() != wide {
         let expected = format!("{} columns of results, or `# Out of bounds values`", columns.len());
-        return Err(lines.malformed(line, expected));
+        return Err(line.malformed(expected));
     }
     let at = |name: &str| columns.iter().position(|column| *column == name).and_then(|at| words.get(at)).copied();
-    let expected = |what: &str, word: &str| ImportError::malformed(lines.file, line.number, what, word);
-    let size = at("size").and_then(number::whole).ok_or_else(|| lines.malformed(line, "a size in bytes"))?;
+    let expected = |what: &str, word: &str| line.wrong(what, word);
+    let size = at("size").and_then(number::whole).ok_or_else(|| line.malformed("a size in bytes"))?;
     let kind_word = at("type").unwrap_or_default();
     let datatype = datatype(kind_word).ok_or_else(|| expected("a type of nccl-tests", kind_word))?;
     let reduction = match at("redop") {
@@ -178,13 +174,13 @@ fn row(lines: &Lines<'_>, line: Line<'_>, columns: &[&str], op: Option<Op>) -> R
             }
             _ => continue,
         };
-        let in_place = in_place.ok_or_else(|| lines.malformed(line, "a time before its bandwidths"))?;
+        let in_place = in_place.ok_or_else(|| line.malformed("a time before its bandwidths"))?;
         let written = number::real(word).ok_or_else(|| expected("a bandwidth in GB/s", word))?;
         let kind = kind(op, datatype, reduction, in_place);
         said.push(Said::new(line.number, kind, Some(Bytes(size)), metric, written, SAME));
     }
     if said.is_empty() {
-        return Err(lines.malformed(line, "bandwidths"));
+        return Err(line.malformed("bandwidths"));
     }
     Ok(said)
 }

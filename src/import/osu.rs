@@ -38,14 +38,14 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
             if let Some((_, header)) = &open {
                 ended(lines, line.number, header.is_some(), outputs.last())?;
             }
-            let (output, kind) = title(lines, line)?;
+            let (output, kind) = title(line)?;
             outputs.push(output);
             open = Some((kind, None));
             continue;
         }
         let (Some((kind, header)), Some(output)) = (&mut open, outputs.last_mut()) else { continue };
         if let Some(comment) = line.text.strip_prefix('#') {
-            comment_of(lines, line, comment.trim(), kind, header)?;
+            comment_of(line, comment.trim(), kind, header)?;
             let has_extremes =
                 header.as_ref().is_some_and(|names| names.iter().any(|name| name.starts_with("Min Lat")));
             let note = "minima and maxima of -f are over ranks and are not taken";
@@ -61,7 +61,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
                 open = None;
                 continue;
             }
-            output.said.push(row(lines, line, *kind, columns)?);
+            output.said.push(row(line, *kind, columns)?);
         }
     }
     if let Some((_, header)) = &open {
@@ -78,26 +78,20 @@ fn ended(lines: &Lines<'_>, line: u64, has_header: bool, output: Option<&Output>
     }
 }
 
-fn title(lines: &Lines<'_>, line: Line<'_>) -> Result<(Output, Kind), ImportError> {
+fn title(line: Line<'_>) -> Result<(Output, Kind), ImportError> {
     let text = line.text.trim_start_matches("# OSU MPI");
     let (memory, text) = match text.split_once(' ') {
         Some(("", text)) => (Memory::Host, text),
         Some(("-CUDA", text)) => (Memory::Cuda, text),
         _ => {
             let known = "memory is of the host or of CUDA";
-            return Err(ImportError::unsupported(lines.file, line.number, format!("`{}`", line.text), known));
+            return Err(line.unsupported(&format!("`{}`", line.text), known));
         }
     };
-    let (name, version) =
-        text.rsplit_once(" v").ok_or_else(|| lines.malformed(line, "a version at the end of the title"))?;
+    let (name, version) = text.rsplit_once(" v").ok_or_else(|| line.malformed("a version at the end of the title"))?;
     let &(name, op, is_bandwidth) = TESTS.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
         let names: Vec<&str> = TESTS.iter().map(|(name, ..)| *name).collect();
-        ImportError::unsupported(
-            lines.file,
-            line.number,
-            format!("`{name}`"),
-            format!("tests are {}", names.join(", ")),
-        )
+        line.unsupported(&format!("`{name}`"), format!("tests are {}", names.join(", ")))
     })?;
     // The default types of the benchmarks that do not print one (before 7.1): reductions use floats, the rest bytes.
     let datatype = if op.reduces() { Datatype::F32 } else { Datatype::I8 };
@@ -118,7 +112,6 @@ fn title(lines: &Lines<'_>, line: Line<'_>) -> Result<(Output, Kind), ImportErro
 }
 
 fn comment_of(
-    lines: &Lines<'_>,
     line: Line<'_>,
     comment: &str,
     kind: &mut Kind,
@@ -128,7 +121,7 @@ fn comment_of(
         let columns: Vec<String> = names(comment).collect();
         let wanted = if kind.metric == TestMetric::Bandwidth { is_bandwidth } else { is_latency };
         if !columns.iter().any(|name| wanted(name)) {
-            return Err(lines.malformed(line, "a header with `Bandwidth (MB/s)` or `Avg Latency(us)`"));
+            return Err(line.malformed("a header with `Bandwidth (MB/s)` or `Avg Latency(us)`"));
         }
         *header = Some(columns);
     } else if let Some(word) = comment.strip_prefix("Datatype:") {
@@ -139,7 +132,7 @@ fn comment_of(
             "MPI_FLOAT" => Datatype::F32,
             _ => {
                 let known = "types are MPI_CHAR, MPI_INT and MPI_FLOAT";
-                return Err(ImportError::unsupported(lines.file, line.number, format!("`{word}`"), known));
+                return Err(line.unsupported(&format!("`{word}`"), known));
             }
         };
         if let Some(elements) = &mut kind.elements {
@@ -152,7 +145,7 @@ fn comment_of(
             (false, true) => Memory::Host,
             _ => {
                 let known = "both buffers are in one kind of memory";
-                return Err(ImportError::unsupported(lines.file, line.number, format!("`{comment}`"), known));
+                return Err(line.unsupported(&format!("`{comment}`"), known));
             }
         };
     }
@@ -172,13 +165,13 @@ fn is_latency(name: &str) -> bool {
     matches!(name, "Latency (us)" | "Avg Latency(us)")
 }
 
-fn row(lines: &Lines<'_>, line: Line<'_>, kind: Kind, columns: &[String]) -> Result<Said, ImportError> {
-    let words: Vec<&str> = line.text.split_whitespace().collect();
+fn row(line: Line<'_>, kind: Kind, columns: &[String]) -> Result<Said, ImportError> {
+    let words = line.words();
     if words.len() != columns.len() {
-        return Err(lines.malformed(line, format!("{} columns: {}", columns.len(), columns.join(", "))));
+        return Err(line.malformed(format!("{} columns: {}", columns.len(), columns.join(", "))));
     }
     let size = words.first().and_then(|word| number::whole(word));
-    let size = size.ok_or_else(|| lines.malformed(line, "a size in bytes"))?;
+    let size = size.ok_or_else(|| line.malformed("a size in bytes"))?;
     let (mut written, mut error) = (None, None);
     for (name, word) in columns.iter().zip(words).skip(1) {
         let value = number::real(word);
@@ -186,16 +179,16 @@ fn row(lines: &Lines<'_>, line: Line<'_>, kind: Kind, columns: &[String]) -> Res
             error = match word {
                 "Pass" => error,
                 "Fail" => Some("the tool found wrong data".to_owned()),
-                other => return Err(ImportError::malformed(lines.file, line.number, "`Pass` or `Fail`", other)),
+                other => return Err(line.wrong("`Pass` or `Fail`", other)),
             };
         } else if is_bandwidth(name) || is_latency(name) {
-            written = Some(value.ok_or_else(|| ImportError::malformed(lines.file, line.number, "a number", word))?);
+            written = Some(value.ok_or_else(|| line.wrong("a number", word))?);
         } else if value.is_none() {
-            return Err(ImportError::malformed(lines.file, line.number, "a number", word));
+            return Err(line.wrong("a number", word));
         }
     }
     let is_rate = kind.metric == TestMetric::Bandwidth;
-    let written = written.ok_or_else(|| lines.malformed(line, "a bandwidth or a latency"))?;
+    let written = written.ok_or_else(|| line.malformed("a bandwidth or a latency"))?;
     let (metric, scale) = if is_rate { (Metric::Bandwidth, MB_TO_GIGABITS) } else { (Metric::LatencyMean, SAME) };
     Ok(Said {
         size_per_rank: matches!(kind.op, Some(Op::AllGather | Op::AllToAll)),

@@ -13,7 +13,7 @@ use super::{
     number,
 };
 
-pub(super) fn output() -> Output {
+fn output() -> Output {
     let mut output = Output::of("perftest");
     output.notes.push("peak bandwidth and standard deviations are not taken".to_owned());
     output
@@ -27,7 +27,7 @@ pub(super) fn is_title(text: &str) -> bool {
         && (text.contains(" BW ") || text.contains(" Latency "))
 }
 
-pub(super) const TESTS: &str = "tests are of write, read, send and atomics between a pair";
+const TESTS: &str = "tests are of write, read, send and atomics between a pair";
 
 pub(super) fn is_header(text: &str) -> bool {
     text.starts_with("#bytes")
@@ -42,8 +42,7 @@ fn is_remark(text: &str) -> bool {
     text.starts_with("Conflicting CPU frequency values") || text.starts_with("Warning: measured timestamp frequency")
 }
 
-/// From a title, or the field `test` of the JSON: words between spaces or underscores.
-pub(super) fn kind_of(title: &str) -> Option<Kind> {
+fn kind_of(title: &str) -> Option<Kind> {
     let op = match title {
         t if t.starts_with("RDMA_Write_imm") => Op::WriteImm,
         t if t.starts_with("RDMA_Write") => Op::Write,
@@ -75,33 +74,31 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let mut on_gpu = false;
     for &line in lines.all() {
         let text = line.text;
-        if let Some(open) = &mut table {
+        if let Some(open) = &table {
             let Some((output, kind)) = &mut current else { continue };
             if is_rule(text) {
                 if output.said.is_empty() {
-                    return Err(lines.malformed(
-                        line,
-                        "a row of results: the end that waits prints none, import the other's output",
-                    ));
+                    return Err(
+                        line.malformed("a row of results: the end that waits prints none, import the other's output")
+                    );
                 }
                 outputs.extend(current.take().map(|(output, _)| output));
                 (table, on_gpu) = (None, false);
             } else if !text.is_empty() && !is_remark(text) {
-                output.said.extend(open.row(lines, line, *kind)?);
+                output.said.extend(open.row(line, *kind)?);
             }
         } else if is_title(text) {
             if current.is_some() {
-                return Err(lines.malformed(line, "the table of the test before"));
+                return Err(line.malformed("the table of the test before"));
             }
-            let kind = kind_of(text)
-                .ok_or_else(|| ImportError::unsupported(lines.file, line.number, format!("`{text}`"), TESTS))?;
+            let kind = kind_of(text).ok_or_else(|| line.unsupported(&format!("`{text}`"), TESTS))?;
             let memory = if on_gpu { Memory::Cuda } else { Memory::Host };
             current = Some((output(), Kind { memory, ..kind }));
         } else if is_header(text) {
             let Some((_, kind)) = &current else {
-                return Err(lines.malformed(line, "one table under each title"));
+                return Err(line.malformed("one table under each title"));
             };
-            table = Some(Table::of(lines, line, kind.metric)?);
+            table = Some(Table::of(line, kind.metric)?);
         } else if text.contains("GPU buffer") && !text.starts_with("deallocating") {
             on_gpu = true;
             if let Some((_, kind)) = &mut current {
@@ -109,7 +106,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
             }
         } else if let Some((output, kind)) = &mut current {
             for (name, value) in text.split("\t\t").filter_map(|part| part.split_once(':')) {
-                setting(lines.file, line.number, (name.trim(), value.trim()), output, kind)?;
+                setting(line, (name.trim(), value.trim()), output, kind)?;
             }
         }
     }
@@ -120,19 +117,17 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     }
 }
 
-/// In JSON the words of a name have `_` between them.
-pub(super) fn setting(
-    file: &str,
-    line: u64,
+fn setting(
+    line: Line<'_>,
     (name, value): (&str, &str),
     output: &mut Output,
     kind: &mut Kind,
 ) -> Result<(), ImportError> {
-    let unsupported = |what: &str, known: &str| Err(ImportError::unsupported(file, line, format!("`{what}`"), known));
-    match name.replace('_', " ").as_str() {
+    let unsupported = |what: &str, known: &str| Err(line.unsupported(&format!("`{what}`"), known));
+    match name {
         "Number of qps" => {
             let qps = number::whole(value).and_then(|qps| u32::try_from(qps).ok()).filter(|qps| *qps > 0);
-            kind.qps = qps.ok_or_else(|| ImportError::malformed(file, line, "a number of queue pairs", value))?;
+            kind.qps = qps.ok_or_else(|| line.wrong("a number of queue pairs", value))?;
         }
         "Connection type" => {
             // perftest writes capitals.
@@ -174,7 +169,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(lines: &Lines<'_>, line: Line<'_>, metric: TestMetric) -> Result<Self, ImportError> {
+    fn of(line: Line<'_>, metric: TestMetric) -> Result<Self, ImportError> {
         let mut columns = Vec::new();
         // Names of two words begin with one of these.
         let mut words = line.text.split_whitespace().peekable();
@@ -187,8 +182,8 @@ impl Table {
                 || ["BW peak[", "BW Port", "MsgRate Port", "CPU_Util["].iter().any(|start| name.starts_with(start));
             columns.push(match name.as_str() {
                 "#bytes" => Column::Size,
-                "BW average[MB/sec]" | "BW average[MiB/sec]" => Column::Metric(Metric::Bandwidth, bandwidth(false)),
-                "BW average[Gb/sec]" => Column::Metric(Metric::Bandwidth, bandwidth(true)),
+                "BW average[MB/sec]" | "BW average[MiB/sec]" => Column::Metric(Metric::Bandwidth, MIB_TO_GIGABITS),
+                "BW average[Gb/sec]" => Column::Metric(Metric::Bandwidth, SAME),
                 "MsgRate[Mpps]" => Column::Metric(Metric::MessageRate, SAME),
                 "t_min[usec]" => Column::Metric(Metric::LatencyMin, SAME),
                 "t_max[usec]" => Column::Metric(Metric::LatencyMax, SAME),
@@ -197,27 +192,27 @@ impl Table {
                 "99% percentile[usec]" => Column::Metric(Metric::LatencyP99, SAME),
                 "99.9% percentile[usec]" => Column::Metric(Metric::LatencyP999, SAME),
                 _ if is_known => Column::Other,
-                other => return Err(ImportError::malformed(lines.file, line.number, "a column of perftest", other)),
+                other => return Err(line.wrong("a column of perftest", other)),
             });
         }
         let wanted = if metric == TestMetric::Bandwidth { Metric::Bandwidth } else { Metric::LatencyMean };
         let is_there = |column: &Column| matches!(column, Column::Metric(metric, _) if *metric == wanted);
         if !columns.iter().any(is_there) {
-            return Err(lines.malformed(line, "a header with `BW average` for bandwidth or `t_avg` for latency"));
+            return Err(line.malformed("a header with `BW average` for bandwidth or `t_avg` for latency"));
         }
         Ok(Self { columns })
     }
 
-    fn row(&mut self, lines: &Lines<'_>, line: Line<'_>, kind: Kind) -> Result<Vec<Said>, ImportError> {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
+    fn row(&self, line: Line<'_>, kind: Kind) -> Result<Vec<Said>, ImportError> {
+        let words = line.words();
         let columns = self.columns.len();
         if words.len() != columns {
-            return Err(lines.malformed(line, format!("{columns} columns of results, or the closing line of dashes")));
+            return Err(line.malformed(format!("{columns} columns of results, or the closing line of dashes")));
         }
         let mut size = None;
         let mut said = Vec::new();
         for (column, word) in self.columns.iter().zip(words) {
-            let expected = |what: &str| ImportError::malformed(lines.file, line.number, what, word);
+            let expected = |what: &str| line.wrong(what, word);
             match column {
                 Column::Size => size = Some(Bytes(number::whole(word).ok_or_else(|| expected("a size in bytes"))?)),
                 Column::Other => _ = number::real(word).ok_or_else(|| expected("a number"))?,
@@ -229,9 +224,4 @@ impl Table {
         }
         Ok(said)
     }
-}
-
-/// Factor to Gb/s.
-pub(super) const fn bandwidth(is_gigabits: bool) -> (f64, f64) {
-    if is_gigabits { SAME } else { MIB_TO_GIGABITS }
 }

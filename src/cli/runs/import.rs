@@ -37,7 +37,7 @@ const LARGEST: u64 = 256 << 20;
 /// Arguments of `runs import`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Outputs of perftest, nccl-tests, OSU micro-benchmarks or iperf3, as text or JSON; several are repeats of one run
+    /// Outputs of perftest, nccl-tests, OSU micro-benchmarks or iperf3 (text, or its JSON); several are repeats of one run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The directory of the imported run

@@ -5,7 +5,7 @@ use railgauge_wire::terms::Metric::{self, Algbw, Busbw};
 /// A file, the option that it needs, the tool, and values at 256 KiB out of place as they stand in the file.
 type Recorded = (&'static str, &'static [&'static str], &'static str, [(Metric, f64); 2]);
 
-const RECORDED: [Recorded; 13] = [
+const RECORDED: [Recorded; 12] = [
     ("2.13.10-all-gather.txt", &["--op", "all_gather"], "nccl-tests", [(Algbw, 16.30), (Busbw, 8.15)]),
     ("2.13.10-all-reduce.txt", &["--op", "all_reduce"], "nccl-tests", [(Algbw, 15.00), (Busbw, 15.00)]),
     ("2.16.9-all-gather.txt", &[], "nccl-tests", [(Algbw, 15.23), (Busbw, 7.62)]),
@@ -18,8 +18,6 @@ const RECORDED: [Recorded; 13] = [
     ("2.19.6-reduce-scatter-bf16.txt", &[], "nccl-tests 2.19.6", [(Algbw, 19.63), (Busbw, 9.81)]),
     ("2.19.6-sockets.txt", &[], "nccl-tests 2.19.6", [(Algbw, 1.36), (Busbw, 1.36)]),
     ("2.19.6-stamps.txt", &[], "nccl-tests 2.19.6", [(Algbw, 18.99), (Busbw, 18.99)]),
-    // The JSON does not name its version.
-    ("2.19.6.json", &[], "nccl-tests", [(Algbw, 18.809_955), (Busbw, 18.809_955)]),
 ];
 
 /// Names of these files without `recorded-`.

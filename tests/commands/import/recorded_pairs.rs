@@ -69,32 +69,7 @@ const OTHERS: [(Table, &str, &[&str]); 13] = [
 /// Files that are no tables of sizes: the tool that they name, what has to be said, and every value by size.
 type Values = (&'static str, &'static str, &'static [&'static str], &'static [(u64, Metric, f64)]);
 
-const VALUES: [Values; 10] = [
-    (
-        "perftest-6.06-send-bw.json",
-        "perftest",
-        &PAIR,
-        &[(65_536, Bandwidth, 10.49 * MIB), (65_536, MessageRate, 0.000_168)],
-    ),
-    (
-        "perftest-6.25-write-bw-gbits.json",
-        "perftest",
-        &PAIR,
-        &[(65_536, Bandwidth, 0.075_652), (65_536, MessageRate, 0.000_144)],
-    ),
-    (
-        "perftest-6.29-read-lat.json",
-        "perftest",
-        &PAIR,
-        &[
-            (64, LatencyMin, 647.77),
-            (64, LatencyMax, 25_814.53),
-            (64, LatencyP50, 3_535.90),
-            (64, LatencyMean, 5_161.84),
-            (64, LatencyP99, 21_687.38),
-            (64, LatencyP999, 25_814.53),
-        ],
-    ),
+const VALUES: [Values; 7] = [
     ("iperf3-3.1.3.txt", "iperf3", &["--size", "131072"], &[(131_072, Bandwidth, 9.66)]),
     ("iperf3-3.1.3-verbose-p2.txt", "iperf3 3.1.3", &[], &[(131_072, Bandwidth, 9.81)]),
     ("iperf3-3.7-rev.json", "iperf3 3.7", &[], &[(131_072, Bandwidth, 4.282_210_550_446_115)]),
