@@ -68,11 +68,6 @@ impl Observation {
         Self { fact: fact.into(), unit: None, seen: Some(seen.into()), wanted: None, wanted_by: None }
     }
 
-    pub(super) fn unread(fact: impl Into<String>, wanted: impl Into<Value>) -> Self {
-        let plan = Some(WantedBy::Plan);
-        Self { fact: fact.into(), unit: None, seen: None, wanted: Some(wanted.into()), wanted_by: plan }
-    }
-
     pub(super) fn with_usual<T: Clone + Into<Value>>(
         fact: impl Into<String>,
         seen: impl Into<Value>,

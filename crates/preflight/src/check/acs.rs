@@ -1,11 +1,4 @@
-use railgauge_wire::{
-    facts::{Bridge, Gpu},
-    remedy,
-};
-
-use std::collections::BTreeMap;
-
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_address};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "ACS Control of every bridge between a NIC and the GPUs nearest to it (configuration space, root only)",

@@ -1,5 +1,4 @@
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::{facts::Bond, remedy};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/bonding, bonding_slave and master",

@@ -1,24 +1,12 @@
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+use railgauge_model::topology::{
+    Fabric,
+    attach::{guid, nic_of},
+    cabling::{At, Attached, Finding, Run, Unjudged, judge, plugged},
+    lldp, same_host,
+    told::{Device, Plug, Told},
 };
 
-use railgauge_model::{
-    plan::{Plan, count::count},
-    topology::{
-        Fabric,
-        attach::{guid, nic_of},
-        cabling::{At, Attached, Finding, Run, Unjudged, judge, plugged},
-        lldp, same_host,
-        told::{Device, Plug, Told},
-    },
-};
-use railgauge_wire::{
-    facts::{HostFacts, NEIGHBOURS},
-    remedy,
-};
-
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "[topology] of the plan; without `lldp` there, what lldpd hears on the hosts; GUIDs and names of RDMA ports",

@@ -1,6 +1,4 @@
-use railgauge_wire::{remedy, unit::Nanoseconds};
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "wall clock of the host, compared with the controller's",

@@ -1,6 +1,4 @@
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::remedy;
-use railgauge_wire::terms::TestMetric;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/devices/system/clocksource/clocksource0/current_clocksource",

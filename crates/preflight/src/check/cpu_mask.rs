@@ -1,7 +1,4 @@
-use railgauge_model::plan::model::Launcher;
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "Cpus_allowed_list of /proc/self/status of the agent",

@@ -1,7 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};
-use std::collections::BTreeMap;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband",

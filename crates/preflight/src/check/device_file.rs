@@ -1,11 +1,6 @@
 //! RDMA devices that the agent cannot open: a container has only the files that it was given, and libibverbs only the providers.
 
-use railgauge_wire::{
-    facts::DeviceFile,
-    remedy::{self, Entry},
-};
-
-use super::{Around, Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/dev/infiniband/uverbs*, opened as measurements open them, and the devices that libibverbs lists",

@@ -1,7 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
-use std::collections::BTreeSet;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (application table), traffic class of tests and drivers",

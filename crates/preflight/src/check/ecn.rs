@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/ecn/roce_np and roce_rp (MLNX_OFED)",

@@ -1,7 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
-use std::collections::BTreeMap;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/fw_ver, board_id",
@@ -36,11 +33,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                             .device(&device.name)
                             .observed(Observation::with_usual("firmware", version.clone(), &usual)),
                     );
-                }
-                (None, Some(usual)) if usual.wanted => {
-                    let observed = Observation::unread("firmware", usual.value.clone());
-                    let unread = unread(port.host, "the firmware's version", &usual.value).observed(observed);
-                    found.push(unread.device(&device.name));
                 }
                 _ => {}
             }

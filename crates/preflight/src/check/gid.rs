@@ -1,9 +1,6 @@
 //! Ports without a GID that the others' GIDs fit.
 
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Port, Remedy, Rule, Scene, Severity, Spoils, Subject};
-use std::collections::BTreeSet;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types",

@@ -1,11 +1,6 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Around, Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
-use railgauge_wire::{facts::Gid, remedy};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::Ipv4Addr,
-};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids, gid_attrs/types, networks of the interfaces",

@@ -1,6 +1,4 @@
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
-use railgauge_wire::remedy;
-use railgauge_wire::terms::TestMetric;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
@@ -31,10 +29,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let observed = Observation::seen("governor", governor).wanted(BEST, WantedBy::Check);
                 let what = format!("the frequency governor is {governor}");
                 found.push(Found::host(severity, host, what, remedy).observed(observed));
-            }
-            (None, Some(wanted)) => {
-                let observed = Observation::unread("governor", wanted);
-                found.push(unread(host, "the frequency governor", wanted).observed(observed));
             }
             _ => {}
         }

@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML, AMD SMI",

@@ -1,8 +1,4 @@
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::{
-    facts::{Gpu, POWER_CAP},
-    remedy,
-};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML: clock event reasons; AMD SMI: violations",

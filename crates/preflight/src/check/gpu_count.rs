@@ -1,6 +1,4 @@
-use railgauge_wire::{facts::GPUS, remedy};
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML, AMD SMI",

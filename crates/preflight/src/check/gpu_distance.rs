@@ -1,6 +1,4 @@
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::{facts::HostFacts, remedy, terms::Distance};
-use std::collections::BTreeSet;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "PCI tree of /sys/devices",

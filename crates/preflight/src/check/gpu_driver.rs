@@ -1,8 +1,4 @@
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, unread};
-use railgauge_wire::{
-    facts::{GPUS, HostFacts},
-    remedy,
-};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML, AMD SMI",
@@ -26,16 +22,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
                 let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER);
                 found.push(other.observed(Observation::with_usual("gpu_driver", version, &usual)));
-            }
-            None if usual.wanted && facts.gpus.is_empty() && !facts.unreadable.contains_key(GPUS) => {
-                let what = format!("no GPU, {}", usual.words(Clone::clone));
-                let none = Found::host(usual.severity(Severity::Warning), host, what, remedy::WANTED_VALUE);
-                let observed = Observation::seen("gpu_driver", "no GPU").wanted(usual.value.clone(), WantedBy::Plan);
-                found.push(none.observed(observed).meaning("the host does not meet the plan's requirement"));
-            }
-            None if usual.wanted => {
-                let observed = Observation::unread("gpu_driver", usual.value.clone());
-                found.push(unread(host, "the GPUs' driver", &usual.value).observed(observed));
             }
             _ => {}
         }

@@ -1,10 +1,6 @@
 //! GPUs that are not registered with the NVLink fabric, or not well there.
 
-use std::collections::BTreeSet;
-
-use railgauge_wire::{facts::Registration, remedy};
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",

@@ -1,10 +1,6 @@
 //! Hosts without CUDA, NCCL or cuBLASLt, or with GPUs of AMD without HIP, RCCL or hipBLASLt.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_model::plan::model::Test;
-use railgauge_wire::facts::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL};
-use railgauge_wire::remedy;
-use railgauge_wire::terms::{Op, Transport};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",

@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Remedy, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML: ECC counters, retired pages, remapped rows; AMD SMI: ECC counters",

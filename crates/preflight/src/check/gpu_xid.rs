@@ -1,7 +1,4 @@
-use railgauge_wire::{gpu_state::is_of_program, remedy};
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
-use std::collections::BTreeMap;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "Xid messages in /dev/kmsg (readable by root, or where dmesg is not restricted)",

@@ -1,7 +1,4 @@
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_model::plan::model::Test;
-use railgauge_wire::remedy;
-use railgauge_wire::terms::{GpuPath, Memory, Transport};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/module/nvidia_peermem, flavour of /sys/module/nvidia, kernel release",

@@ -1,8 +1,6 @@
 //! Huge pages that the plan asks for but that are not reserved.
 
-use railgauge_wire::remedy;
-
-use super::{Found, Observation, Rule, Scene, Severity, Spoils, Subject};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/mm/hugepages/*/free_hugepages",

@@ -1,6 +1,4 @@
-use railgauge_wire::{facts::Traffic, remedy};
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/loadavg, /proc/stat without the agent's own share, and byte counters, read twice within a fifth of a second",

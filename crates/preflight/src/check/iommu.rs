@@ -1,6 +1,4 @@
-use railgauge_wire::{facts::IOMMUS, remedy};
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
@@ -29,10 +27,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(mode @ "translated"), None) => {
                 let observed = Observation::seen("iommu", mode).wanted("passthrough", WantedBy::Check);
                 found.push(say(serious, "the IOMMU translates its addresses".into()).observed(observed));
-            }
-            (None, Some(wanted)) => {
-                let observed = Observation::unread("iommu", wanted);
-                found.push(unread(port.host, "the IOMMU's mode", wanted).observed(observed).device(&port.device.name));
             }
             _ => {}
         }

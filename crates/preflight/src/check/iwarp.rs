@@ -1,7 +1,4 @@
-use super::{Entry, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_model::plan::model::Test;
-use railgauge_wire::terms::{Service, Transport};
-use railgauge_wire::{link::Joining, remedy};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/node_type, /sys/module/rdma_ucm",

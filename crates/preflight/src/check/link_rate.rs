@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate; the interface's speed for drivers that lose it, and of the members of a bond",
@@ -31,11 +29,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 } else {
                     found.push(say(other, usual.severity(Severity::Warning)).observed(observed));
                 }
-            }
-            None if usual.wanted && port.is_hardware() => {
-                let observed = Observation::unread("link_rate", usual.value).unit("Gb/s");
-                let unread = unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).observed(observed);
-                found.push(unread.device(port.name()));
             }
             _ => {}
         }

@@ -1,13 +1,7 @@
 use railgauge_model::plan::model::{Rails, Test};
-use railgauge_wire::{
-    facts::{HostFacts, IpcLock, LIMITS},
-    link::registered,
-    unit::Bytes,
-};
+use railgauge_wire::link::registered;
 
-use super::{Around, Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
-use railgauge_wire::remedy::{self, Entry};
-use railgauge_wire::terms::Transport;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/self/limits of the agent; the limit does not apply with CAP_IPC_LOCK (root)",

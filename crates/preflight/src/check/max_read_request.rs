@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address, unread};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "Device Control in PCI configuration space (root only)",
@@ -33,11 +31,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let by = if wanted.is_some() { WantedBy::Plan } else { WantedBy::Check };
                 let observed = Observation::seen("max_read_request", bytes).unit("B").wanted(best, by);
                 found.push(Found::host(severity, port.host, what, remedy).device(&device.name).observed(observed));
-            }
-            None if wanted.is_some() => {
-                let observed = Observation::unread("max_read_request", best).unit("B");
-                let unread = unread(port.host, "the PCIe read request", &format!("{best} B")).observed(observed);
-                found.push(unread.device(&device.name));
             }
             _ => {}
         }

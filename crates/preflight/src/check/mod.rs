@@ -2,14 +2,32 @@
 
 pub(super) use iommu::iommu_mode;
 
-use railgauge_model::plan::Plan;
+// The words of every file here.
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
+
+use railgauge_model::plan::{
+    Plan,
+    count::count,
+    model::{Launcher, Rails, Test},
+};
 use railgauge_wire::{
-    facts::{Gpu, HostFacts},
+    facts::{
+        AMD_SMI, Bond, Bridge, CUBLASLT, DeviceFile, GPUS, Gid, Gpu, HIP, HIPBLASLT, HostFacts, IOMMUS, IpcLock,
+        LIMITS, NEIGHBOURS, POWER_CAP, PciErrors, RCCL, Registration, Traffic,
+    },
+    gpu_state::is_of_program,
+    link::Joining,
     remedy::{self, Entry, Remedy},
+    terms::{Distance, GpuPath, Memory, Op, Service, TestMetric, Transport},
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{
-    finding::{Found, Severity, UNKNOWN},
+    finding::{Found, Severity},
     observed::{Observation, Value, WantedBy},
     scene::{Around, Port, Scene},
     usual::Usual,
@@ -87,12 +105,6 @@ macro_rules! declare {
 }
 
 railgauge_model::checks!(declare);
-
-/// A wanted value that cannot be read: never a pass.
-fn unread(host: &str, what: &str, wanted: &str) -> Found {
-    let what = format!("{what} cannot be read, but the plan requires {wanted}");
-    Found::host(Severity::Warning, host, what, remedy::READ_AS_ROOT).meaning(UNKNOWN).unread()
-}
 
 /// The common value of all ports of this name, of at least two hosts: the design of the cluster, not a fault of one host.
 fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a>, T)>) -> Option<T> {

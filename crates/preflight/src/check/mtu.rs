@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, fellows, unread};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
@@ -40,11 +38,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
                 let observed = Observation::seen("rdma_mtu", active).unit("B").wanted(fits(mtu), WantedBy::Check);
                 found.push(port.found(Severity::Warning, what, remedy::RETRAIN_MTU).observed(observed));
-            }
-            (None, Some(usual)) if usual.wanted => {
-                let observed = Observation::unread("mtu", usual.value).unit("B");
-                let unread = unread(port.host, "the MTU", &usual.value.to_string()).observed(observed);
-                found.push(unread.device(port.name()));
             }
             _ => {}
         }

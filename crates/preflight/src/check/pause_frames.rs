@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "ethtool (ETHTOOL_GPAUSEPARAM)",

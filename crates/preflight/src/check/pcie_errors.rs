@@ -1,5 +1,4 @@
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::{facts::PciErrors, remedy};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/aer_dev_correctable, _nonfatal, _fatal",

@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",

@@ -1,6 +1,4 @@
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (IEEE_8021QAZ_PFC)",
@@ -39,10 +37,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let remedy = remedy::FLOW_CONTROL;
                 let what = "neither PFC nor pause frames are on";
                 found.push(port.found(Severity::Notice, what, remedy).meaning(meaning));
-            }
-            (None, Some(usual)) if usual.wanted => {
-                let observed = Observation::unread("pfc_priority", usual.value.clone());
-                found.push(unread(port.host, "PFC", &shown(&usual.value)).device(port.name()).observed(observed));
             }
             _ => {}
         }

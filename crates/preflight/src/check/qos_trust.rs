@@ -1,8 +1,6 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
-use railgauge_wire::remedy;
-
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/qos/trust (MLNX_OFED)",
@@ -36,12 +34,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let what = "packets are classified by pcp although DSCPs are mapped to priorities with PFC";
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", "dscp")]);
                 found.push(port.found(Severity::Warning, what, remedy));
-            }
-            (None, Some(usual)) if usual.wanted => {
-                let observed = Observation::unread("trust", usual.value.clone());
-                found.push(
-                    unread(port.host, "the field it trusts", &usual.value).device(port.name()).observed(observed),
-                );
             }
             _ => {}
         }

@@ -1,6 +1,4 @@
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::link::Joining;
-use railgauge_wire::remedy;
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",

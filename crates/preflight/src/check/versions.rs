@@ -1,9 +1,6 @@
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, Value};
-use railgauge_wire::{
-    facts::{HostFacts, MODULES as LOOKED_AT},
-    remedy,
-};
-use std::collections::BTreeSet;
+use railgauge_wire::facts::MODULES as LOOKED_AT;
+
+use super::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/sys/kernel/osrelease, /sys/module/*/version",

@@ -145,25 +145,13 @@ fn of_check(plan: &Plan, cluster: &Seen<'_>, check: &str, findings: &[Finding]) 
             return vec![silent(name)];
         }
         let own = findings.iter().filter(|finding| finding.check == check && finding.hosts.contains(name));
-        let found: Vec<Holding> = own
-            .map(|finding| Holding {
-                host: name.clone(),
-                device: None,
-                seen: finding.what.clone(),
-                state: if finding.unread { Held::Unread } else { Held::Unmet },
-                silent: false,
-            })
-            .collect();
-        let nothing =
-            || Holding { host: name.clone(), device: None, seen: "no finding".into(), state: Held::Met, silent: false };
-        let blind = blind::blind(plan, check, name, cluster);
-        match (found.is_empty(), blind) {
+        let state = |finding: &Finding| if finding.unread { Held::Unread } else { Held::Unmet };
+        let found: Vec<Holding> = own.map(|finding| whole(name, finding.what.clone(), state(finding))).collect();
+        match (found.is_empty(), blind::blind(plan, check, name, cluster)) {
             (false, _) => found,
             // A check that read nothing has not shown that all is well.
-            (true, Some(why)) => {
-                vec![Holding { host: name.clone(), device: None, seen: why, state: Held::Unread, silent: false }]
-            }
-            (true, None) => vec![nothing()],
+            (true, Some(why)) => vec![whole(name, why, Held::Unread)],
+            (true, None) => vec![whole(name, "no finding".into(), Held::Met)],
         }
     };
     Demand {
@@ -176,9 +164,13 @@ fn of_check(plan: &Plan, cluster: &Seen<'_>, check: &str, findings: &[Finding]) 
     }
 }
 
+/// What is known of the host as a whole.
+fn whole(host: &str, seen: String, state: Held) -> Holding {
+    Holding { host: host.to_owned(), device: None, seen, state, silent: false }
+}
+
 fn silent(host: &str) -> Holding {
-    let seen = "the host did not answer".to_owned();
-    Holding { host: host.to_owned(), device: None, seen, state: Held::Unread, silent: true }
+    Holding { silent: true, ..whole(host, "the host did not answer".to_owned(), Held::Unread) }
 }
 
 /// Departures that no check reports, in plans whose tests do not use the part in question.
@@ -192,15 +184,18 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
                 continue;
             }
             let Demand { key, wanted, check, .. } = demand;
-            let (severity, what) = match one.state {
-                Held::Unmet => (Severity::Failure, format!("{key}: {}, the plan requires {wanted}", one.seen)),
-                _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan requires {wanted}", one.seen)),
-            };
-            let departure = Found::host(severity, &one.host, what, remedy::WANTED_VALUE).departs(key);
             let departure = match one.state {
-                Held::Unread => departure.meaning(UNKNOWN).unread(),
-                _ => departure.meaning("the host does not meet the plan's requirement"),
+                Held::Unmet => {
+                    let what = format!("{key}: {}, the plan requires {wanted}", one.seen);
+                    Found::host(Severity::Failure, &one.host, what, remedy::WANTED_VALUE)
+                        .meaning("the host does not meet the plan's requirement")
+                }
+                _ => {
+                    let what = format!("{key}: cannot be read ({}), the plan requires {wanted}", one.seen);
+                    Found::host(Severity::Warning, &one.host, what, remedy::READ_AS_ROOT).meaning(UNKNOWN).unread()
+                }
             };
+            let departure = departure.departs(key);
             let departure = match &one.device {
                 Some(device) => departure.device(device),
                 None => departure,

@@ -1,12 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_model::plan::{
-    Plan,
-    model::{Host, Wanted},
-};
+use railgauge_model::plan::{Plan, model::Host};
 use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
 
-use super::{Held, Holding, Reader, Requirement};
+use super::{Held, Holding, Reader, Requirement, whole};
 use crate::{
     Seen,
     check::iommu_mode,
@@ -16,140 +13,119 @@ use crate::{
 /// Tolerance for rates that were printed and parsed: 0.01 %.
 const RATE_TOLERANCE: f64 = 1e-4;
 
+/// What was read, in words, and how it compares.
+type Reading = (String, Held);
+
 pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Seen<'w>) -> Vec<Requirement<'w>> {
-    let Wanted {
-        mtu,
-        link_rate_gbps,
-        rdma_ports,
-        gpus,
-        pfc_priority,
-        trust,
-        max_read_request,
-        firmware,
-        modules,
-        kernel,
-        gpu_driver,
-        governor,
-        iommu,
-    } = &plan.preflight.wanted;
-    let hosts: BTreeMap<&str, &Host> = plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
+    let within = Within { plan, cluster };
+    let wanted = &plan.preflight.wanted;
     let mut all: Vec<Requirement<'_>> = Vec::new();
     let mut want = |key: &str, wanted: String, check, read: Reader<'w>| {
         all.push(Requirement { key: key.to_owned(), wanted, check, read });
     };
-    if let Some(wanted) = *mtu {
-        let named = hosts.clone();
-        let tcp = move |name: &str| named.get(name).map(|host| host.tcp.clone()).unwrap_or_default();
-        let read = move |name: &str, facts: &HostFacts| {
-            if facts.rdma.is_empty() {
-                return vec![interfaces(name, facts, &tcp(name), wanted)];
-            }
-            of_wires((plan, cluster), name, facts, |port| match port.interface.map(|interface| interface.mtu) {
-                Some(Some(mtu)) => (mtu.to_string(), equal(&mtu, &wanted)),
-                Some(None) => unread("not reported by the interface"),
-                None => unread("no interface behind the port"),
-            })
+    if let Some(mtu) = wanted.mtu {
+        let named: BTreeMap<&str, &Host> = plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
+        let of_ports = within.wires(move |port| match port.interface.map(|interface| interface.mtu) {
+            Some(Some(seen)) => (seen.to_string(), equal(&seen, &mtu)),
+            Some(None) => unread("not reported by the interface"),
+            None => unread("no interface behind the port"),
+        });
+        let read = move |name: &str, facts: &HostFacts| match facts.rdma.is_empty() {
+            true => vec![interfaces(name, facts, named.get(name).map_or(&[], |host| &host.tcp), mtu)],
+            false => of_ports(name, facts),
         };
-        want("mtu", wanted.to_string(), "mtu", Box::new(read));
+        want("mtu", mtu.to_string(), "mtu", Box::new(read));
     }
-    if let Some(wanted) = *link_rate_gbps {
-        let of = move |port: &Port<'_>| match port.port.rate_gbps {
-            Some(rate) => (format!("{rate} Gb/s"), met(rate.0 >= wanted.0 * (1.0 - RATE_TOLERANCE))),
+    if let Some(rate) = wanted.link_rate_gbps {
+        let read = within.ports(move |port| match port.port.rate_gbps {
+            Some(seen) => (format!("{seen} Gb/s"), met(seen.0 >= rate.0 * (1.0 - RATE_TOLERANCE))),
             None => unread("not reported by the port"),
-        };
-        let read = move |name: &str, facts: &HostFacts| of_ports((plan, cluster), name, facts, of);
-        want("link_rate", format!("{wanted} Gb/s"), "link-rate", Box::new(read));
+        });
+        want("link_rate", format!("{rate} Gb/s"), "link-rate", read);
     }
-    if let Some(wanted) = *rdma_ports {
+    if let Some(ports) = wanted.rdma_ports {
         let read = move |name: &str, facts: &HostFacts| {
             let count = ports_of_plan(plan, name, facts, cluster).len();
-            vec![whole(name, count.to_string(), equal(&count, &wanted))]
+            vec![whole(name, count.to_string(), equal(&count, &ports))]
         };
-        want("rdma_ports", wanted.to_string(), "device-count", Box::new(read));
+        want("rdma_ports", ports.to_string(), "device-count", Box::new(read));
     }
-    if let Some(wanted) = *gpus {
-        let read = move |name: &str, facts: &HostFacts| {
+    if let Some(gpus) = wanted.gpus {
+        let read = host(move |facts| {
             let why = facts.unreadable.get(GPUS).map(|why| format!(" ({why})")).unwrap_or_default();
-            vec![whole(name, format!("{}{why}", facts.gpus.len()), equal(&facts.gpus.len(), &wanted))]
-        };
-        want("gpus", wanted.to_string(), "gpu-count", Box::new(read));
+            (format!("{}{why}", facts.gpus.len()), equal(&facts.gpus.len(), &gpus))
+        });
+        want("gpus", gpus.to_string(), "gpu-count", read);
     }
-    if let Some(wanted) = pfc_priority {
-        let of = move |port: &Port<'_>| match port.interface.and_then(|interface| interface.dcb.as_ref()) {
-            Some(dcb) => (listed(&dcb.pfc), equal(&dcb.pfc, wanted)),
-            None if port.is_roce() => unread("not reported by the driver"),
-            None => unread("not a RoCE port"),
-        };
-        let read = move |name: &str, facts: &HostFacts| of_wires((plan, cluster), name, facts, of);
-        want("pfc_priority", listed(wanted), "pfc", Box::new(read));
+    let unread_of_roce =
+        |port: &Port<'_>| unread(if port.is_roce() { "not reported by the driver" } else { "not a RoCE port" });
+    if let Some(pfc) = &wanted.pfc_priority {
+        let read = within.wires(move |port| match port.interface.and_then(|interface| interface.dcb.as_ref()) {
+            Some(dcb) => (listed(&dcb.pfc), equal(&dcb.pfc, pfc)),
+            None => unread_of_roce(port),
+        });
+        want("pfc_priority", listed(pfc), "pfc", read);
     }
-    if let Some(wanted) = trust {
-        let of = move |port: &Port<'_>| match port.interface.and_then(|interface| interface.trust.as_ref()) {
-            Some(field) => (field.clone(), equal(field, wanted)),
-            None if port.is_roce() => unread("not reported by the driver"),
-            None => unread("not a RoCE port"),
-        };
-        let read = move |name: &str, facts: &HostFacts| of_wires((plan, cluster), name, facts, of);
-        want("trust", wanted.clone(), "qos-trust", Box::new(read));
+    if let Some(trust) = &wanted.trust {
+        let read = within.wires(move |port| match port.interface.and_then(|interface| interface.trust.as_ref()) {
+            Some(field) => (field.clone(), equal(field, trust)),
+            None => unread_of_roce(port),
+        });
+        want("trust", trust.clone(), "qos-trust", read);
     }
-    if let Some(wanted) = *max_read_request {
-        let of = move |port: &Port<'_>| match port.device.function.max_read_request {
-            Some(bytes) => (format!("{bytes} B"), met(bytes >= wanted)),
+    if let Some(request) = wanted.max_read_request {
+        let read = within.devices(move |port| match port.device.function.max_read_request {
+            Some(bytes) => (format!("{bytes} B"), met(bytes >= request)),
             None => unread("only root can read it, and an emulated device has none"),
-        };
-        let read = move |name: &str, facts: &HostFacts| of_devices((plan, cluster), name, facts, of);
-        want("max_read_request", format!("{wanted} B"), "max-read-request", Box::new(read));
+        });
+        want("max_read_request", format!("{request} B"), "max-read-request", read);
     }
-    for (selector, version) in firmware {
-        let read = move |name: &str, facts: &HostFacts| firmware_of(plan, cluster, name, facts, selector, version);
+    for (selector, version) in &wanted.firmware {
+        let read = move |name: &str, facts: &HostFacts| within.firmware(name, facts, selector, version);
         want(&format!("firmware.{selector}"), version.clone(), "firmware", Box::new(read));
     }
-    for (module, version) in modules {
-        let read = move |name: &str, facts: &HostFacts| {
-            let found = facts.modules.get(module);
-            let (seen, held) = match found.map(String::as_str) {
-                None if !MODULES.contains(&module.as_str()) => {
-                    ("agents do not look for this module".to_owned(), Held::Unread)
-                }
-                None => ("not loaded".to_owned(), Held::Unmet),
-                Some(seen) if version == "*" => (if seen.is_empty() { "loaded" } else { seen }.to_owned(), Held::Met),
-                Some("") => ("loaded, version not reported".to_owned(), Held::Unread),
-                Some(seen) => (seen.to_owned(), met(seen == version)),
-            };
-            vec![whole(name, seen, held)]
-        };
-        want(&format!("modules.{module}"), version.clone(), "versions", Box::new(read));
+    for (module, version) in &wanted.modules {
+        let read = host(move |facts| match facts.modules.get(module).map(String::as_str) {
+            None if !MODULES.contains(&module.as_str()) => unread("agents do not look for this module"),
+            None => ("not loaded".to_owned(), Held::Unmet),
+            Some(seen) if version == "*" => (if seen.is_empty() { "loaded" } else { seen }.to_owned(), Held::Met),
+            Some("") => unread("loaded, version not reported"),
+            Some(seen) => (seen.to_owned(), met(seen == version)),
+        });
+        want(&format!("modules.{module}"), version.clone(), "versions", read);
     }
-    if let Some(wanted) = kernel {
-        let read = move |name: &str, facts: &HostFacts| {
-            vec![if facts.kernel.is_empty() {
-                nothing(name, "not reported by the host")
-            } else {
-                whole(name, facts.kernel.clone(), equal(&facts.kernel, wanted))
-            }]
-        };
-        want("kernel", wanted.clone(), "versions", Box::new(read));
+    let by_host = "not reported by the host";
+    if let Some(kernel) = &wanted.kernel {
+        let read = host(move |facts| match facts.kernel.as_str() {
+            "" => unread(by_host),
+            seen => (seen.to_owned(), met(seen == kernel)),
+        });
+        want("kernel", kernel.clone(), "versions", read);
     }
-    if let Some(wanted) = gpu_driver {
-        let read = move |name: &str, facts: &HostFacts| vec![driver(name, facts, wanted)];
-        want("gpu_driver", wanted.clone(), "gpu-driver", Box::new(read));
+    if let Some(driver) = &wanted.gpu_driver {
+        let read = host(move |facts| match facts.gpus.iter().filter_map(|gpu| gpu.driver.as_ref()).min() {
+            Some(version) => (version.clone(), equal(version, driver)),
+            None => match facts.unreadable.get(GPUS) {
+                Some(why) => unread(why),
+                None if facts.gpus.is_empty() => ("no GPU".to_owned(), Held::Unmet),
+                None => unread("not reported by the driver"),
+            },
+        });
+        want("gpu_driver", driver.clone(), "gpu-driver", read);
     }
-    if let Some(wanted) = governor {
-        let read = move |name: &str, facts: &HostFacts| {
-            vec![match &facts.cpu.governor {
-                Some(seen) => whole(name, seen.clone(), equal(seen, wanted)),
-                None => nothing(name, "not reported by the host"),
-            }]
-        };
-        want("governor", wanted.clone(), "governor", Box::new(read));
+    if let Some(governor) = &wanted.governor {
+        let read = host(move |facts| match &facts.cpu.governor {
+            Some(seen) => (seen.clone(), equal(seen, governor)),
+            None => unread(by_host),
+        });
+        want("governor", governor.clone(), "governor", read);
     }
-    if let Some(wanted) = iommu {
-        let of = move |port: &Port<'_>| match iommu_mode(port) {
-            Some(mode) => (mode.to_owned(), met(mode == wanted)),
-            None => unread("not reported by the host"),
-        };
-        let read = move |name: &str, facts: &HostFacts| of_devices((plan, cluster), name, facts, of);
-        want("iommu", wanted.clone(), "iommu", Box::new(read));
+    if let Some(iommu) = &wanted.iommu {
+        let read = within.devices(move |port| match iommu_mode(port) {
+            Some(mode) => (mode.to_owned(), met(mode == iommu)),
+            None => unread(by_host),
+        });
+        want("iommu", iommu.clone(), "iommu", read);
     }
     all
 }
@@ -162,73 +138,90 @@ fn equal<T: PartialEq>(seen: &T, wanted: &T) -> Held {
     met(seen == wanted)
 }
 
-fn unread(why: &str) -> (String, Held) {
+fn unread(why: &str) -> Reading {
     (why.to_owned(), Held::Unread)
 }
 
-fn whole(host: &str, seen: String, state: Held) -> Holding {
-    Holding { host: host.to_owned(), device: None, seen, state, silent: false }
+/// A value of the whole host.
+fn host<'w>(of: impl Fn(&HostFacts) -> Reading + 'w) -> Reader<'w> {
+    Box::new(move |name, facts| {
+        let (seen, state) = of(facts);
+        vec![whole(name, seen, state)]
+    })
 }
 
-fn nothing(host: &str, why: &str) -> Holding {
-    whole(host, why.to_owned(), Held::Unread)
+#[derive(Clone, Copy)]
+struct Within<'w> {
+    plan: &'w Plan,
+    cluster: &'w Seen<'w>,
 }
 
-fn without(host: &str) -> Vec<Holding> {
-    vec![whole(host, "no RDMA port".to_owned(), Held::Unmet)]
+impl<'w> Within<'w> {
+    fn ports(self, of: impl Fn(&Port<'_>) -> Reading + 'w) -> Reader<'w> {
+        Box::new(move |name, facts| {
+            each(name, ports_of_plan(self.plan, name, facts, self.cluster), |port| port.name(), &of)
+        })
+    }
+
+    fn wires(self, of: impl Fn(&Port<'_>) -> Reading + 'w) -> Reader<'w> {
+        Box::new(move |name, facts| {
+            let ports = ports_of_plan(self.plan, name, facts, self.cluster).into_iter();
+            each(name, ports.flat_map(Port::wires).collect(), |port| port.name(), &of)
+        })
+    }
+
+    fn devices(self, of: impl Fn(&Port<'_>) -> Reading + 'w) -> Reader<'w> {
+        Box::new(move |name, facts| each(name, self.first_ports(name, facts), device, &of))
+    }
+
+    /// One port of each device.
+    fn first_ports<'f>(self, name: &'f str, facts: &'f HostFacts) -> Vec<Port<'f>> {
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        let ports = ports_of_plan(self.plan, name, facts, self.cluster).into_iter();
+        ports.filter(|port| known.insert(&port.device.name)).collect()
+    }
+
+    /// The devices of a host that one entry of `firmware` is about. An entry that no device of the cluster matches is not met.
+    fn firmware(self, name: &str, facts: &HostFacts, selector: &str, version: &String) -> Vec<Holding> {
+        let wanted = &self.plan.preflight.wanted.firmware;
+        let (of_entry, others): (Vec<_>, Vec<_>) =
+            self.first_ports(name, facts).into_iter().partition(|port| selected(port, wanted) == Some(selector));
+        if !of_entry.is_empty() || others.is_empty() {
+            return each(name, of_entry, device, |port| match &port.device.firmware {
+                Some(found) => (found.clone(), equal(found, version)),
+                None => unread("not reported by the device"),
+            });
+        }
+        let none_of_its_own = others.iter().all(|port| selected(port, wanted).is_none());
+        let anywhere = self.cluster.facts.iter().any(|(name, facts)| {
+            self.first_ports(name, facts).iter().any(|port| selected(port, wanted) == Some(selector))
+        });
+        if none_of_its_own || !anywhere {
+            vec![whole(name, format!("no device here has the name, board or driver {selector}"), Held::Unread)]
+        } else {
+            Vec::new()
+        }
+    }
 }
 
-type Within<'a> = (&'a Plan, &'a Seen<'a>);
+fn device(port: &Port<'_>) -> String {
+    port.device.name.clone()
+}
 
-fn of_ports(
-    within: Within<'_>,
+fn each(
     host: &str,
-    facts: &HostFacts,
-    of: impl Fn(&Port<'_>) -> (String, Held),
+    ports: Vec<Port<'_>>,
+    name: impl Fn(&Port<'_>) -> String,
+    of: impl Fn(&Port<'_>) -> Reading,
 ) -> Vec<Holding> {
-    of_each(within, host, facts, |port| vec![port], of)
-}
-
-fn of_wires(
-    within: Within<'_>,
-    host: &str,
-    facts: &HostFacts,
-    of: impl Fn(&Port<'_>) -> (String, Held),
-) -> Vec<Holding> {
-    of_each(within, host, facts, Port::wires, of)
-}
-
-fn of_each<'a>(
-    (plan, cluster): Within<'_>,
-    host: &'a str,
-    facts: &'a HostFacts,
-    parts: impl Fn(Port<'a>) -> Vec<Port<'a>>,
-    of: impl Fn(&Port<'_>) -> (String, Held),
-) -> Vec<Holding> {
-    let one = |port: Port<'_>| {
-        let (seen, state) = of(&port);
-        let seen = port.told(seen);
-        Holding { host: host.to_owned(), device: Some(port.name()), seen, state, silent: false }
-    };
-    let ports = ports_of_plan(plan, host, facts, cluster).into_iter();
-    let all: Vec<Holding> = ports.flat_map(parts).map(one).collect();
-    if all.is_empty() { without(host) } else { all }
-}
-
-fn of_devices(
-    (plan, cluster): Within<'_>,
-    host: &str,
-    facts: &HostFacts,
-    of: impl Fn(&Port<'_>) -> (String, Held),
-) -> Vec<Holding> {
-    let mut known: BTreeSet<&str> = BTreeSet::new();
-    let ports = ports_of_plan(plan, host, facts, cluster);
+    if ports.is_empty() {
+        return vec![whole(host, "no RDMA port".to_owned(), Held::Unmet)];
+    }
     let one = |port: &Port<'_>| {
         let (seen, state) = of(port);
-        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state, silent: false }
+        Holding { device: Some(name(port)), ..whole(host, port.told(seen), state) }
     };
-    let all: Vec<Holding> = ports.iter().filter(|port| known.insert(&port.device.name)).map(one).collect();
-    if all.is_empty() { without(host) } else { all }
+    ports.iter().map(one).collect()
 }
 
 /// Of a host without RDMA: the interfaces that the plan names for TCP, else all that carry traffic. The agent chooses among several only
@@ -265,57 +258,8 @@ fn listed(priorities: &[u8]) -> String {
     }
 }
 
-fn driver(host: &str, facts: &HostFacts, wanted: &String) -> Holding {
-    let seen: BTreeSet<&String> = facts.gpus.iter().filter_map(|gpu| gpu.driver.as_ref()).collect();
-    match (seen.into_iter().next(), facts.unreadable.get("gpus")) {
-        (Some(version), _) => whole(host, version.clone(), equal(version, wanted)),
-        (None, Some(why)) => nothing(host, why),
-        (None, None) if facts.gpus.is_empty() => whole(host, "no GPU".to_owned(), Held::Unmet),
-        (None, None) => nothing(host, "not reported by the driver"),
-    }
-}
-
 /// The key of a device in `firmware`: its name, else its board, else its driver.
 fn selected<'p>(port: &Port<'p>, wanted: &'p BTreeMap<String, String>) -> Option<&'p str> {
     let names = [Some(&port.device.name), port.device.board.as_ref(), port.device.driver.as_ref()];
     names.into_iter().flatten().find_map(|name| wanted.get_key_value(name)).map(|(name, _)| name.as_str())
-}
-
-/// The devices of a host that one entry of `firmware` is about. An entry that no device of the cluster matches is not met.
-fn firmware_of(
-    plan: &Plan,
-    cluster: &Seen<'_>,
-    host: &str,
-    facts: &HostFacts,
-    selector: &str,
-    version: &String,
-) -> Vec<Holding> {
-    let wanted = &plan.preflight.wanted.firmware;
-    let mut known: BTreeSet<&str> = BTreeSet::new();
-    let ports = ports_of_plan(plan, host, facts, cluster);
-    let first: Vec<&Port<'_>> = ports.iter().filter(|port| known.insert(&port.device.name)).collect();
-    let of_entry = first.iter().filter(|port| selected(port, wanted) == Some(selector));
-    let one = |port: &&Port<'_>| {
-        let (seen, state) = match &port.device.firmware {
-            Some(found) => (found.clone(), equal(found, version)),
-            None => unread("not reported by the device"),
-        };
-        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state, silent: false }
-    };
-    let found: Vec<Holding> = of_entry.map(one).collect();
-    if !found.is_empty() {
-        return found;
-    }
-    if first.is_empty() {
-        return without(host);
-    }
-    let none_of_its_own = first.iter().all(|port| selected(port, wanted).is_none());
-    let anywhere = cluster.facts.iter().any(|(name, facts)| {
-        ports_of_plan(plan, name, facts, cluster).iter().any(|port| selected(port, wanted) == Some(selector))
-    });
-    if none_of_its_own || !anywhere {
-        vec![nothing(host, &format!("no device here has the name, board or driver {selector}"))]
-    } else {
-        Vec::new()
-    }
 }
