@@ -1,3 +1,4 @@
+use railgauge_model::plan::model::Host;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::Answer,
@@ -10,6 +11,12 @@ pub(super) fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     Failure::new(stage, Kind::Internal, format!("unexpected reply from the agent: {text}"))
         .at(host)
         .remedy(remedy::REBUILD_BOTH)
+}
+
+pub(super) fn host_of<'p>(hosts: &'p [Host], name: &str) -> Result<&'p Host, Failure> {
+    hosts.iter().find(|host| host.name == name).ok_or_else(|| {
+        Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(name)
+    })
 }
 
 /// A break between two hosts may be either's fault, so both the one that noticed and its peer are named. The same applies to ends that do

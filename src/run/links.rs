@@ -16,7 +16,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    failures::{both_named, unexpected},
+    failures::{both_named, host_of, unexpected},
     gpus,
 };
 use crate::cluster::{Agent, Asked};
@@ -310,9 +310,7 @@ async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, 
 
 pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
-    let host = wanted.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
-        Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(name)
-    })?;
+    let host = host_of(wanted.hosts, name)?;
     let devices = devices(host, Some(facts), test.transport);
     let chosen = devices.get(port.rail as usize);
     let mut device = chosen.cloned();

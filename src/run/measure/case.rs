@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use railgauge_model::{
-    journal::event::{Case, Outcome, Sample, Started},
+    journal::event::{Case, LinkRecord, Outcome, Sample, Started},
     plan::{Plan, model::Test},
 };
 use railgauge_wire::{
@@ -28,6 +28,18 @@ pub(crate) struct Tried<Open> {
 }
 
 impl<Open> Tried<Open> {
+    /// A case that leaves nothing open.
+    pub(crate) fn new(
+        case: Case,
+        repeat: u32,
+        started_at: Started,
+        link: Option<LinkRecord>,
+        result: Result<Sample, Failure>,
+    ) -> Self {
+        let outcome = Outcome { case: case.id, repeat, started_at, link, link_line: None, result };
+        Self { case, open: None, progress: None, outcome }
+    }
+
     pub(crate) fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
         Tried { case: self.case, open: self.open.map(turn), progress: self.progress, outcome: self.outcome }
     }
@@ -65,8 +77,6 @@ impl PairCase {
 
     pub(crate) fn tried(self, started_at: Started, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
-        let outcome =
-            Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, link_line: None, result };
-        Tried { case: self.case, open: link, progress: None, outcome }
+        Tried { open: link, ..Tried::new(self.case, self.repeat, started_at, record, result) }
     }
 }

@@ -14,7 +14,10 @@ use railgauge_wire::{
 };
 use tokio::task::JoinSet;
 
-use super::super::{failures::unexpected, links::Link};
+use super::super::{
+    failures::{host_of, unexpected},
+    links::Link,
+};
 use crate::cluster::{self, Agent};
 
 /// Time for an agent to start a command, or to end it with all its processes.
@@ -45,11 +48,8 @@ impl Commands {
         }
         let mut starting = JoinSet::new();
         for (name, agent) in agents {
-            let words = match plan.hosts.iter().find(|host| host.name == name) {
-                Some(host) => cluster::filled_at(&command.words, Some(host), None).map_err(|trouble| trouble.failure),
-                None => Err(Failure::new(Stage::Measure, Kind::Internal, "the plan does not have this host")),
-            };
-            match words {
+            let filled = |host| cluster::filled_at(&command.words, Some(host), None).map_err(|trouble| trouble.failure);
+            match host_of(&plan.hosts, name).and_then(filled) {
                 Ok(words) => {
                     // Before it is known to run: it is ended in any case.
                     commands.running.push(agent.clone());

@@ -20,7 +20,10 @@ use railgauge_wire::{
     unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 
-use super::super::links::{self, Held, Link, Wanted};
+use super::super::{
+    failures::host_of,
+    links::{self, Held, Link, Wanted},
+};
 use super::{
     case::{HostAgent, PairCase},
     steps::{self, Timed},
@@ -141,9 +144,7 @@ fn message(rate: Option<GigabitsPerSecond>, flows: u32) -> Bytes {
 
 /// A host whose only interface is that of the NIC at this end of the flow, and that port.
 fn end(case: &PairCase, port: &Port, (_, facts): &HostAgent) -> Result<(Host, Port), Failure> {
-    let host = case.plan.hosts.iter().find(|host| *host.name == *port.host).ok_or_else(|| {
-        Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(&port.host)
-    })?;
+    let host = host_of(&case.plan.hosts, &port.host)?;
     if case.case.cell.transport == Transport::Tcp {
         return Ok((host.clone(), port.clone()));
     }

@@ -7,7 +7,7 @@ use std::{
 
 use railgauge_model::schedule::devices::{devices, parts};
 use railgauge_model::{
-    journal::event::{Case, GpuDuring, LinkRecord, Outcome, Sample, Started},
+    journal::event::{Case, GpuDuring, LinkRecord, Sample, Started},
     plan::{Plan, model::Test},
     schedule::Port,
 };
@@ -23,14 +23,14 @@ use railgauge_wire::{
 };
 
 use super::super::{
-    failures::unexpected,
+    failures::{host_of, unexpected},
     gpus,
     links::{Link, no_rail},
     spine::now,
 };
 use super::{
     case::{HostAgent, Tried},
-    steps::corrupted,
+    steps::{corrupted, limit as limit_of_pass},
 };
 
 /// How much longer the controller waits than the agent, which gives up first with its own words.
@@ -48,9 +48,7 @@ pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
     let NodeCases { plan, index, cases, repeat, host: (agent, facts) } = of;
     let (test, started_at, host) = (&plan.tests[index], Started::from(now()), agent.host().to_owned());
     let tried = |case: Case, link, result: Result<Sample, Failure>| {
-        let result = result.map_err(|failure| failure.at(&host));
-        let outcome = Outcome { case: case.id, repeat, started_at: started_at.clone(), link, link_line: None, result };
-        Tried { case, open: None, progress: None, outcome }
+        Tried::new(case, repeat, started_at.clone(), link, result.map_err(|failure| failure.at(&host)))
     };
     let mut done = Vec::new();
     let (mut asked, mut flows) = (Vec::new(), Vec::new());
@@ -65,7 +63,7 @@ pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
     }
     let Some(first) = asked.first() else { return done };
     let spec = spec(test, first, plan.seed, flows);
-    let limit = test.deadline + test.warm_up + test.window.at_most() + GRACE;
+    let limit = limit_of_pass(test) + GRACE;
     let begun = Instant::now();
     let answer = agent.ask(Ask::Node(Box::new(spec)), limit).await;
     let waited = begun.elapsed().into();
@@ -140,10 +138,7 @@ fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Fail
 
 /// The RDMA port of a rail, and its GPU; fails if the host has no such port.
 fn nic(plan: &Plan, test: &Test, port: &Port, facts: &HostFacts) -> Result<NicPort, Failure> {
-    let host =
-        plan.hosts.iter().find(|host| *host.name == *port.host).ok_or_else(|| {
-            Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have")
-        })?;
+    let host = host_of(&plan.hosts, &port.host)?;
     let devices = devices(host, Some(facts), Transport::Nic);
     let named = devices.get(port.rail as usize).ok_or_else(|| no_rail(&port.host, port.rail, &devices, facts))?;
     let (device, number) = port_name(named);

@@ -81,16 +81,16 @@ pub(super) async fn timed(
     let served = stop(&link.to, link, test.deadline).await;
     let ((timed, here), (served, there)) = both(timed, served)?;
     let (initiator, responder) = match (timed, served) {
-        (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(responder)),
-        (Stepped::Measured(initiator), _) => (*initiator, None),
-        _ => return Err(nothing(link, "the timed pass returned no measurement")),
+        (Stepped::Measured(initiator), Stepped::Measured(responder)) => (Some(initiator), Some(responder)),
+        (Stepped::Measured(initiator), _) => (Some(initiator), None),
+        _ => (None, None),
     };
-    sane(link, &initiator)?;
+    let initiator = sane(link, initiator)?;
     let gpus = [GpuDuring::of(link.from.host(), here), GpuDuring::of(link.to.host(), there)].concat();
     Ok(Timed { initiator, responder, waited, gpus })
 }
 
-fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Result<(T, T), Failure> {
+pub(super) fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Result<(T, T), Failure> {
     match (initiator, responder) {
         (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
         (Err(initiator), Err(responder)) => Err(more_telling(initiator, responder)),
@@ -99,7 +99,7 @@ fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Resu
 }
 
 /// The failure that is more informative about the cause; the initiator's if equal.
-pub(super) fn more_telling(initiator: Failure, responder: Failure) -> Failure {
+fn more_telling(initiator: Failure, responder: Failure) -> Failure {
     if tells(&responder) > tells(&initiator) { responder } else { initiator }
 }
 
@@ -194,11 +194,12 @@ fn stepped(agent: &Agent, answer: Answer) -> Result<Told, Failure> {
 }
 
 /// A window without operations or without length is not a measurement.
-fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
+pub(super) fn sane(link: &Link, measured: Option<Box<Measurement>>) -> Result<Measurement, Failure> {
+    let measured = *measured.ok_or_else(|| nothing(link, "the timed pass returned no measurement"))?;
     if measured.operations == 0 || measured.elapsed.is_zero() {
         return Err(nothing(link, "no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
     }
-    Ok(())
+    Ok(measured)
 }
 
 fn nothing(link: &Link, why: &str) -> Failure {

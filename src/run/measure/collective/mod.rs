@@ -36,7 +36,7 @@ use super::super::{
 use super::case::{HostAgent, Tried};
 use crate::cluster::Agent;
 use railgauge_model::{
-    journal::event::{Case, LinkRecord, Outcome, RankAccount, Sample},
+    journal::event::{Case, LinkRecord, RankAccount, Sample},
     plan::{
         Plan,
         model::{Collective, Test},
@@ -98,8 +98,7 @@ pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
         Err(failure) => (None, Err(failure)),
     };
     let record = group.as_ref().and_then(|group| group.record.clone());
-    let outcome = Outcome { case: case.id, repeat, started_at, link: record, link_line: None, result };
-    Tried { case, open: group, progress: None, outcome }
+    Tried { open: group, ..Tried::new(case, repeat, started_at, record, result) }
 }
 
 /// Opens and joins all ranks of a flow. After a failure everything opened is closed.

@@ -1,9 +1,8 @@
 use railgauge_model::journal::event::{GpuDuring, Sample};
 use railgauge_wire::{
     case::CaseAccount,
-    failure::{Failure, Kind, Stage},
+    failure::{Failure, Stage},
     message::Answer,
-    remedy,
     step::Checked,
     unit::Nanoseconds,
 };
@@ -11,7 +10,7 @@ use railgauge_wire::{
 use super::super::{
     super::{failures::unexpected, links::Link},
     counters,
-    steps::{corrupted, more_telling},
+    steps::{both, corrupted, sane},
 };
 
 pub(super) fn of(host: &str, answer: Answer) -> Result<CaseAccount, Failure> {
@@ -50,19 +49,9 @@ fn whole(
         let mut account = account?;
         account.failure.take().map_or(Ok(account), |failure| Err(failure.at(host)))
     };
-    let (from, to) = match (complete(accounts.0, link.from.host()), complete(accounts.1, link.to.host())) {
-        (Ok(from), Ok(to)) => (from, to),
-        (Err(from), Err(to)) => return Err(more_telling(from, to)),
-        (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
-    };
-    let nothing =
-        |why: &str| Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host());
-    let initiator = *from.measured.ok_or_else(|| nothing("the timed pass returned no measurement"))?;
-    if initiator.operations == 0 || initiator.elapsed.is_zero() {
-        return Err(nothing("no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
-    }
+    let (from, to) = both(complete(accounts.0, link.from.host()), complete(accounts.1, link.to.host()))?;
     Ok(Sample {
-        initiator,
+        initiator: sane(link, from.measured)?,
         responder: to.measured,
         checked,
         from_counters: counters::difference(&from.counters.0, &from.counters.1).into(),

@@ -19,7 +19,7 @@ mod tests;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use railgauge_model::{
-    journal::event::{Case, Outcome, Sample, Started},
+    journal::event::{Case, Sample, Started},
     plan::{Plan, model::Test},
     schedule::Cell,
 };
@@ -164,15 +164,7 @@ impl Sweep {
 
     fn fail(&mut self, started_at: Started, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let Some((_, case)) = self.cases.pop_front() else { return };
-        let outcome = Outcome {
-            case: case.id,
-            repeat: self.repeat,
-            started_at,
-            link: None,
-            link_line: None,
-            result: Err(failure),
-        };
-        done(Tried { case, open: None, progress: None, outcome });
+        done(Tried::new(case, self.repeat, started_at, None, Err(failure)));
     }
 
     fn spec(&self, cell: &Cell, pace: Option<BitsPerSecond>) -> CaseSpec {
@@ -294,12 +286,11 @@ impl Course {
             let result = self.result(link, case.cell.op.pulls(), accounts).await;
             let is_bad = result.is_err();
             let is_over = is_bad || self.flights.is_empty() && self.sweep.cases.is_empty();
-            let (record, repeat) = (Some(link.record.clone()), self.sweep.repeat);
-            let outcome = Outcome { case: case.id, repeat, started_at, link: record, link_line: None, result };
+            let tried = Tried::new(case, self.sweep.repeat, started_at, Some(link.record.clone()), result);
             if is_over && !is_bad {
                 self.settle();
             }
-            done(Tried { case, open: (is_over && !is_bad).then(|| link.clone()), progress, outcome });
+            done(Tried { open: (is_over && !is_bad).then(|| link.clone()), progress, ..tried });
             if is_bad && let Some(held) = self.held.take() {
                 held.close().await;
             }
