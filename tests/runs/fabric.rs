@@ -96,7 +96,7 @@ fn rounds(test: &str) -> Vec<Vec<(String, String)>> {
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let end = |end: &Value| end["host"].as_str().unwrap().to_owned();
     let pairs = |round: &Value| {
-        round["links"].as_array().unwrap().iter().map(|link| (end(&link["from"]), end(&link["to"]))).collect()
+        round["flows"].as_array().unwrap().iter().map(|link| (end(&link["from"]), end(&link["to"]))).collect()
     };
     shown["tests"][0]["rounds"].as_array().unwrap().iter().map(pairs).collect()
 }

@@ -5,26 +5,20 @@ use std::{
     time::Duration,
 };
 
-use railgauge_analysis::words::count;
 use railgauge_model::{
     plan::{
         Plan,
-        model::{Configure, Rails, RateLimit, Soak, Test},
+        model::{Rails, Soak, Test},
     },
-    schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
+    schedule::{Cell, Flow, Inventory, OVERHEAD, Round, Schedule, Time, Volume},
 };
-use railgauge_report::view::{beside, rails, who};
-use railgauge_wire::{
-    group::CollectiveOptions,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::{self, GigabitsPerSecond},
-};
+use railgauge_wire::{terms::Transport, unit::GigabitsPerSecond};
 use serde::Serialize;
 
 use crate::run::order;
 
 /// Version of the document.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What a plan would do.
 #[derive(Debug, Serialize)]
@@ -52,41 +46,13 @@ pub(super) struct Preview<'a> {
     pub then_suspects: String,
     /// The soak after them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub soak: Option<SoakPreview<'a>>,
+    pub soak: Option<&'a Soak>,
     /// Hosts in the plan's order.
     pub hosts: Vec<HostPreview<'a>>,
     /// Tests in the plan's order.
     pub tests: Vec<TestPreview<'a>>,
     /// What a reader should know.
     pub notes: Vec<String>,
-}
-
-/// The soak.
-#[derive(Debug, Serialize)]
-pub(super) struct SoakPreview<'a> {
-    /// How long it is.
-    pub seconds: f64,
-    /// Name of the test whose flows carry the traffic.
-    pub test: &'a str,
-    /// Rounds of the test, run in turn.
-    pub rounds: usize,
-    /// Length of a window.
-    pub window_seconds: f64,
-    /// How fast each flow sends, in words.
-    pub rate: String,
-}
-
-impl<'a> SoakPreview<'a> {
-    fn new(soak: &'a Soak, tests: &[TestPreview<'_>]) -> Self {
-        let rounds = tests.iter().find(|test| test.name == soak.test).map_or(0, |test| test.rounds.len());
-        let rate = match soak.rate_limit {
-            None => "as fast as it goes".to_owned(),
-            Some(RateLimit::Rate(rate)) => format!("at {rate} Gb/s"),
-            Some(RateLimit::Percent(percent)) => format!("at {percent} % of the rate of its ports"),
-        };
-        let (seconds, window_seconds) = (soak.lasts.as_secs_f64(), soak.window.as_secs_f64());
-        Self { seconds, test: &soak.test, rounds, window_seconds, rate }
-    }
 }
 
 /// A time in seconds.
@@ -127,44 +93,14 @@ pub(super) struct HostPreview<'a> {
     pub bytes: Bytes,
 }
 
-/// One test.
+/// One test: its fields as the journal has them, and what is computed from them.
 #[derive(Debug, Serialize)]
 pub(super) struct TestPreview<'a> {
     /// The test.
-    #[serde(skip)]
+    #[serde(flatten)]
     pub test: &'a Test,
-    /// Its name.
-    pub name: &'a str,
-    /// Operation.
-    pub op: Op,
-    /// What is measured: bandwidth, latency or a training step.
-    pub metric: TestMetric,
-    /// What carries the bytes.
-    pub transport: Transport,
-    /// Queue pair service; null where no verbs are used.
-    pub service: Option<Service>,
-    /// Where the data is.
-    pub memory: Memory,
-    /// Whether both directions run at once.
-    pub bidirectional: bool,
-    /// Whether bytes are verified before and after each window.
-    pub verified: bool,
-    /// Commands that change the cluster for it; null if it is measured as it is.
-    pub configure: Option<&'a Configure>,
-    /// Hosts that take part.
-    pub hosts: &'a [String],
-    /// How often everything is measured.
-    pub repeats: u32,
-    /// Who talks to whom, in words.
-    pub pattern: String,
-    /// Which rails, in words; null for collectives.
-    pub rails: Option<String>,
-    /// Ranks on every host; null for pairs.
-    pub ranks_per_host: Option<u32>,
-    /// How long one measurement is, in words.
-    pub window: String,
     /// What is measured on each link, in the order in which it runs.
-    pub cells: Vec<CellPreview<'a>>,
+    pub cells: &'a [Cell],
     /// Links or groups, each in one round.
     pub links: u64,
     /// Cases: links times cells.
@@ -178,28 +114,7 @@ pub(super) struct TestPreview<'a> {
     /// What passes each of its links.
     pub bytes_per_link: Bytes,
     /// The rounds.
-    pub rounds: Vec<RoundPreview<'a>>,
-}
-
-/// What is measured once on every link.
-#[derive(Debug, Serialize)]
-pub(super) struct CellPreview<'a> {
-    /// Message size.
-    pub size_bytes: unit::Bytes,
-    /// Queue pairs or streams.
-    pub qps: u32,
-    /// How a collective works on its data.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub manner: Option<&'a CollectiveOptions>,
-}
-
-/// Links that are busy at the same time.
-#[derive(Debug, Serialize)]
-pub(super) struct RoundPreview<'a> {
-    /// Number in the test.
-    pub number: u32,
-    /// The links.
-    pub links: &'a [Flow],
+    pub rounds: Vec<&'a Round>,
 }
 
 impl<'a> Preview<'a> {
@@ -216,16 +131,24 @@ impl<'a> Preview<'a> {
         let left_out = order::left_out(plan, schedule, link_rate_gbps);
         let mut tests = Vec::with_capacity(plan.tests.len());
         for (index, (test, (cells, time))) in plan.tests.iter().zip(schedule.cells.iter().zip(&times)).enumerate() {
-            let rounds = schedule.rounds.iter().filter(|round| round.test == index);
-            let rounds: Vec<_> =
-                rounds.map(|round| RoundPreview { number: round.number, links: &round.flows }).collect();
+            let rounds: Vec<&Round> = schedule.rounds.iter().filter(|round| round.test == index).collect();
             let load = Load::of_link(test, cells);
             for round in &rounds {
-                load_hosts(&mut at_host, round.links, load);
+                load_hosts(&mut at_host, &round.flows, load);
             }
-            let seconds = Seconds::new(plan, *time, link_rate_gbps);
-            let left_out = left_out[index];
-            tests.push(TestPreview { left_out, ..TestPreview::new(test, cells, rounds, seconds, bytes(load)) });
+            let links = rounds.iter().map(|round| round.flows.len() as u64).sum::<u64>();
+            let cases = links * cells.len() as u64;
+            tests.push(TestPreview {
+                test,
+                cells,
+                links,
+                cases,
+                measurements: cases * u64::from(test.repeats),
+                left_out: left_out[index],
+                seconds: Seconds::new(plan, *time, link_rate_gbps),
+                bytes_per_link: bytes(load),
+                rounds,
+            });
         }
         let hosts = plan.hosts.iter().map(|host| {
             let (links, load) = at_host.remove(host.name.as_str()).unwrap_or_default();
@@ -249,47 +172,10 @@ impl<'a> Preview<'a> {
             measurements: tests.iter().map(|test| test.measurements).sum(),
             seconds: Seconds::new(plan, plan.within(times.into_iter().sum(), Duration::ZERO), link_rate_gbps),
             then_suspects: plan.then_suspects(),
-            soak: plan.soak.as_ref().map(|soak| SoakPreview::new(soak, &tests)),
+            soak: plan.soak.as_ref(),
             hosts: hosts.collect(),
             notes: notes(plan, inventory, schedule),
             tests,
-        }
-    }
-}
-
-impl<'a> TestPreview<'a> {
-    fn new(test: &'a Test, cells: &'a [Cell], rounds: Vec<RoundPreview<'a>>, seconds: Seconds, bytes: Bytes) -> Self {
-        let links = rounds.iter().map(|round| round.links.len() as u64).sum::<u64>();
-        let cases = links * cells.len() as u64;
-        let hosts = rounds.iter().flat_map(|round| round.links).flat_map(Flow::hosts).collect::<HashSet<_>>().len();
-        let cell =
-            |cell: &'a Cell| CellPreview { size_bytes: cell.size, qps: cell.qps, manner: cell.manner.as_deref() };
-        let collective = test.collective.as_ref();
-        Self {
-            test,
-            name: &test.name,
-            op: test.op,
-            metric: test.metric,
-            transport: test.transport,
-            service: (test.transport == Transport::Verbs).then_some(test.service),
-            memory: test.memory,
-            bidirectional: test.bidirectional,
-            verified: test.verify,
-            configure: test.configure.as_ref(),
-            hosts: &test.hosts,
-            repeats: test.repeats,
-            pattern: format!("{} ({}){}", who(test), count(hosts, "host"), beside(test)),
-            rails: collective.is_none().then(|| rails(test)),
-            ranks_per_host: collective.map(|collective| collective.ranks_per_host),
-            window: super::text::window(test),
-            cells: cells.iter().map(cell).collect(),
-            links,
-            cases,
-            measurements: cases * u64::from(test.repeats),
-            left_out: 0,
-            seconds,
-            bytes_per_link: bytes,
-            rounds,
         }
     }
 }

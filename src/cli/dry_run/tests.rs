@@ -165,7 +165,7 @@ fn json_is_complete() {
         let json = serde_json::to_value(preview).unwrap();
         let rounds = json["tests"][0]["rounds"].as_array().unwrap();
         assert_eq!(rounds.len(), 255);
-        assert!(rounds.iter().all(|round| round["links"].as_array().unwrap().len() == 128));
+        assert!(rounds.iter().all(|round| round["flows"].as_array().unwrap().len() == 128));
         assert_eq!(json["hosts"].as_array().unwrap().len(), 256);
         assert_eq!(json["cases"], 255 * 128);
     });

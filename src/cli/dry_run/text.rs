@@ -1,20 +1,24 @@
 //! A preview as text for people. Long lists are cut, and say how much they leave out.
 
-use std::{fmt::Write, time::Duration};
+use std::{collections::HashSet, fmt::Write, time::Duration};
 
 use railgauge_analysis::words::{count, size};
 use railgauge_model::{
     border::text::command,
-    plan::{count::lasting, model::Test},
-    schedule::{Flow, Port},
+    plan::{
+        count::lasting,
+        model::{RateLimit, Soak, Test},
+    },
+    schedule::{Flow, Port, Round},
 };
+use railgauge_report::view::{beside, rails, who};
 use railgauge_wire::{
     step::Window,
     terms::{Algorithm, TestMetric, Transport},
     unit::Nanoseconds,
 };
 
-use super::preview::{Bytes, HostPreview, Preview, RoundPreview, SoakPreview, TestPreview};
+use super::preview::{Bytes, HostPreview, Preview, TestPreview};
 
 /// Hosts, rounds of a test and links of a round that are listed.
 const HOSTS: usize = 16;
@@ -51,15 +55,21 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
     if left_out > 0 {
         writeln!(out, "       not in `at_most`, and not run: {}", many(left_out, "measurement"))?;
     }
-    if let Some(SoakPreview { seconds, test, rounds, window_seconds, rate }) = &preview.soak {
-        let [lasts, window] = [*seconds, *window_seconds].map(|seconds| lasting(Duration::from_secs_f64(seconds)));
-        let rounds = count(*rounds, "round");
+    if let Some(Soak { test, lasts, window, rate_limit, .. }) = &preview.soak {
+        let of_test = preview.tests.iter().find(|one| one.test.name == *test);
+        let rounds = count(of_test.map_or(0, |one| one.rounds.len()), "round");
+        let [lasts, window] = [*lasts, *window].map(lasting);
+        let rate = match rate_limit {
+            None => "as fast as it goes".to_owned(),
+            Some(RateLimit::Rate(rate)) => format!("at {rate} Gb/s"),
+            Some(RateLimit::Percent(percent)) => format!("at {percent} % of the rate of its ports"),
+        };
         writeln!(
             out,
             "soak   {lasts} more, after the tests: {rounds} of {test} in turn, in windows of {window}, each flow {rate}"
         )?;
     }
-    let pairs = || preview.tests.iter().filter(|test| test.ranks_per_host.is_none());
+    let pairs = || preview.tests.iter().filter(|test| test.test.collective.is_none());
     let unknown = pairs().any(|test| test.bytes_per_link.at_most.is_none());
     match preview.link_rate_gbps {
         Some(rate) => writeln!(out, "bytes  payload, at most what {rate} Gb/s links can carry in that time")?,
@@ -103,14 +113,18 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         test.name,
         test.op,
         test.metric,
-        preview.service.map_or_else(|| test.transport.to_string(), |service| format!("{} {service}", test.transport)),
+        match test.transport {
+            Transport::Verbs => format!("verbs {}", test.service),
+            other => other.to_string(),
+        },
         test.memory,
     )?;
-    match (&preview.rails, preview.ranks_per_host) {
-        (Some(rails), _) => writeln!(out, "  pairs   {}; {rails}", preview.pattern)?,
-        (None, ranks) => {
-            let ranks = count(ranks.unwrap_or(1) as usize, "rank");
-            writeln!(out, "  groups  {}; {ranks} on each", preview.pattern)?;
+    let hosts: HashSet<_> = rounds.iter().flat_map(|round| &round.flows).flat_map(Flow::hosts).collect();
+    let pattern = format!("{} ({}){}", who(test), count(hosts.len(), "host"), beside(test));
+    match &test.collective {
+        None => writeln!(out, "  pairs   {pattern}; {}", rails(test))?,
+        Some(collective) => {
+            writeln!(out, "  groups  {pattern}; {} on each", count(collective.ranks_per_host as usize, "rank"))?;
         }
     }
     writeln!(out, "  cells   {}: {}; {}", cells.len(), sizes(test), variants(test))?;
@@ -123,7 +137,7 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         }
     }
     let verify = if test.verify { "verified before and after" } else { "not verified" };
-    writeln!(out, "  window  {}; {verify}", preview.window)?;
+    writeln!(out, "  window  {}; {verify}", window(test))?;
     let noun = if test.collective.is_some() { "group" } else { "link" };
     writeln!(
         out,
@@ -192,18 +206,18 @@ fn variants(test: &Test) -> String {
     format!("{lanes} {}{threads}", qps.join(", "))
 }
 
-fn one_round(out: &mut String, RoundPreview { number, links }: &RoundPreview<'_>, noun: &str) -> std::fmt::Result {
+fn one_round(out: &mut String, Round { number, flows, .. }: &Round, noun: &str) -> std::fmt::Result {
     let port = |port: &Port| format!("{}/{}", port.host, port.rail);
     let name = |flow: &Flow| match flow.members.is_empty() {
         true if flow.from == flow.to => port(&flow.from),
         true => format!("{} → {}", port(&flow.from), port(&flow.to)),
         false => flow.name(),
     };
-    let shown = links.iter().take(LINKS).map(name);
+    let shown = flows.iter().take(LINKS).map(name);
     // Names of groups hold commas.
     let between = if noun == "group" { "; " } else { ", " };
     write!(out, "  round {number:<3} {}", shown.collect::<Vec<_>>().join(between))?;
-    match links.len().saturating_sub(LINKS) {
+    match flows.len().saturating_sub(LINKS) {
         0 => writeln!(out),
         more => writeln!(out, " and {}", count(more, &format!("more {noun}"))),
     }
@@ -217,7 +231,7 @@ fn left_out(out: &mut String, indent: &str, all: usize, shown: usize, what: &str
 }
 
 /// So many of something.
-pub(super) fn many(number: u64, what: &str) -> String {
+fn many(number: u64, what: &str) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), what)
 }
 
@@ -241,7 +255,7 @@ fn amount(bytes: Bytes) -> String {
 }
 
 /// How long one measurement is.
-pub(super) fn window(test: &Test) -> String {
+fn window(test: &Test) -> String {
     let time = |time: Nanoseconds| format!("{:?}", Duration::from(time));
     let window = match test.window {
         Window::Duration(length) => time(length),
