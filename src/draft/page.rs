@@ -49,17 +49,9 @@ fn laid_out(text: &str) -> String {
     out
 }
 
-/// A text as TOML writes it (TOML 1.0, basic strings).
+/// A text as TOML writes it: JSON's strings are basic strings of TOML, which also escapes DEL.
 pub fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out + "\""
+    serde_json::Value::from(text).to_string().replace('\x7f', "\\u007F")
 }
 
 /// Texts as a list of TOML, in several lines where one would be long.
@@ -88,7 +80,7 @@ mod tests {
 
     #[test]
     fn texts_are_quoted_as_toml_reads_them() {
-        for text in ["plain", "a \"b\" \\ c", "tab\t, end\n", "ümlaut"] {
+        for text in ["plain", "a \"b\" \\ c", "tab\t, end\n", "ümlaut", "\u{1b}[1m\u{7f}"] {
             let line = format!("x = {}", quoted(text));
             let table: toml::Table = toml::from_str(&line).unwrap();
             assert_eq!(table["x"].as_str(), Some(text), "{line}");

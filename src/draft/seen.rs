@@ -10,14 +10,15 @@ use serde::Serialize;
 
 use super::within::Within;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Carrier {
     Verbs,
+    #[default]
     Tcp,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Seen {
     /// Hosts in the plan's order.
     pub hosts: Vec<String>,
@@ -122,24 +123,9 @@ impl Seen {
         Self {
             hosts: hosts.to_vec(),
             carrier: if is_local { Carrier::Tcp } else { Carrier::Verbs },
-            devices: Vec::new(),
-            other_devices: BTreeMap::new(),
-            rate: None,
-            layer: None,
-            gpus: 0,
-            gpu_name: None,
-            gpu_bytes: None,
-            nccl: None,
-            is_amd: false,
-            gpudirect: false,
-            far_from_gpus: Vec::new(),
-            within: Within::default(),
             unjudged: Some(if is_local { ONE_MACHINE } else { UNSEEN }.to_owned()),
             one_machine: is_local,
-            is_emulated: false,
-            product: None,
-            architecture: None,
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
