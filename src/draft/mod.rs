@@ -6,13 +6,11 @@
 //! | `groups` | groups that the hosts' names tell |
 //! | `wanted` | `[preflight]`: the values that all hosts have |
 //! | `within` | what can be measured within hosts: GPUs and memory |
-//! | `systems` | shipped plans for known systems, and which of them fits |
 //! | `page` | the text, by `templates/plan.toml`, which has the tests of each purpose |
 
 mod groups;
 mod page;
 mod seen;
-mod systems;
 mod wanted;
 mod within;
 
@@ -33,10 +31,7 @@ use serde::Serialize;
 
 use self::seen::Seen;
 
-pub use self::{
-    page::quoted,
-    systems::{SYSTEMS, System, system},
-};
+pub use self::page::quoted;
 
 /// What a plan is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -109,8 +104,6 @@ pub struct Draft {
     pub time: String,
     /// What a reader should know, one sentence each or two.
     pub notes: Vec<String>,
-    /// The shipped plan of such a system.
-    pub system: Option<&'static System>,
     /// Findings of its preflight that a run of it will show: failures and warnings.
     pub findings: (usize, usize),
 }
@@ -161,16 +154,16 @@ pub fn draft(request: &Request<'_>) -> Result<Draft, DraftError> {
         let bare = read(&page::page(&text)?)?;
         (text.bare, text.agreed) = (false, wanted::agreed(&bare, request.cluster, &seen));
     }
-    let (time, system) = (time(&read(&page::page(&text)?)?)?, systems::fitting(&seen));
+    let time = time(&read(&page::page(&text)?)?)?;
     let found = if is_known { found(&seen) } else { String::new() };
-    (text.time, text.system, text.found) = (time.clone(), system, found.clone());
+    (text.time, text.found) = (time.clone(), found.clone());
     let wanted = text.agreed.as_ref().map_or(0, |agreed| agreed.values.len());
     let text = page::page(&text)?;
     let plan = read(&text)?;
     let findings = if is_known { preflight::judge(&plan, request.cluster) } else { Vec::new() };
     let with = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let findings = (with(Severity::Failure), with(Severity::Warning));
-    Ok(Draft { text, plan, found, wanted, time, notes: seen.notes, system, findings })
+    Ok(Draft { text, plan, found, wanted, time, notes: seen.notes, findings })
 }
 
 fn read(text: &str) -> Result<Plan, DraftError> {
@@ -205,7 +198,6 @@ struct Text<'r> {
     bare: bool,
     /// Empty until it is known; so are comments at the top.
     time: String,
-    system: Option<&'static System>,
     found: String,
 }
 
@@ -254,7 +246,6 @@ impl<'r> Text<'r> {
             agreed: None,
             bare: false,
             time: String::new(),
-            system: None,
             found: String::new(),
         }
     }

@@ -39,7 +39,6 @@ fn a_cluster_of_gpus_on_roce() {
     let hosts = cluster(&[("gpu[001-016]", "roce8")]);
     for purpose in [Purpose::Acceptance, Purpose::Nightly, Purpose::Tuning] {
         let draft = drafted(purpose, &hosts);
-        assert_eq!(draft.system.map(|system| system.name), Some("hgx-h100-h200"));
         assert_eq!(draft.findings, (0, 0), "{}", purpose.word());
         insta::assert_snapshot!(format!("roce8-{}", purpose.word()), draft.text);
     }

@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     fs,
     io::Write,
-    path::Path,
     process::{Command, Output, Stdio},
 };
 
@@ -196,7 +195,6 @@ fn every_refusal_says_what_to_do_and_contacts_nobody() {
         (&["a,b", "--command", "'x"], "(the plan to be written)"),
         (&["a,b", "-o", "nowhere/plan.toml"], "cannot write to nowhere: "),
         (&["a,b", "-o", "-", "--json"], "-o - and --json both want stdout"),
-        (&["--system", "cray"], "no plan of a system is called cray; there are hgx-h100-h200, "),
         (&["a,b", "--slurm"], "cannot be used with"),
         (&["a,b", "--for", "fun"], "[possible values: acceptance, nightly, tuning]"),
     ] {
@@ -205,25 +203,6 @@ fn every_refusal_says_what_to_do_and_contacts_nobody() {
         assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
         assert!(output.stdout.is_empty() && !scene.path("plan.toml").exists(), "{arguments:?}");
     }
-}
-
-#[test]
-fn plans_of_systems_are_listed_and_written() {
-    let scene = Scene::new();
-    let listed = init(&scene, &["--list"]);
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/systems");
-    let mut count = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        assert!(listed.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}: {listed}");
-        let output = init(&scene, &["--system", &name, "-o", &format!("{name}.toml")]);
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        assert_eq!(fs::read(scene.path(&format!("{name}.toml"))).unwrap(), fs::read(path).unwrap());
-        count += 1;
-    }
-    assert_eq!(count, listed.lines().count());
 }
 
 /// Whoever gives no host at a terminal is asked.

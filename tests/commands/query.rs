@@ -214,7 +214,6 @@ fn every_document_of_a_command_has_a_version() {
         (&["check", plan, "--json"][..], 1),
         (&["check", "a/report.html", "--json"], 1),
         (&["run", plan, "--dry-run", "--json"], 3),
-        (&["init", "--list", "--json"], 1),
         (&["runs", "import", file, "-o", "iperf3", "--json"], 1),
         (&["report", "imported", "--json"], 1),
         (&["report", "a", "--json"], 2),

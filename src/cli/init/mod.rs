@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     cluster::AgentBinary,
-    draft::{self, Draft, DraftError, Purpose, Request, SYSTEMS, quoted},
+    draft::{self, Draft, DraftError, Purpose, Request, quoted},
     run::{
         hosts,
         spine::{self, Spine},
@@ -69,12 +69,6 @@ pub(super) struct Args {
     /// The plan to write; - for stdout
     #[arg(short, long, value_name = "FILE", default_value = "plan.toml")]
     output: PathBuf,
-    /// List the shipped plans of known systems
-    #[arg(long, conflicts_with_all = ["names", "hosts_file", "ssh_config", "slurm", "exclude", "via", "command", "offline", "system"])]
-    list: bool,
-    /// Write the shipped plan of a system as it is, to be adapted; contacts no host
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["names", "hosts_file", "ssh_config", "slurm", "exclude", "via", "command", "offline"])]
-    system: Option<String>,
     /// Print what was written as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -88,9 +82,6 @@ const SHOWN: usize = 80;
 /// # Errors
 /// The command line is wrong, there is no agent to send, too few hosts answer, or the plan cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    if args.list {
-        return list(&args);
-    }
     let is_stdout = args.output == Path::new("-");
     if is_stdout && args.json {
         return Err(Misuse("-o - and --json both want stdout; choose one".to_owned()).into());
@@ -98,9 +89,6 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !is_stdout {
         refuse_to_replace(&args.output)?;
         check_folder(&args.output)?;
-    }
-    if let Some(name) = &args.system {
-        return system(name, &args, common);
     }
     let names = sources::hosts(&args)?;
     let launch = launch(&args)?;
@@ -137,43 +125,6 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         common.answer(args.json, &document, lost.is_empty(), |_| summary(&args, &draft, &lost))?;
     }
     Ok(if lost.is_empty() { Exit::Passed } else { Exit::Inconclusive })
-}
-
-/// The shipped plans.
-fn list(args: &Args) -> anyhow::Result<Exit> {
-    if args.json {
-        let systems: Vec<_> = SYSTEMS.iter().map(|one| json!({ "name": one.name, "about": one.about })).collect();
-        let document = json!({ "version": VERSION, "systems": systems });
-        print(&(serde_json::to_string_pretty(&document).context("cannot write the result")? + "\n"))?;
-        return Ok(Exit::Passed);
-    }
-    let width = SYSTEMS.iter().map(|system| system.name.len()).max().unwrap_or_default();
-    let rows = SYSTEMS.iter().map(|system| format!("{:width$}  {}\n", system.name, system.about));
-    print(&rows.collect::<String>())?;
-    Ok(Exit::Passed)
-}
-
-/// Writes a shipped plan.
-fn system(name: &str, args: &Args, common: &Common) -> anyhow::Result<Exit> {
-    let Some(system) = draft::system(name) else {
-        let known: Vec<&str> = SYSTEMS.iter().map(|system| system.name).collect();
-        return Err(Misuse(format!("no plan of a system is called {name}; there are {}", known.join(", "))).into());
-    };
-    if args.output == Path::new("-") {
-        print(system.text)?;
-        return Ok(Exit::Passed);
-    }
-    write(&args.output, system.text)?;
-    let document = json!({ "version": VERSION, "plan": path_text(&args.output), "system": system.name });
-    common.answer(args.json, &document, true, |_| {
-        let shown = path_text(&args.output);
-        format!(
-            "{shown}: the plan for {}\n  put your hosts, devices and limits into it, then: railgauge check {}\n",
-            system.about,
-            path_quoted(&args.output)
-        )
-    })?;
-    Ok(Exit::Passed)
 }
 
 /// A file that somebody may have changed by hand is never replaced.
@@ -277,7 +228,7 @@ fn document(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> ser
     json!({
         "version": VERSION, "plan": path_text(&args.output), "purpose": draft.plan.name, "hosts": names, "lost": lost, "found": draft.found,
         "tests": draft.plan.tests.iter().map(|test| &test.name).collect::<Vec<_>>(), "required": draft.wanted,
-        "time": draft.time, "notes": draft.notes, "system": draft.system.map(|system| system.name),
+        "time": draft.time, "notes": draft.notes,
         "findings": { "failures": draft.findings.0, "warnings": draft.findings.1 },
     })
 }
@@ -301,12 +252,6 @@ fn summary(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> Stri
     }
     if !lost.is_empty() {
         out += &format!("  left out: {}\n", fold(lost.keys().map(String::as_str)));
-    }
-    if let Some(system) = draft.system {
-        out += &format!(
-            "  this may be {}: railgauge init --system {} -o FILE has limits that others use\n",
-            system.about, system.name
-        );
     }
     if let (failures, warnings) = draft.findings
         && failures + warnings > 0
