@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use railgauge_model::plan::{
-    format::{Preset, reference, schema, sections},
+    format::{Unset, reference, schema, sections},
     load,
 };
 
@@ -75,7 +75,7 @@ fn presets_and_examples_have_the_shape_of_their_keys() {
             assert!(section.keys[..index].iter().all(|other| other.name != key.name), "{place} is there twice");
             assert!(key.about.ends_with('.') && key.about.len() > 8, "{place} is not described");
             let example = Some(key.shape.example()).filter(|text| !text.contains('…'));
-            let preset = if let Preset::Value(text) = key.preset { Some(text.to_owned()) } else { None };
+            let preset = if let Unset::Is(text) = key.unset { Some(text.to_owned()) } else { None };
             for text in example.into_iter().chain(preset) {
                 let table: toml::de::DeValue<'_> =
                     toml::de::DeValue::parse(&text).unwrap_or_else(|e| panic!("{place}: {e}")).into_inner();

@@ -18,6 +18,10 @@ macro_rules! words {
                 match self { $(Self::$variant => $word,)+ }
             }
 
+            pub fn words() -> Vec<&'static str> {
+                Self::ALL.iter().map(|value| value.word()).collect()
+            }
+
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.word() == word)
             }

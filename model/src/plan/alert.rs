@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     mistakes::Mistake,
     read::Table,
 };
@@ -33,27 +33,16 @@ impl Alert {
 pub static ALERT: Section = Section {
     header: "[alert]",
     about: "When `status`, `drain`, `trend` and `runs list` report a fault, over many runs of the plan. The newest run's values count.",
-    keys: &[
-        key(
-            "nights",
-            Shape::Whole(1, 100),
-            Preset::Value("1"),
-            "Nights on which a host, NIC, rail or path must be measured as faulty before it is reported as faulty; until then it is \
-             undecided.",
-        ),
-        key(
-            "of",
-            Shape::Whole(1, 100),
-            Preset::Words("`nights`"),
-            "Among how many of the last nights on which it was measured: `nights = 2` with `of = 3` is two of three.",
-        ),
-        key(
-            "good_for",
-            Shape::Time("1h", "10000h"),
-            Preset::Value("\"720h\""),
-            "Age at which a good or undecided state becomes unknown. A fault has no age: it remains until a run measures the component as good.",
-        ),
-    ],
+    keys: keys! {
+        "nights": Whole(1, 100), Is("1"),
+            "Nights on which a host, NIC, rail or path must be measured as faulty before it is reported as faulty; \
+             until then it is undecided.";
+        "of": Whole(1, 100), Means("`nights`"),
+            "Among how many of the last nights on which it was measured: `nights = 2` with `of = 3` is two of three.";
+        "good_for": Time("1h", "10000h"), Is("\"720h\""),
+            "Age at which a good or undecided state becomes unknown. A fault has no age: it remains until a run \
+             measures the component as good.";
+    },
 };
 
 pub fn read(top: &Table<'_>) -> Alert {

@@ -7,7 +7,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     mistakes::Mistake,
     model::{Host, Limit, Test},
     read::{Table, file},
@@ -20,12 +20,10 @@ const LARGEST: Bytes = Bytes::from_mib(64);
 pub static BASELINE: Section = Section {
     header: "[baseline]",
     about: "Results of earlier runs, written by `railgauge runs baseline`.",
-    keys: &[key(
-        "file",
-        Shape::Path,
-        Preset::Required,
-        "The file that `railgauge runs baseline` wrote. A relative path is relative to the plan's directory.",
-    )],
+    keys: keys! {
+        "file": Path, Required,
+            "The file that `railgauge runs baseline` wrote. A relative path is relative to the plan's directory.";
+    },
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! `[[interleave]]`: two tests measured alternately, so that drift cancels.
 
 use super::{
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     mistakes::Mistake,
     model::{Interleave, Pattern, Test},
     read::Table,
@@ -14,16 +14,12 @@ pub static INTERLEAVE: Section = Section {
             plan's `seed` throws: what drifts slowly cancels, and the order says nothing. Both tests need the same hosts, \
             pattern, rails, metric and sizes, and as many `qps` or combinations of `env`, `datatype` and `reduction`; their \
             `repeats` are twice the blocks.",
-    keys: &[
-        key("a", Shape::Text, Preset::Required, "Name of the first test, the one before the change."),
-        key("b", Shape::Text, Preset::Required, "Name of the second test, the one after the change."),
-        key(
-            "blocks",
-            Shape::Whole(6, 1000),
-            Preset::Value("8"),
-            "Number of blocks; each measures both tests twice. At least six are needed to show a change.",
-        ),
-    ],
+    keys: keys! {
+        "a": Text, Required, "Name of the first test, the one before the change.";
+        "b": Text, Required, "Name of the second test, the one after the change.";
+        "blocks": Whole(6, 1000), Is("8"),
+            "Number of blocks; each measures both tests twice. At least six are needed to show a change.";
+    },
 };
 
 /// Reads the tables and sets the repeats of the tests they name. `tests` are in the plan's order.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use railgauge_wire::terms::Transport;
 
 use super::{
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     hosts,
     mistakes::Mistake,
     model::{Host, Localise, Rails, Test, Waiver},
@@ -14,42 +14,25 @@ use super::{
 pub static LOCALISE: Section = Section {
     header: "[localise]",
     about: "How bad hosts, NICs, rails, groups and paths are looked for in the results.",
-    keys: &[
-        key(
-            "least_effect",
-            Shape::Percent(0.1, 50.0),
-            Preset::Value("1"),
-            "Smallest difference from good pairs that gets a name, and smallest change over the nights that `trend` reports. `compare` has `--margin`.",
-        ),
-        key(
-            "confirm",
-            Shape::Flag,
-            Preset::Value("true"),
+    keys: keys! {
+        "least_effect": Percent(0.1, 50.0), Is("1"),
+            "Smallest difference from good pairs that gets a name, and smallest change over the nights that `trend` \
+             reports. `compare` has `--margin`.";
+        "confirm": Flag, Is("true"),
             "Whether the run measures suspects again after its tests, each with known-good partners, five times, and \
-             takes slow collectives apart.",
-        ),
-        key(
-            "waive",
-            Shape::Texts,
-            Preset::Words("none"),
+             takes slow collectives apart.";
+        "waive": Texts, Means("none"),
             "Parts whose being bad is known: hosts (with their NICs and paths; also hosts that are not in the plan, \
-             as `gpu[07-08]`), groups of the plan (with their uplinks and boundaries), `rail 3` (as a whole, not one NIC on it), \
-             or `all`. They are measured and reported, and do not make the run fail. `all` also waives two clusters of values, and noise in which a bad part would not show.",
-        ),
-        key(
-            "at_most",
-            Shape::Time("1s", "1h"),
-            Preset::Value("\"5min\""),
-            "Time for that, from its beginning; no further round of it begins later.",
-        ),
-        key(
-            "ports",
-            Shape::Whole(0, 32),
-            Preset::Value("8"),
+             as `gpu[07-08]`), groups of the plan (with their uplinks and boundaries), `rail 3` (as a whole, not one \
+             NIC on it), or `all`. They are measured and reported, and do not make the run fail. `all` also waives \
+             two clusters of values, and noise in which a bad part would not show.";
+        "at_most": Time("1s", "1h"), Is("\"5min\""),
+            "Time for that, from its beginning; no further round of it begins later.";
+        "ports": Whole(0, 32), Is("8"),
             "Queue pairs or streams over which a path that was confirmed is then measured one at a time, three times \
-             each: switches with equal paths choose by the source port, and each queue pair has its own. 0: not at all.",
-        ),
-    ],
+             each: switches with equal paths choose by the source port, and each queue pair has its own. 0: not at \
+             all.";
+    },
 };
 
 /// Reads the table, with defaults for missing keys. `hosts`, `groups` and the rails of `tests` can be waived.

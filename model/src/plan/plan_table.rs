@@ -5,7 +5,7 @@ use toml::{Spanned, de::DeTable};
 use super::{
     alert::{self, ALERT},
     baseline::{self, BASELINE},
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     hosts::{self, HOSTS},
     interleave::{self, INTERLEAVE},
     launch::{self, LAUNCH},
@@ -23,100 +23,45 @@ use super::{
 pub static PLAN: Section = Section {
     header: "",
     about: "The top of the file, before the first table.",
-    keys: &[
-        key(
-            "name",
-            Shape::Text,
-            Preset::Required,
-            "Name of the plan, part of the run directory's name: letters, digits, `.`, `_` and `-`, at most 64.",
-        ),
-        key("description", Shape::Text, Preset::Words("none"), "What the plan is for; shown in the report."),
-        key(
-            "seed",
-            Shape::Whole(0, i64::MAX as u64),
-            Preset::Value("1"),
-            "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same \
-             run.",
-        ),
-        key(
-            "rotate",
-            Shape::Flag,
-            Preset::Value("false"),
+    keys: keys! {
+        "name": Text, Required,
+            "Name of the plan, part of the run directory's name: letters, digits, `.`, `_` and `-`, at most 64.";
+        "description": Text, Means("none"), "What the plan is for; shown in the report.";
+        "seed": Whole(0, i64::MAX as u64), Is("1"),
+            "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same run.";
+        "rotate": Flag, Is("false"),
             "Whether every night measures other pairs: the rounds of `random`, and the draws of `permutation` and \
              `bisection`, move on with the day (UTC) a run starts on, until every round had its turn. `trend` then \
-             watches hosts, NICs and rails beside the pairs, and takes plans that differ in nothing but the seed for one.",
-        ),
-        key(
-            "watch",
-            Shape::Flag,
-            Preset::Value("false"),
-            "Whether ports are watched while tests run, as a soak does: state, counters and optics, for the report's ports over \
-             time. A soak is watched anyway.",
-        ),
-        key(
-            "watch_every",
-            Shape::Time("50ms", "10s"),
-            Preset::Words("once a second; drivers' statistics every 10 s"),
-            "Watches ports while tests run, and reads all their counters this often, drivers' statistics (`ethtool -S`) too: for tests that \
-             last seconds. Takes up to a tenth of a processor of every host; what costs more than that is read less often. The report \
-             says what it took. A soak keeps its own pace.",
-        ),
-        key(
-            "at_most",
-            Shape::Time("1s", "2000h"),
-            Preset::Words("as long as it takes"),
-            "Time for the whole run. What does not fit is not run, and is reported as not run. The order of the plan is the order of \
-             importance: the last tests are left out first, of a test its last repeats, then its last rounds, of a round its last cells \
-             (queue pairs, sizes). A quarter of the time, `at_most` of `[localise]` if that is less, is kept to measure suspects again, and \
-             the soak has its own time in it.",
-        ),
-        key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
-        key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
-        key(
-            "topology",
-            Shape::Table(&TOPOLOGY),
-            Preset::Words("nothing is known of switches"),
-            "What is known of the switches and cables.",
-        ),
-        key(
-            "localise",
-            Shape::Table(&LOCALISE),
-            Preset::Words("bad parts are looked for, and measured again"),
-            "How bad parts are looked for in the results.",
-        ),
-        key(
-            "preflight",
-            Shape::Table(&PREFLIGHT),
-            Preset::Words("hosts are compared with each other"),
-            "What the hosts' configuration must be.",
-        ),
-        key(
-            "baseline",
-            Shape::Table(&BASELINE),
-            Preset::Words("none"),
-            "Results of earlier runs that expectations can compare with.",
-        ),
-        key(
-            "alert",
-            Shape::Table(&ALERT),
-            Preset::Words("a fault is reported after one night"),
-            "After how many nights a fault is reported.",
-        ),
-        key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
-        key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
-        key(
-            "interleave",
-            Shape::Tables(&INTERLEAVE),
-            Preset::Words("none"),
-            "Tests that are measured in turn, and compared.",
-        ),
-        key(
-            "soak",
-            Shape::Table(&SOAK),
-            Preset::Words("none"),
-            "Traffic for hours after the tests, while ports are watched.",
-        ),
-    ],
+             watches hosts, NICs and rails beside the pairs, and takes plans that differ in nothing but the seed for \
+             one.";
+        "watch": Flag, Is("false"),
+            "Whether ports are watched while tests run, as a soak does: state, counters and optics, for the report's \
+             ports over time. A soak is watched anyway.";
+        "watch_every": Time("50ms", "10s"), Means("once a second; drivers' statistics every 10 s"),
+            "Watches ports while tests run, and reads all their counters this often, drivers' statistics (`ethtool \
+             -S`) too: for tests that last seconds. Takes up to a tenth of a processor of every host; what costs more \
+             than that is read less often. The report says what it took. A soak keeps its own pace.";
+        "at_most": Time("1s", "2000h"), Means("as long as it takes"),
+            "Time for the whole run. What does not fit is not run, and is reported as not run. The order of the plan \
+             is the order of importance: the last tests are left out first, of a test its last repeats, then its last \
+             rounds, of a round its last cells (queue pairs, sizes). A quarter of the time, `at_most` of `[localise]` \
+             if that is less, is kept to measure suspects again, and the soak has its own time in it.";
+        "launch": Table(&LAUNCH), Required, "How agents are started.";
+        "hosts": Table(&HOSTS), Required, "Which hosts take part.";
+        "topology": Table(&TOPOLOGY), Means("nothing is known of switches"),
+            "What is known of the switches and cables.";
+        "localise": Table(&LOCALISE), Means("bad parts are looked for, and measured again"),
+            "How bad parts are looked for in the results.";
+        "preflight": Table(&PREFLIGHT), Means("hosts are compared with each other"),
+            "What the hosts' configuration must be.";
+        "baseline": Table(&BASELINE), Means("none"), "Results of earlier runs that expectations can compare with.";
+        "alert": Table(&ALERT), Means("a fault is reported after one night"),
+            "After how many nights a fault is reported.";
+        "defaults": Table(&DEFAULTS), Means("none"), "Keys for all tests.";
+        "test": Tables(&TEST), Required, "What is measured, one table for each test.";
+        "interleave": Tables(&INTERLEAVE), Means("none"), "Tests that are measured in turn, and compared.";
+        "soak": Table(&SOAK), Means("none"), "Traffic for hours after the tests, while ports are watched.";
+    },
 };
 
 /// Reads a whole plan and records mistakes in the book; with mistakes the plan must not be used.

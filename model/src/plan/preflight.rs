@@ -4,7 +4,7 @@ use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};
 
 use super::{
     checks,
-    format::{Preset, Section, Shape, key},
+    format::{Section, Unset, keys},
     grammar::quantity,
     mistakes::Mistake,
     model::{Preflight, Wanted},
@@ -17,73 +17,35 @@ pub static PREFLIGHT: Section = Section {
     about: "The required configuration of the hosts, checked before anything is measured. Each value is a verdict of \
             the run, whatever transport its tests use: a failure where a host does not have it, inconclusive where that \
             cannot be read. Without a wanted value hosts are compared with each other, and what differs is a finding.",
-    keys: &[
-        key(
-            "mtu",
-            Shape::Whole(68, 65_535),
-            OTHERS,
-            "MTU of the interfaces behind RDMA ports, in bytes; of a host without RDMA, that of the interfaces named by \
-             `tcp`, else of all with an address.",
-        ),
-        key("link_rate", Shape::Quantity, OTHERS, "Rate of every RDMA port: `\"400 Gb/s\"`."),
-        key("rdma_ports", Shape::Whole(1, 64), OTHERS, "RDMA ports of every host that the plan can use."),
-        key("gpus", Shape::Whole(1, 64), OTHERS, "GPUs of every host."),
-        key("pfc_priority", Shape::Wholes(0, 7), OTHERS, "Priorities with flow control (PFC), and no others."),
-        key(
-            "trust",
-            Shape::Word(|| vec!["dscp", "pcp"]),
-            OTHERS,
-            "Which field of a packet sets its priority, where the driver shows it.",
-        ),
-        key(
-            "max_read_request",
-            Shape::Whole(128, 4096),
-            Preset::Words("4096 is advised"),
-            "Largest PCIe read request of RDMA devices, in bytes. Only root can read it.",
-        ),
-        key(
-            "firmware",
-            Shape::Versions,
-            OTHERS,
-            "Firmware versions by device, board id or driver: `{ mlx5_core = \"28.43.1014\" }`.",
-        ),
-        key(
-            "modules",
-            Shape::Versions,
-            OTHERS,
-            "Versions of kernel modules: `{ nvidia_peermem = \"580.95.05\" }`; `*` only wants the module loaded.",
-        ),
-        key("kernel", Shape::Text, OTHERS, "Kernel release, as `uname -r` prints it."),
-        key("gpu_driver", Shape::Text, OTHERS, "Version of the GPUs' driver."),
-        key(
-            "governor",
-            Shape::Text,
-            Preset::Words("`performance` is advised"),
-            "Frequency governor of every processor.",
-        ),
-        key(
-            "iommu",
-            Shape::Word(|| vec!["off", "passthrough", "translated"]),
-            Preset::Words("`off` and `passthrough` are fine"),
-            "How the IOMMU treats RDMA devices.",
-        ),
-        key(
-            "waive",
-            Shape::Words(|| checks::NAMES.to_vec()),
-            Preset::Words("none"),
-            "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and belongs \
-             to such a check is judged and does not count.",
-        ),
-        key(
-            "escalate",
-            Shape::Words(|| checks::NAMES.to_vec()),
-            Preset::Words("none"),
-            "Checks whose findings fail the run.",
-        ),
-    ],
+    keys: keys! {
+        "mtu": Whole(68, 65_535), OTHERS,
+            "MTU of the interfaces behind RDMA ports, in bytes; of a host without RDMA, that of the interfaces named \
+             by `tcp`, else of all with an address.";
+        "link_rate": Quantity, OTHERS, "Rate of every RDMA port: `\"400 Gb/s\"`.";
+        "rdma_ports": Whole(1, 64), OTHERS, "RDMA ports of every host that the plan can use.";
+        "gpus": Whole(1, 64), OTHERS, "GPUs of every host.";
+        "pfc_priority": Wholes(0, 7), OTHERS, "Priorities with flow control (PFC), and no others.";
+        "trust": Word(|| vec!["dscp", "pcp"]), OTHERS,
+            "Which field of a packet sets its priority, where the driver shows it.";
+        "max_read_request": Whole(128, 4096), Means("4096 is advised"),
+            "Largest PCIe read request of RDMA devices, in bytes. Only root can read it.";
+        "firmware": Versions, OTHERS,
+            "Firmware versions by device, board id or driver: `{ mlx5_core = \"28.43.1014\" }`.";
+        "modules": Versions, OTHERS,
+            "Versions of kernel modules: `{ nvidia_peermem = \"580.95.05\" }`; `*` only wants the module loaded.";
+        "kernel": Text, OTHERS, "Kernel release, as `uname -r` prints it.";
+        "gpu_driver": Text, OTHERS, "Version of the GPUs' driver.";
+        "governor": Text, Means("`performance` is advised"), "Frequency governor of every processor.";
+        "iommu": Word(|| vec!["off", "passthrough", "translated"]), Means("`off` and `passthrough` are fine"),
+            "How the IOMMU treats RDMA devices.";
+        "waive": Words(|| checks::NAMES.to_vec()), Means("none"),
+            "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and \
+             belongs to such a check is judged and does not count.";
+        "escalate": Words(|| checks::NAMES.to_vec()), Means("none"), "Checks whose findings fail the run.";
+    },
 };
 
-const OTHERS: Preset = Preset::Words("what most hosts have");
+const OTHERS: Unset = Unset::Means("what most hosts have");
 
 pub fn read(top: &Table<'_>) -> Preflight {
     let table = top.table("preflight");

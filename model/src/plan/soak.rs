@@ -9,7 +9,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     grammar::quantity,
     mistakes::Mistake,
     model::Test,
@@ -54,49 +54,28 @@ pub static SOAK: Section = Section {
     header: "[soak]",
     about: "Traffic for hours after the tests, while the ports it passes are watched: links that come and go, errors that rise, flows \
             that stall.",
-    keys: &[
-        key("for", Shape::Time("1s", "2000h"), Preset::Required, "How long, interruptions not counted."),
-        key(
-            "test",
-            Shape::Text,
-            Preset::Words("the first bandwidth test of pairs"),
-            "Name of the test whose flows carry the traffic: all its rounds in turn, at its largest size and most `qps`.",
-        ),
-        key(
-            "share",
-            Shape::Percent(0.1, 100.0),
-            Preset::Words("as fast as it goes"),
-            "How fast each flow sends, in percent of the smaller rate of both ports.",
-        ),
-        key("rate", Shape::Quantity, Preset::Words("as fast as it goes"), "The same as a rate: `\"10 Gb/s\"`."),
-        key(
-            "window",
-            Shape::Time("1s", "10min"),
-            Preset::Value("\"10s\""),
-            "Length of one window of traffic; bytes are verified between windows, and the next round begins with the next window.",
-        ),
-        key(
-            "longest_outage",
-            Shape::Time("0s", "1h"),
-            Preset::Value("\"0s\""),
-            "Longest time that a port may be down or a flow may stall. Longer ones fail the run, shorter ones are told. Jobs that use \
-             NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).",
-        ),
-        key(
-            "longest_degraded",
-            Shape::Time("0s", "1h"),
-            Preset::Value("\"0s\""),
-            "Longest time that a port may run at a lower rate, or with fewer lanes, than at its best in this soak. Longer ones fail the \
-             run, shorter ones are told. Ports that tell neither are judged only if this key is written: then the run is inconclusive.",
-        ),
-        key(
-            "limits",
-            Shape::Frequencies,
-            Preset::Words("none: rises are told"),
-            "Most rises of counters of errors, each in any one reading: `{ symbol_error = \"10/s\" }`. The name is the counter's, or the \
-             part of it after the last `/`.",
-        ),
-    ],
+    keys: keys! {
+        "for": Time("1s", "2000h"), Required, "How long, interruptions not counted.";
+        "test": Text, Means("the first bandwidth test of pairs"),
+            "Name of the test whose flows carry the traffic: all its rounds in turn, at its largest size and most \
+             `qps`.";
+        "share": Percent(0.1, 100.0), Means("as fast as it goes"),
+            "How fast each flow sends, in percent of the smaller rate of both ports.";
+        "rate": Quantity, Means("as fast as it goes"), "The same as a rate: `\"10 Gb/s\"`.";
+        "window": Time("1s", "10min"), Is("\"10s\""),
+            "Length of one window of traffic; bytes are verified between windows, and the next round begins with the \
+             next window.";
+        "longest_outage": Time("0s", "1h"), Is("\"0s\""),
+            "Longest time that a port may be down or a flow may stall. Longer ones fail the run, shorter ones are \
+             told. Jobs that use NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).";
+        "longest_degraded": Time("0s", "1h"), Is("\"0s\""),
+            "Longest time that a port may run at a lower rate, or with fewer lanes, than at its best in this soak. \
+             Longer ones fail the run, shorter ones are told. Ports that tell neither are judged only if this key is \
+             written: then the run is inconclusive.";
+        "limits": Frequencies, Means("none: rises are told"),
+            "Most rises of counters of errors, each in any one reading: `{ symbol_error = \"10/s\" }`. The name is \
+             the counter's, or the part of it after the last `/`.";
+    },
 };
 
 pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {

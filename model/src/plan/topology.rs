@@ -7,7 +7,7 @@ use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::{
     count::count,
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     grammar::{hostlist::expand, quantity},
     hosts::Hosts,
     mistakes::Mistake,
@@ -38,59 +38,28 @@ const RATE: &str = "link_rate";
 pub static TOPOLOGY: Section = Section {
     header: "[topology]",
     about: "What is known of the switches and cables. Sources are joined; what one of them leaves open another may say.",
-    keys: &[
-        key(
-            "ibnetdiscover",
-            Shape::Path,
-            Preset::Words("none"),
-            "File with the output of ibnetdiscover: switches, cables, widths and speeds of an InfiniBand fabric.",
-        ),
-        key(
-            "lfts",
-            Shape::Path,
-            Preset::Words("none: equal paths cannot be told apart"),
-            "File with the output of dump_lfts (dump_fts): the routes of the same fabric.",
-        ),
-        key(
-            "slurm",
-            Shape::Path,
-            Preset::Words("none"),
-            "Slurm's topology.conf, or its topology.yaml by that ending: which hosts are below which switches, without ports.",
-        ),
-        key(
-            "lldp",
-            Shape::Path,
-            Preset::Words("none"),
-            "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: \
-             at which port of which leaf switch each NIC is. `railgauge discover` writes it.",
-        ),
-        key(
-            "topograph",
-            Shape::Path,
-            Preset::Words("none"),
-            "File with the topology that NVIDIA topograph wrote, as JSON.",
-        ),
-        key(
-            "nvlink",
-            Shape::Path,
-            Preset::Words("none"),
-            "File that `railgauge discover` wrote, as JSON: which hosts have GPUs in which NVLink domain (`clusterUuid`, `cliqueId`).",
-        ),
-        key(
-            "cables",
-            Shape::Pairs,
-            Preset::Words("none"),
+    keys: keys! {
+        "ibnetdiscover": Path, Means("none"),
+            "File with the output of ibnetdiscover: switches, cables, widths and speeds of an InfiniBand fabric.";
+        "lfts": Path, Means("none: equal paths cannot be told apart"),
+            "File with the output of dump_lfts (dump_fts): the routes of the same fabric.";
+        "slurm": Path, Means("none"),
+            "Slurm's topology.conf, or its topology.yaml by that ending: which hosts are below which switches, \
+             without ports.";
+        "lldp": Path, Means("none"),
+            "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: at \
+             which port of which leaf switch each NIC is. `railgauge discover` writes it.";
+        "topograph": Path, Means("none"), "File with the topology that NVIDIA topograph wrote, as JSON.";
+        "nvlink": Path, Means("none"),
+            "File that `railgauge discover` wrote, as JSON: which hosts have GPUs in which NVLink domain \
+             (`clusterUuid`, `cliqueId`).";
+        "cables": Pairs, Means("none"),
             "Cables in the plan itself: hosts as `gpu[001-016]` or `gpu001 mlx5_3`, switches as `leaf1`, or `leaf1:7` \
-             with the port. A name that is no host of the plan is a switch.",
-        ),
-        key(
-            RATE,
-            Shape::Quantity,
-            Preset::Words("not known"),
-            "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches without a port, as slurm and \
-             topograph tell them, may stand for several cables, and keep an unknown rate.",
-        ),
-    ],
+             with the port. A name that is no host of the plan is a switch.";
+        RATE: Quantity, Means("not known"),
+            "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches without a port, \
+             as slurm and topograph tell them, may stand for several cables, and keep an unknown rate.";
+    },
 };
 
 type Reader = fn(&str) -> Result<Told, Unread>;

@@ -1,7 +1,6 @@
 //! Keys of the plan format. The tables of keys are next to the code that reads them; suggestions for unknown keys, the JSON Schema and the
 //! tables of docs/plan-format.md derive from them.
 
-use railgauge_wire::terms::{Op, TestMetric};
 use toml::de::DeValue;
 
 use crate::plan::plan_table::PLAN;
@@ -18,33 +17,46 @@ pub struct Section {
 pub struct Key {
     pub name: &'static str,
     pub shape: Shape,
-    pub preset: Preset,
+    pub unset: Unset,
     pub about: &'static str,
     pub peers: &'static str,
 }
 
-pub const fn key(name: &'static str, shape: Shape, preset: Preset, about: &'static str) -> Key {
-    Key { name, shape, preset, about, peers: "" }
+/// One row: name, shape, what holds where the plan does not set it, what it does, and its names in other tools.
+macro_rules! key {
+    ($name:tt: $shape:expr, $unset:expr, $about:expr) => {
+        $crate::plan::format::key!($name: $shape, $unset, $about, "")
+    };
+    ($name:tt: $shape:expr, $unset:expr, $about:expr, $peers:expr) => {{
+        #[allow(unused_imports, reason = "not every row names both a shape and a default")]
+        use $crate::plan::format::{Shape::*, Unset::*};
+        $crate::plan::format::Key { name: $name, shape: $shape, unset: $unset, about: $about, peers: $peers }
+    }};
 }
+pub(crate) use key;
+
+macro_rules! keys {
+    ($($name:tt: $shape:expr, $unset:expr, $about:expr $(, $peers:expr)?;)*) => {
+        &[$($crate::plan::format::key!($name: $shape, $unset, $about $(, $peers)?)),*]
+    };
+}
+pub(crate) use keys;
 
 impl Key {
-    #[must_use]
-    pub const fn known_as(mut self, peers: &'static str) -> Self {
-        self.peers = peers;
-        self
-    }
-
     /// Its long options in other tools, without dashes: `tx-depth`.
     pub fn peer_names(&self) -> impl Iterator<Item = String> {
         self.peers.split('`').filter_map(|word| word.strip_prefix("--")).map(|option| option.replace('_', "-"))
     }
 }
 
+/// What holds where the plan does not set a key.
 #[derive(Debug, Clone, Copy)]
-pub enum Preset {
+pub enum Unset {
     Required,
-    Value(&'static str),
-    Words(&'static str),
+    /// This value, as TOML.
+    Is(&'static str),
+    /// In words.
+    Means(&'static str),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -219,14 +231,6 @@ pub fn one_of(words: &[&str]) -> String {
             format!("{} or \"{last}\"", words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-pub fn operations() -> Vec<&'static str> {
-    Op::ALL.iter().map(|op| op.word()).collect()
-}
-
-pub fn aims() -> Vec<&'static str> {
-    TestMetric::ALL.iter().map(|metric| metric.word()).collect()
 }
 
 pub fn sections() -> Vec<&'static Section> {

@@ -2,4 +2,5 @@ mod keys;
 pub mod reference;
 pub mod schema;
 
-pub use keys::{Key, Preset, Section, Shape, aims, expected, key, one_of, operations, sections};
+pub use keys::{Key, Section, Shape, Unset, expected, one_of, sections};
+pub(crate) use keys::{key, keys};

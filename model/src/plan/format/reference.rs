@@ -1,4 +1,4 @@
-use super::{Preset, Section, sections};
+use super::{Unset, Section, sections};
 use crate::plan::test_table::{WINDOW, pattern};
 
 pub fn markdown() -> String {
@@ -31,12 +31,12 @@ pub fn close(name: &str) -> String {
 fn keys(section: &Section) -> String {
     let mut text = "| key | value | default | what it does | known as |\n| --- | --- | --- | --- | --- |\n".to_owned();
     for key in section.keys {
-        let preset = match key.preset {
-            Preset::Required => "**required**".to_owned(),
-            Preset::Value(value) => format!("`{value}`"),
-            Preset::Words(words) => words.to_owned(),
+        let unset = match key.unset {
+            Unset::Required => "**required**".to_owned(),
+            Unset::Is(value) => format!("`{value}`"),
+            Unset::Means(words) => words.to_owned(),
         };
-        let row = [format!("`{}`", key.name), key.shape.words(), preset, key.about.into(), key.peers.into()];
+        let row = [format!("`{}`", key.name), key.shape.words(), unset, key.about.into(), key.peers.into()];
         let row: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         text.push_str(&format!("| {} |\n", row.join(" | ")));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Key, Preset, Section, Shape};
+use super::{Key, Unset, Section, Shape};
 use crate::plan::{
     plan_table::PLAN,
     test_table::{LAST_RAIL, WINDOW},
@@ -26,7 +26,7 @@ fn section(section: &Section) -> Value {
     let required: Vec<&str> = section
         .keys
         .iter()
-        .filter(|key| matches!(key.preset, Preset::Required))
+        .filter(|key| matches!(key.unset, Unset::Required))
         .filter(|key| section.path() != "defaults" && !(section.path() == "test" && key.name != "op"))
         .map(|key| key.name)
         .collect();
@@ -43,8 +43,8 @@ fn key(key: &Key) -> Value {
     let mut value = shape(key.shape);
     let peers = if key.peers.is_empty() { String::new() } else { format!(" Known as {}.", key.peers) };
     value["description"] = json!(format!("{}{peers}", key.about));
-    if let Preset::Value(text) = key.preset
-        && let Some(default) = preset(text)
+    if let Unset::Is(text) = key.unset
+        && let Some(default) = toml_value(text)
     {
         value["default"] = default;
     }
@@ -112,7 +112,7 @@ fn shape(of: Shape) -> Value {
     }
 }
 
-fn preset(text: &str) -> Option<Value> {
-    let table: toml::Table = toml::from_str(&format!("preset = {text}")).ok()?;
-    serde_json::to_value(table.get("preset")?).ok()
+fn toml_value(text: &str) -> Option<Value> {
+    let table: toml::Table = toml::from_str(&format!("value = {text}")).ok()?;
+    serde_json::to_value(table.get("value")?).ok()
 }

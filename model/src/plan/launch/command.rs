@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Way;
 use crate::plan::{
     command,
-    format::{Key, Preset, Shape, key},
+    format::{Key, key},
     mistakes::Mistake,
     model::Host,
     read::Table,
@@ -23,13 +23,11 @@ impl FromIterator<String> for Command {
 }
 
 impl Command {
-    pub(super) const KEY: Key = key(
-        "command",
-        Shape::Command,
-        Preset::Words("required with `via = \"command\"`"),
-        "A command that runs what follows it on a host; `{host}` stands for the host's address, `{name}`, \
-         `{user}` and `{port}` for what the plan says of it. A text is split into words like a shell splits \
-         it, quotes honoured, but no shell runs it.",
+    pub(super) const KEY: Key = key!(
+        "command": Command, Means("required with `via = \"command\"`"),
+            "A command that runs what follows it on a host; `{host}` stands for the host's address, `{name}`, \
+             `{user}` and `{port}` for what the plan says of it. A text is split into words like a shell splits it, \
+             quotes honoured, but no shell runs it."
     );
 
     pub(super) fn read(launch: &Table<'_>) -> Self {

@@ -1,7 +1,7 @@
 //! Keys of `[launch]`.
 
 use super::Launcher;
-use crate::plan::format::{Key, Preset, Section, Shape, key};
+use crate::plan::format::{Key, Section, Shape, key};
 
 macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
@@ -27,37 +27,25 @@ macro_rules! declare {
 
 launchers!(declare);
 
-const VIA: Key = key("via", Shape::Word(|| Launcher::WORDS.to_vec()), Preset::Required, WAYS);
-const IN_FLIGHT: Key =
-    key("in_flight", Shape::Whole(1, 4096), Preset::Value("32"), "Hosts brought up at the same time.");
-const RETRIES: Key =
-    key("retries", Shape::Whole(0, 100), Preset::Value("2"), "Retries for a host that does not come up.");
-const TIMEOUT: Key = key(
-    "timeout",
-    Shape::Time("100ms", "1h"),
-    Preset::Value("\"20s\""),
-    "Time limit of one attempt, from connecting to the agent's greeting.",
+const VIA: Key = key!("via": Word(|| Launcher::WORDS.to_vec()), Required, WAYS);
+const IN_FLIGHT: Key = key!("in_flight": Whole(1, 4096), Is("32"), "Hosts brought up at the same time.");
+const RETRIES: Key = key!("retries": Whole(0, 100), Is("2"), "Retries for a host that does not come up.");
+const TIMEOUT: Key = key!(
+    "timeout": Time("100ms", "1h"), Is("\"20s\""), "Time limit of one attempt, from connecting to the agent's greeting."
 );
-const KEEP_AGENT: Key =
-    key("keep_agent", Shape::Flag, Preset::Value("false"), "Whether agents stay on the hosts after the run.");
-const AGENT_DIR: Key = key(
-    "agent_dir",
-    Shape::Text,
-    Preset::Words("a private directory under the user's cache directory"),
-    "Absolute path of the directory on the hosts that holds the agent; it must allow programs to run.",
+const KEEP_AGENT: Key = key!("keep_agent": Flag, Is("false"), "Whether agents stay on the hosts after the run.");
+const AGENT_DIR: Key = key!(
+    "agent_dir": Text, Means("a private directory under the user's cache directory"),
+        "Absolute path of the directory on the hosts that holds the agent; it must allow programs to run."
 );
-const ENV: Key = key(
-    "env",
-    Shape::Environment,
-    Preset::Words("none"),
-    "Environment variables of every agent. They are stored in the run directory with the plan.",
+const ENV: Key = key!(
+    "env": Environment, Means("none"),
+        "Environment variables of every agent. They are stored in the run directory with the plan."
 );
-const SEND_ENV: Key = key(
-    "send_env",
-    Shape::Texts,
-    Preset::Words("none"),
-    "Names of environment variables that agents get with the values they have where railgauge is started, as ssh's \
-     `SendEnv`. The values are not stored.",
+const SEND_ENV: Key = key!(
+    "send_env": Texts, Means("none"),
+        "Names of environment variables that agents get with the values they have where railgauge is started, as \
+         ssh's `SendEnv`. The values are not stored."
 );
 
 /// Moves keys with tables to the end, as TOML needs them written.

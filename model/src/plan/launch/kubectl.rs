@@ -6,39 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use super::Way;
 use crate::plan::{
-    format::{Key, Preset, Section, Shape, key},
+    format::{Key, Section, key, keys},
     read::Table,
 };
 
 static KUBECTL: Section = Section {
     header: "[launch.kubectl]",
     about: "Where the pods are; everything else comes from your kubeconfig. Only with `via = \"kubectl\"`.",
-    keys: &[
-        key(
-            "namespace",
-            Shape::Text,
-            Preset::Words("that of the context"),
-            "Namespace of the pods (`kubectl --namespace`).",
-        ),
-        key(
-            "context",
-            Shape::Text,
-            Preset::Words("the current one"),
-            "Context of the kubeconfig (`kubectl --context`).",
-        ),
-        key(
-            "kubeconfig",
-            Shape::Path,
-            Preset::Words("kubectl's"),
-            "Another kubeconfig (`kubectl --kubeconfig`); a relative path is relative to the plan's directory.",
-        ),
-        key(
-            "container",
-            Shape::Text,
-            Preset::Words("the pod's default container"),
-            "Container of the pods in which agents run (`kubectl exec --container`).",
-        ),
-    ],
+    keys: keys! {
+        "namespace": Text, Means("that of the context"), "Namespace of the pods (`kubectl --namespace`).";
+        "context": Text, Means("the current one"), "Context of the kubeconfig (`kubectl --context`).";
+        "kubeconfig": Path, Means("kubectl's"),
+            "Another kubeconfig (`kubectl --kubeconfig`); a relative path is relative to the plan's directory.";
+        "container": Text, Means("the pod's default container"),
+            "Container of the pods in which agents run (`kubectl exec --container`).";
+    },
 };
 
 /// Anything unset comes from the user's kubeconfig.
@@ -55,11 +37,9 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
-    pub(super) const KEY: Key = key(
-        "kubectl",
-        Shape::Table(&KUBECTL),
-        Preset::Words("what your kubeconfig says"),
-        "Where the pods are; only with `via = \"kubectl\"`.",
+    pub(super) const KEY: Key = key!(
+        "kubectl": Table(&KUBECTL), Means("what your kubeconfig says"),
+            "Where the pods are; only with `via = \"kubectl\"`."
     );
 
     pub(super) fn read(launch: &Table<'_>) -> Self {

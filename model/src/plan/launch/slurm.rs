@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Way;
 use crate::plan::{
-    format::{Key, Preset, Section, Shape, key},
+    format::{Key, Section, key, keys},
     mistakes::Mistake,
     read::Table,
 };
@@ -12,43 +12,24 @@ use crate::plan::{
 static SLURM: Section = Section {
     header: "[launch.slurm]",
     about: "What `railgauge submit` asks Slurm for; inside an allocation nothing of it is used. Only with `via = \"slurm\"`.",
-    keys: &[
-        key("partition", Shape::Text, Preset::Words("Slurm's"), "Partition (`sbatch --partition`)."),
-        key("account", Shape::Text, Preset::Words("Slurm's"), "Account that is charged (`sbatch --account`)."),
-        key(
-            "time",
-            Shape::Time("1min", "720h"),
-            Preset::Words("that of the partition"),
-            "Time limit of the job (`sbatch --time`). A minute before it (Slurm may make it two) the run ends as if it was interrupted, \
-             and can be resumed. With a limit of up to two minutes the limit itself ends the run, which can be resumed too.",
-        ),
-        key(
-            "deadline",
-            Shape::Text,
-            Preset::Words("none"),
-            "When the job must have ended (`sbatch --deadline`), as Slurm writes it: `06:00`, `now+4hours`.",
-        ),
-        key(
-            "exclusive",
-            Shape::Flag,
-            Preset::Value("true"),
-            "Whether no other job may run on the nodes (`sbatch --exclusive`), and all of their memory is asked for.",
-        ),
-        key(
-            "gres",
-            Shape::Text,
-            Preset::Words("none"),
-            "GPUs and other resources of every node (`sbatch --gres`), such as `gpu:8`: steps see no GPU that was not asked \
-             for, also with `exclusive`.",
-        ),
-        key(
-            "options",
-            Shape::Texts,
-            Preset::Words("none"),
-            "Further options of sbatch, each one word: `[\"--qos=high\", \"--reservation=nightly\"]`. Those that railgauge sets, and \
-             those with which `railgauge submit` could not follow the job, are refused.",
-        ),
-    ],
+    keys: keys! {
+        "partition": Text, Means("Slurm's"), "Partition (`sbatch --partition`).";
+        "account": Text, Means("Slurm's"), "Account that is charged (`sbatch --account`).";
+        "time": Time("1min", "720h"), Means("that of the partition"),
+            "Time limit of the job (`sbatch --time`). A minute before it (Slurm may make it two) the run ends as if \
+             it was interrupted, and can be resumed. With a limit of up to two minutes the limit itself ends the run, \
+             which can be resumed too.";
+        "deadline": Text, Means("none"),
+            "When the job must have ended (`sbatch --deadline`), as Slurm writes it: `06:00`, `now+4hours`.";
+        "exclusive": Flag, Is("true"),
+            "Whether no other job may run on the nodes (`sbatch --exclusive`), and all of their memory is asked for.";
+        "gres": Text, Means("none"),
+            "GPUs and other resources of every node (`sbatch --gres`), such as `gpu:8`: steps see no GPU that was not \
+             asked for, also with `exclusive`.";
+        "options": Texts, Means("none"),
+            "Further options of sbatch, each one word: `[\"--qos=high\", \"--reservation=nightly\"]`. Those that \
+             railgauge sets, and those with which `railgauge submit` could not follow the job, are refused.";
+    },
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -65,11 +46,9 @@ pub struct Slurm {
 }
 
 impl Slurm {
-    pub(super) const KEY: Key = key(
-        "slurm",
-        Shape::Table(&SLURM),
-        Preset::Words("what Slurm presets"),
-        "What `railgauge submit` asks Slurm for; only with `via = \"slurm\"`.",
+    pub(super) const KEY: Key = key!(
+        "slurm": Table(&SLURM), Means("what Slurm presets"),
+            "What `railgauge submit` asks Slurm for; only with `via = \"slurm\"`."
     );
 
     pub(super) fn read(launch: &Table<'_>) -> Self {

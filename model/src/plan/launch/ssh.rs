@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Way;
 use crate::plan::{
-    format::{Key, Preset, Section, Shape, key},
+    format::{Key, Section, key, keys},
     mistakes::Mistake,
     read::Table,
 };
@@ -12,41 +12,20 @@ use crate::plan::{
 static SSH: Section = Section {
     header: "[launch.ssh]",
     about: "Options for ssh; everything else comes from your ssh_config. Only with `via = \"ssh\"`.",
-    keys: &[
-        key(
-            "config",
-            Shape::Path,
-            Preset::Words("`~/.ssh/config`"),
-            "Another ssh_config (`ssh -F`); a relative path is relative to the plan's directory.",
-        ),
-        key("user", Shape::Text, Preset::Words("ssh's"), "Login name."),
-        key("port", Shape::Whole(1, 65_535), Preset::Words("ssh's"), "Port of sshd."),
-        key(
-            "identity",
-            Shape::Path,
-            Preset::Words("ssh's"),
-            "Private key file (`ssh -i`); a relative path is relative to the plan's directory.",
-        ),
-        key(
-            "jump",
-            Shape::Texts,
-            Preset::Words("none"),
-            "Jump hosts, first hop first (`ssh -J`): `[user@]host[:port]`.",
-        ),
-        key(
-            "host_keys",
-            Shape::Word(|| vec!["strict", "accept-new"]),
-            Preset::Value("\"strict\""),
-            "`strict`: an unknown or changed host key is an error. `accept-new`: unknown keys are added, a \
-             changed key is an error.",
-        ),
-        key(
-            "known_hosts",
-            Shape::Path,
-            Preset::Words("`~/.ssh/known_hosts`"),
-            "Another known_hosts file; a relative path is relative to the plan's directory.",
-        ),
-    ],
+    keys: keys! {
+        "config": Path, Means("`~/.ssh/config`"),
+            "Another ssh_config (`ssh -F`); a relative path is relative to the plan's directory.";
+        "user": Text, Means("ssh's"), "Login name.";
+        "port": Whole(1, 65_535), Means("ssh's"), "Port of sshd.";
+        "identity": Path, Means("ssh's"),
+            "Private key file (`ssh -i`); a relative path is relative to the plan's directory.";
+        "jump": Texts, Means("none"), "Jump hosts, first hop first (`ssh -J`): `[user@]host[:port]`.";
+        "host_keys": Word(|| vec!["strict", "accept-new"]), Is("\"strict\""),
+            "`strict`: an unknown or changed host key is an error. `accept-new`: unknown keys are added, a changed \
+             key is an error.";
+        "known_hosts": Path, Means("`~/.ssh/known_hosts`"),
+            "Another known_hosts file; a relative path is relative to the plan's directory.";
+    },
 };
 
 /// Anything unset comes from the user's ssh_config.
@@ -72,11 +51,8 @@ pub enum HostKeys {
 }
 
 impl Ssh {
-    pub(super) const KEY: Key = key(
-        "ssh",
-        Shape::Table(&SSH),
-        Preset::Words("what your ssh_config says"),
-        "Options for ssh; only with `via = \"ssh\"`.",
+    pub(super) const KEY: Key = key!(
+        "ssh": Table(&SSH), Means("what your ssh_config says"), "Options for ssh; only with `via = \"ssh\"`."
     );
 
     pub(super) fn read(launch: &Table<'_>) -> Self {

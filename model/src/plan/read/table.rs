@@ -7,7 +7,7 @@ use toml::{
 
 use super::book::Book;
 use crate::plan::{
-    format::{Key, Preset, Section, Shape, expected},
+    format::{Key, Section, Shape, Unset, expected},
     grammar::nearest,
     mistakes::Mistake,
 };
@@ -100,13 +100,13 @@ impl<'a> Table<'a> {
         if let Some(found) = self.inherited(name) {
             return found.raw(name).map(|found| At { own: false, ..found });
         }
-        match key.preset {
-            Preset::Value(text) => {
+        match key.unset {
+            Unset::Is(text) => {
                 let value = DeValue::parse(text).ok()?.into_inner();
                 Some(At { value: Cow::Owned(value), span: self.span.clone(), own: false })
             }
-            Preset::Words(_) => None,
-            Preset::Required => {
+            Unset::Means(_) => None,
+            Unset::Required => {
                 // A key written in another way is one mistake, not two.
                 let mut written = self.entries.into_iter().flatten().map(|(name, _)| name.get_ref());
                 if !written

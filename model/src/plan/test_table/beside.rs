@@ -8,7 +8,7 @@ use super::{at_once::SHORTEST, members::Members, victim};
 use crate::plan::{
     command,
     count::count,
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     grammar::quantity,
     limits,
     mistakes::Mistake,
@@ -21,45 +21,22 @@ pub static BESIDE: Section = Section {
     about: "TCP connections between the interfaces of the NICs that a flow uses, or a command on its hosts. Each flow is measured alone \
             and right after that beside each number of connections, or beside the command, in every repeat. They start before its \
             window and end after it.",
-    keys: &[
-        key(
-            "transport",
-            Shape::Word(|| vec!["tcp"]),
-            Preset::Value("\"tcp\""),
-            "What carries it: TCP of the hosts, sent by railgauge's agents.",
-        ),
-        key(
-            "flows",
-            Shape::Wholes(1, limits::NEIGHBOURS),
-            Preset::Value("4"),
-            "Connections in each direction; a list is one case for each, and a curve in the report.",
-        ),
-        key(
-            "direction",
-            Shape::Word(|| BesideWay::WORDS.iter().map(|(word, _)| *word).collect()),
-            Preset::Value("\"same\""),
-            "Which way they send: where the bytes of the flow go, against them, or both.",
-        ),
-        key(
-            "rate",
-            Shape::Quantity,
-            Preset::Words("as fast as they go"),
-            "How fast all connections of one direction send together: `\"10 Gb/s\"`.",
-        ),
-        key(
-            "command",
-            Shape::Command,
-            Preset::Words("TCP connections"),
-            "What runs in place of TCP connections: a command that the agents start on the flow's hosts, such as fio on a network file \
-             system. It must go on until it is ended. `{host}`, `{name}`, `{user}` and `{port}` stand for the host. No shell takes part.",
-        ),
-        key(
-            "on",
-            Shape::Word(|| BesideOn::WORDS.iter().map(|(word, _)| *word).collect()),
-            Preset::Value("\"both\""),
-            "On which hosts of a flow the command runs: where its bytes leave, where they arrive, or both.",
-        ),
-    ],
+    keys: keys! {
+        "transport": Word(|| vec!["tcp"]), Is("\"tcp\""),
+            "What carries it: TCP of the hosts, sent by railgauge's agents.";
+        "flows": Wholes(1, limits::NEIGHBOURS), Is("4"),
+            "Connections in each direction; a list is one case for each, and a curve in the report.";
+        "direction": Word(|| BesideWay::WORDS.iter().map(|(word, _)| *word).collect()), Is("\"same\""),
+            "Which way they send: where the bytes of the flow go, against them, or both.";
+        "rate": Quantity, Means("as fast as they go"),
+            "How fast all connections of one direction send together: `\"10 Gb/s\"`.";
+        "command": Command, Means("TCP connections"),
+            "What runs in place of TCP connections: a command that the agents start on the flow's hosts, such as fio \
+             on a network file system. It must go on until it is ended. `{host}`, `{name}`, `{user}` and `{port}` \
+             stand for the host. No shell takes part.";
+        "on": Word(|| BesideOn::WORDS.iter().map(|(word, _)| *word).collect()), Is("\"both\""),
+            "On which hosts of a flow the command runs: where its bytes leave, where they arrive, or both.";
+    },
 };
 
 /// Slowest rate of one connection: a message of 1 KiB in ten milliseconds.

@@ -8,7 +8,7 @@ use crate::{
     plan::{
         command,
         count::count,
-        format::{Preset, Section, Shape, key},
+        format::{Section, keys},
         limits,
         mistakes::Mistake,
         model::Configure,
@@ -22,30 +22,18 @@ pub static CONFIGURE: Section = Section {
             anything else is measured and at the end, interrupted or not. A command that says `{host}` (or `{name}`, \
             `{user}`, `{port}`) runs once for every host of the test, `in_flight` at the same time; another runs once. No \
             shell takes part.",
-    keys: &[
-        key(
-            "apply",
-            Shape::Command,
-            Preset::Required,
-            "What makes the change, for example `ssh {host} sudo sysctl -qw net.ipv4.tcp_congestion_control=bbr`. Any exit \
-             status but 0 is a failure: the round is then not measured.",
-        ),
-        key(
-            "undo",
-            Shape::Command,
-            Preset::Required,
-            "Undoes the change, even if `apply` failed half way. While it fails, nothing else is measured.",
-        ),
-        key("timeout", Shape::Time("100ms", "1h"), Preset::Value("\"1min\""), "Time for either of them at one host."),
-        key(
-            "values",
-            Shape::Texts,
-            Preset::Words("one change"),
-            "What stands for `{value}` in the commands, one after the other: the test is measured at each of them, in every repeat, and \
-             the report says what each costs against the first. `apply` must have `{value}` then, `undo` may. A value stays within its \
-             word, like `{host}`.",
-        ),
-    ],
+    keys: keys! {
+        "apply": Command, Required,
+            "What makes the change, for example `ssh {host} sudo sysctl -qw net.ipv4.tcp_congestion_control=bbr`. Any \
+             exit status but 0 is a failure: the round is then not measured.";
+        "undo": Command, Required,
+            "Undoes the change, even if `apply` failed half way. While it fails, nothing else is measured.";
+        "timeout": Time("100ms", "1h"), Is("\"1min\""), "Time for either of them at one host.";
+        "values": Texts, Means("one change"),
+            "What stands for `{value}` in the commands, one after the other: the test is measured at each of them, in \
+             every repeat, and the report says what each costs against the first. `apply` must have `{value}` then, \
+             `undo` may. A value stays within its word, like `{host}`.";
+    },
 };
 
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Configure> {

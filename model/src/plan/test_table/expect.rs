@@ -5,7 +5,7 @@ use railgauge_wire::{
 
 use super::members::Members;
 use crate::plan::{
-    format::{Preset, Section, Shape, key, one_of},
+    format::{Section, keys, one_of},
     grammar::{quantity, sweep},
     hosts::Hosts,
     mistakes::Mistake,
@@ -21,60 +21,29 @@ pub static EXPECT: Section = Section {
     header: "[[test.expect]]",
     about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling`, \
      `within_percent_of_peers` and `within_percent_of_baseline`. It is judged for every row it matches; one that matches no row is never a pass.",
-    keys: &[
-        key(
-            "metric",
-            Shape::Word(|| measured().map(|metric| metric.word()).collect()),
-            Preset::Required,
-            "The metric it applies to; the test must measure it.",
-        ),
-        key(
-            "at_least",
-            Shape::Quantity,
-            Preset::Words("none"),
-            "Not lower than this, with a unit of the metric: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics of \
-             which more is better.",
-        ),
-        key(
-            "at_most",
-            Shape::Quantity,
-            Preset::Words("none"),
-            "Not higher than this, with a unit of the metric: `\"5us\"`, `\"20 ms/GiB\"`. For metrics of which \
-             less is better.",
-        ),
-        key(
-            "percent_of_ceiling",
-            Shape::Percent(0.1, 100.0),
-            Preset::Words("none"),
-            "Not lower than this part of what the link could carry at best, computed from rate, MTU and \
-             headers; for a flow at once its share of that, for a sum what the NICs can do. Bandwidths only.",
-        ),
-        key(
-            "within_percent_of_peers",
-            Shape::Percent(0.1, 100.0),
-            Preset::Words("none"),
-            "Not worse than the median of all comparable links by more than this.",
-        ),
-        key(
-            "within_percent_of_baseline",
-            Shape::Percent(0.1, 100.0),
-            Preset::Words("none"),
-            "Not worse than the results in the plan's `[baseline]` by more than this.",
-        ),
-        key(
-            "sizes",
-            Shape::SizeRange,
-            Preset::Words("all sizes of the test"),
-            "Message sizes it applies to, both ends included.",
-        ),
-        key("rails", Shape::RailList, Preset::Words("all rails"), "Rails it applies to, counted from 0."),
-        key(
-            "group",
-            Shape::Text,
-            Preset::Words("all pairs"),
-            "Only pairs of which both ends belong to this group; of collectives, only groups of ranks that lie within it. `ingress_bandwidth` and `egress_bandwidth` are about the NIC that the flows share, `total_bandwidth` about all hosts of the round.",
-        ),
-    ],
+    keys: keys! {
+        "metric": Word(|| measured().map(|metric| metric.word()).collect()), Required,
+            "The metric it applies to; the test must measure it.";
+        "at_least": Quantity, Means("none"),
+            "Not lower than this, with a unit of the metric: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics of which more \
+             is better.";
+        "at_most": Quantity, Means("none"),
+            "Not higher than this, with a unit of the metric: `\"5us\"`, `\"20 ms/GiB\"`. For metrics of which less \
+             is better.";
+        "percent_of_ceiling": Percent(0.1, 100.0), Means("none"),
+            "Not lower than this part of what the link could carry at best, computed from rate, MTU and headers; for \
+             a flow at once its share of that, for a sum what the NICs can do. Bandwidths only.";
+        "within_percent_of_peers": Percent(0.1, 100.0), Means("none"),
+            "Not worse than the median of all comparable links by more than this.";
+        "within_percent_of_baseline": Percent(0.1, 100.0), Means("none"),
+            "Not worse than the results in the plan's `[baseline]` by more than this.";
+        "sizes": SizeRange, Means("all sizes of the test"), "Message sizes it applies to, both ends included.";
+        "rails": RailList, Means("all rails"), "Rails it applies to, counted from 0.";
+        "group": Text, Means("all pairs"),
+            "Only pairs of which both ends belong to this group; of collectives, only groups of ranks that lie within \
+             it. `ingress_bandwidth` and `egress_bandwidth` are about the NIC that the flows share, `total_bandwidth` \
+             about all hosts of the round.";
+    },
 };
 
 #[derive(Debug)]

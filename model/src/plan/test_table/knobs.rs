@@ -5,136 +5,71 @@ use railgauge_wire::{
 
 use super::kind::Kind;
 use crate::plan::{
-    format::{Key, Preset, Section, Shape, key},
+    format::{Section, Unset, keys},
     mistakes::Mistake,
     read::{At, Table},
 };
 
-const AGENT: Preset = Preset::Words("the agent's; the report says what was used");
-
-const fn knob(name: &'static str, shape: Shape, about: &'static str, peers: &'static str) -> Key {
-    key(name, shape, AGENT, about).known_as(peers)
-}
+const AGENT: Unset = Unset::Means("the agent's; the report says what was used");
 
 pub static KNOBS: Section = Section {
     header: "[test.knobs]",
     about: "Tuning settings of a test. For a knob that is not set the agent chooses a value, and the records of \
             the run say what it used.",
-    keys: &[
-        knob("depth", Shape::Whole(1, 65_536), "Work requests in flight per queue pair.", "perftest `--tx-depth`"),
-        knob("post_list", Shape::Whole(1, 65_536), "Work requests posted at once.", "perftest `--post_list`"),
-        knob(
-            "signal_every",
-            Shape::Whole(1, 65_536),
-            "One completion per this many work requests.",
-            "perftest `--cq-mod`",
-        ),
-        knob(
-            "inline",
-            Shape::Whole(0, 4096),
+    keys: keys! {
+        "depth": Whole(1, 65_536), AGENT, "Work requests in flight per queue pair.", "perftest `--tx-depth`";
+        "post_list": Whole(1, 65_536), AGENT, "Work requests posted at once.", "perftest `--post_list`";
+        "signal_every": Whole(1, 65_536), AGENT, "One completion per this many work requests.", "perftest `--cq-mod`";
+        "inline": Whole(0, 4096), AGENT,
             "Largest payload in bytes that travels inside the work request; not for `read` and atomics.",
-            "perftest `--inline_size`",
-        ),
-        knob(
-            "outstanding_reads",
-            Shape::Whole(1, 255),
-            "Reads or atomics in flight per queue pair; only for them.",
-            "perftest `--outs`",
-        ),
-        knob("mtu", Shape::Whole(256, 4096), "Path MTU in bytes: 256, 512, 1024, 2048 or 4096.", "perftest `--mtu`"),
-        knob(
-            "gid_index",
-            Shape::Whole(0, 255),
-            "Index into the port's GID table.",
-            "perftest `--gid-index`; `NCCL_IB_GID_INDEX`",
-        ),
-        knob(
-            "pkey",
-            Shape::Whole(1, 65_535),
-            "Partition key of InfiniBand, by its value (`0x8001`); the agent finds its index. By default the first partition \
-             in the port's table of which the port is a full member.",
-            "`UCX_IB_PKEY`; perftest `--pkey_index` and `NCCL_IB_PKEY` take the index",
-        ),
-        knob(
-            "traffic_class",
-            Shape::Whole(0, 255),
-            "Traffic class byte; DSCP is its upper six bits.",
-            "perftest `--tclass`; `NCCL_IB_TC`",
-        ),
-        knob("service_level", Shape::Whole(0, 15), "Service level.", "perftest `--sl`; `NCCL_IB_SL`"),
-        knob(
-            "flow_label",
-            Shape::Whole(0, 1_048_575),
+            "perftest `--inline_size`";
+        "outstanding_reads": Whole(1, 255), AGENT,
+            "Reads or atomics in flight per queue pair; only for them.", "perftest `--outs`";
+        "mtu": Whole(256, 4096), AGENT, "Path MTU in bytes: 256, 512, 1024, 2048 or 4096.", "perftest `--mtu`";
+        "gid_index": Whole(0, 255), AGENT,
+            "Index into the port's GID table.", "perftest `--gid-index`; `NCCL_IB_GID_INDEX`";
+        "pkey": Whole(1, 65_535), AGENT,
+            "Partition key of InfiniBand, by its value (`0x8001`); the agent finds its index. By default the first \
+             partition in the port's table of which the port is a full member.",
+            "`UCX_IB_PKEY`; perftest `--pkey_index` and `NCCL_IB_PKEY` take the index";
+        "traffic_class": Whole(0, 255), AGENT,
+            "Traffic class byte; DSCP is its upper six bits.", "perftest `--tclass`; `NCCL_IB_TC`";
+        "service_level": Whole(0, 15), AGENT, "Service level.", "perftest `--sl`; `NCCL_IB_SL`";
+        "flow_label": Whole(0, 1_048_575), AGENT,
             "Flow label of the first queue pair, counting up from there; spreads the UDP source ports of RoCE v2.",
-            "perftest `--flow_label`",
-        ),
-        knob(
-            "retry_count",
-            Shape::Whole(0, 7),
+            "perftest `--flow_label`";
+        "retry_count": Whole(0, 7), AGENT,
             "Transport retries. Soft-RoCE retries forever with 7: a dead link then hangs until the deadline.",
-            "perftest `--retry_count` (with rdma_cm only); `NCCL_IB_RETRY_CNT`",
-        ),
-        knob(
-            "timeout",
-            Shape::Whole(0, 31),
-            "Local ACK timeout: 4.096 µs × 2^n; 0 waits forever.",
-            "perftest `--qp-timeout`; `NCCL_IB_TIMEOUT`",
-        ),
-        knob(
-            "relaxed_ordering",
-            Shape::Flag,
-            "PCIe relaxed ordering.",
-            "perftest `--disable_pcie_relaxed`; `NCCL_IB_PCI_RELAXED_ORDERING`",
-        ),
-        knob("huge_pages", Shape::Flag, "Buffers on huge pages.", "perftest `--use_hugepages`"),
-        knob(
-            "core",
-            Shape::Whole(0, 65_535),
-            "Core of the measuring thread, or of the first of several `threads`; by default any core of the NIC's NUMA node.",
-            "`taskset`",
-        ),
-        knob(
-            "completion",
-            Shape::Word(|| vec!["poll", "events"]),
-            "Busy polling, or sleeping until the device signals; `events` not for the latency of `write` that polls memory.",
-            "perftest `--events`",
-        ),
-        knob(
-            "footprint",
-            Shape::Word(|| vec!["cache", "dram"]),
+            "perftest `--retry_count` (with rdma_cm only); `NCCL_IB_RETRY_CNT`";
+        "timeout": Whole(0, 31), AGENT,
+            "Local ACK timeout: 4.096 µs × 2^n; 0 waits forever.", "perftest `--qp-timeout`; `NCCL_IB_TIMEOUT`";
+        "relaxed_ordering": Flag, AGENT,
+            "PCIe relaxed ordering.", "perftest `--disable_pcie_relaxed`; `NCCL_IB_PCI_RELAXED_ORDERING`";
+        "huge_pages": Flag, AGENT, "Buffers on huge pages.", "perftest `--use_hugepages`";
+        "core": Whole(0, 65_535), AGENT,
+            "Core of the measuring thread, or of the first of several `threads`; by default any core of the NIC's \
+             NUMA node.", "`taskset`";
+        "completion": Word(|| vec!["poll", "events"]), AGENT,
+            "Busy polling, or sleeping until the device signals; `events` not for the latency of `write` that polls \
+             memory.", "perftest `--events`";
+        "footprint": Word(|| vec!["cache", "dram"]), AGENT,
             "Whether a bandwidth loop stays in the last-level cache or walks through four times its size.",
-            "perftest stays in the cache",
-        ),
-        key(
-            "write_latency",
-            Shape::Word(|| vec!["poll", "immediate"]),
-            Preset::Words(
-                "`poll`; `immediate` for GPU memory that the NIC reaches, and with `relaxed_ordering = true`",
-            ),
-            "How a `write` is noticed at its target in a latency test: its last byte is polled in memory, or it carries \
-             immediate data and completes a receive. The two are never compared with each other.",
-        )
-        .known_as("perftest polls; `--write_with_imm`"),
-        knob(
-            "joining",
-            Shape::Word(|| vec!["auto", "exchange", "rdma-cm"]),
-            "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. `auto` takes rdma-cm for iWARP and exchange for the rest.",
-            "perftest `--rdma_cm`",
-        ),
-        key(
-            "precision",
-            Shape::Word(|| Precision::ALL.iter().map(|precision| precision.word()).collect()),
-            Preset::Words("`bf16`; only for `matmul`"),
-            "Type of the elements of the matrices that are multiplied; sums are kept in FP32. `fp8` is E4M3. The result is of the same \
-             type, of `tf32` FP32, and of `fp8` BF16.",
-        ),
-        knob(
-            "congestion_control",
-            Shape::Text,
-            "Congestion control of TCP connections, such as `cubic`; every host must offer it. By default each host's own.",
-            "iperf3 `-C`",
-        ),
-    ],
+            "perftest stays in the cache";
+        "write_latency": Word(|| vec!["poll", "immediate"]),
+            Means("`poll`; `immediate` for GPU memory that the NIC reaches, and with `relaxed_ordering = true`"),
+            "How a `write` is noticed at its target in a latency test: its last byte is polled in memory, or it \
+             carries immediate data and completes a receive. The two are never compared with each other.",
+            "perftest polls; `--write_with_imm`";
+        "joining": Word(|| vec!["auto", "exchange", "rdma-cm"]), AGENT,
+            "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. \
+             `auto` takes rdma-cm for iWARP and exchange for the rest.", "perftest `--rdma_cm`";
+        "precision": Word(Precision::words), Means("`bf16`; only for `matmul`"),
+            "Type of the elements of the matrices that are multiplied; sums are kept in FP32. `fp8` is E4M3. The \
+             result is of the same type, of `tf32` FP32, and of `fp8` BF16.";
+        "congestion_control": Text, AGENT,
+            "Congestion control of TCP connections, such as `cubic`; every host must offer it. By default each host's \
+             own.", "iperf3 `-C`";
+    },
 };
 
 const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint", "congestion_control"];

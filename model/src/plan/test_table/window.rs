@@ -2,7 +2,7 @@ use railgauge_wire::{step::Window, unit::Nanoseconds};
 use toml::de::DeValue;
 
 use crate::plan::{
-    format::{Preset, Section, Shape, key},
+    format::{Section, keys},
     grammar::{Wrong, quantity},
     mistakes::Mistake,
     read::Table,
@@ -11,16 +11,11 @@ use crate::plan::{
 pub static WINDOW: Section = Section {
     header: "[test.measure]",
     about: "An adaptive measurement ends when the 95 % confidence interval of the mean is narrow enough.",
-    keys: &[
-        key(
-            "confidence",
-            Shape::Percent(0.1, 50.0),
-            Preset::Required,
-            "Target half width of the interval, in percent of the mean.",
-        ),
-        key("at_least", Shape::Time("1ms", "1h"), Preset::Value("\"1s\""), "Shortest time."),
-        key("at_most", Shape::Time("1ms", "1h"), Preset::Value("\"10s\""), "Longest time."),
-    ],
+    keys: keys! {
+        "confidence": Percent(0.1, 50.0), Required, "Target half width of the interval, in percent of the mean.";
+        "at_least": Time("1ms", "1h"), Is("\"1s\""), "Shortest time.";
+        "at_most": Time("1ms", "1h"), Is("\"10s\""), "Longest time.";
+    },
 };
 
 const HELP: &str =
