@@ -260,7 +260,7 @@ fn slower(metric: Metric, (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]), least
     let (mine, theirs) = (by_flow(here), by_flow(elsewhere));
     let difference = median(&mine).ok()? - median(&theirs).ok()?;
     let loss = if metric.better() == Better::Higher { -difference.exp_m1() } else { (-difference).exp_m1() };
-    let chance = mann_whitney(&mine, &theirs).ok()?.p.less;
+    let chance = mann_whitney(&mine, &theirs).ok()?.less;
     let beyond_chance = chance <= BY_CHANCE + 1e-9 || alone && stand_out(here, elsewhere);
     if 100.0 * loss < least || !beyond_chance {
         return None;

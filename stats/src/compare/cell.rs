@@ -8,7 +8,7 @@ use super::{
 use crate::{
     rank::{mann_whitney, signed_rank},
     refusal::{Refusal, demand},
-    shift::{Interval, paired_shifts},
+    shift::{Interval, Shift, paired_shift},
     student::t_quantile,
 };
 
@@ -79,7 +79,7 @@ pub fn unpaired(before: &[f64], after: &[f64], order: Option<&Order>, margin: Ma
         let of = |x: &[f64], y: &[f64]| Means::new(x, y, order);
         (of(&x, &y), of(before, after))
     });
-    let ranks = mann_whitney(after, before)?.p.two_sided * OF_RANKS;
+    let ranks = mann_whitney(after, before)?.two_sided * OF_RANKS;
     let p_change = |of: &Means| Some(of.p_change()).filter(|p| *p > NEAR_LEAST * least).unwrap_or(least).max(ranks);
     let p_equivalent =
         |one: &Means, two: &Means| one.p_equivalent(margin).max(two.p_equivalent(margin)).max(least / 2.0);
@@ -116,12 +116,12 @@ pub fn paired(differences: &[f64], margin: Margin) -> Result<Comparison, Refusal
     let Margin { value: margin, too_wide, .. } = margin;
     demand(differences, 1)?;
     demand_margin(margin)?;
-    let (effect, [interval95]) = paired_shifts(differences, [0.95])?;
+    let Shift { estimate: effect, interval: interval95 } = paired_shift(differences, 0.95)?;
     let moved = |by: f64| differences.iter().map(|d| d + by).collect::<Vec<f64>>();
     let n = differences.len();
-    let p = signed_rank(differences)?.p.two_sided;
+    let p = signed_rank(differences)?.two_sided;
     let means = Means::of_differences(differences);
-    let by_ranks = signed_rank(&moved(margin))?.p.greater.max(signed_rank(&moved(-margin))?.p.less);
+    let by_ranks = signed_rank(&moved(margin))?.greater.max(signed_rank(&moved(-margin))?.less);
     let outside = by_ranks.max(means.p_equivalent(margin));
     Ok(Comparison {
         effect,

@@ -86,7 +86,7 @@ fn decide(suspect: &Suspect, own: &[f64], controls: &[f64], suspects: usize, set
     }
     let low = own.iter().filter(|value| **value < suspect.effect / 2.0).count() as f64;
     let enough = (suspect.effect * LIKE.0).min(-setting.least);
-    if test.p.less * suspects as f64 <= FALSE_ALARM && shift.estimate <= enough && low >= LIKE.1 * n as f64 {
+    if test.less * suspects as f64 <= FALSE_ALARM && shift.estimate <= enough && low >= LIKE.1 * n as f64 {
         Judgement::Confirmed { effect: shift.estimate, interval: shift.interval, n }
     } else if shift.estimate > enough && low <= (1.0 - LIKE.1) * n as f64 {
         Judgement::Cleared { effect: shift.estimate, n }

@@ -439,7 +439,7 @@ impl Outcome {
             effect: of.map_or(0.0, |shift| shift.estimate),
             interval: of.and_then(|shift| shift.interval),
             lower: at(0.90).and_then(|shift| shift.interval).map(|interval| interval.low),
-            p: mann_whitney(&residuals, scene.controls).map_or(1.0, |test| test.p.less),
+            p: mann_whitney(&residuals, scene.controls).map_or(1.0, |test| test.less),
             n,
             bad: low.len(),
             far: far(&residuals),

@@ -6,19 +6,10 @@ mod null;
 mod signed_rank;
 mod ties;
 
-pub use mann_whitney::{MannWhitney, mann_whitney, mann_whitney_asymptotic};
+pub use mann_whitney::mann_whitney;
 pub use normal::{normal_cdf, normal_quantile};
 pub use null::{EXACT, EXACT_TIED, Null};
-pub use signed_rank::{SignedRank, signed_rank, signed_rank_asymptotic};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// All arrangements of the ranks were counted; no values were equal.
-    Exact,
-    /// All arrangements of the midranks that occurred were counted.
-    ExactTied,
-    Normal,
-}
+pub use signed_rank::signed_rank;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PValues {
@@ -28,11 +19,15 @@ pub struct PValues {
     pub greater: f64,
     /// Against either: twice the smaller of both, at most 1.
     pub two_sided: f64,
-    pub method: Method,
 }
 
 impl PValues {
-    fn new(less: f64, greater: f64, method: Method) -> Self {
-        Self { less, greater, two_sided: (2.0 * less.min(greater)).min(1.0), method }
+    fn new(less: f64, greater: f64) -> Self {
+        Self { less, greater, two_sided: (2.0 * less.min(greater)).min(1.0) }
+    }
+
+    /// Of a distance from the expected value with standard deviation `s`, with continuity correction.
+    fn normal(away: f64, s: f64) -> Self {
+        Self::new(normal_cdf((away + 0.5) / s), normal_cdf(-(away - 0.5) / s))
     }
 }

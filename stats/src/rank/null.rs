@@ -79,6 +79,10 @@ impl Null {
         Self::new(counts.into_iter().map(u128::from).collect())
     }
 
+    pub(super) fn p_values(&self, value: usize) -> super::PValues {
+        super::PValues::new(self.at_most(value), self.at_least(value))
+    }
+
     pub fn at_most(&self, value: usize) -> f64 {
         let end = (value + 1).min(self.counts.len());
         self.counts[..end].iter().sum::<u128>() as f64 / self.total as f64

@@ -40,27 +40,11 @@ impl Interval {
 /// # Errors
 /// An empty sample, a value that is not finite, or a level outside (0, 1).
 pub fn shift(before: &[f64], after: &[f64], level: f64) -> Result<Shift, Refusal> {
-    let (estimate, [interval]) = shifts(before, after, [level])?;
-    Ok(Shift { estimate, interval })
-}
-
-/// [`shift`] with intervals of several levels at the cost of one.
-///
-/// # Errors
-/// As [`shift`].
-pub fn shifts<const N: usize>(
-    before: &[f64],
-    after: &[f64],
-    levels: [f64; N],
-) -> Result<(f64, [Option<Interval>; N]), Refusal> {
     demand(before, 1)?;
     demand(after, 1)?;
-    demand_levels(&levels)?;
     let (m, n) = (before.len(), after.len());
-    let variance = (m * n * (m + n + 1)) as f64 / 12.0;
     let null = Null::mann_whitney(m, n);
-    let cuts = levels.map(|level| Cut::new(null.as_ref(), m * n, variance, level));
-    Ok(estimate(&Sums::differences(before, after), 1.0, cuts))
+    estimate(&Sums::differences(before, after), 1.0, null, (m * n * (m + n + 1)) as f64 / 12.0, level)
 }
 
 /// Shift of paired differences from zero: the median of the Walsh averages (dᵢ + dⱼ) / 2, i ≤ j (Hodges & Lehmann 1963),
@@ -70,65 +54,35 @@ pub fn shifts<const N: usize>(
 /// # Errors
 /// No difference, one that is not finite, or a level outside (0, 1).
 pub fn paired_shift(differences: &[f64], level: f64) -> Result<Shift, Refusal> {
-    let (estimate, [interval]) = paired_shifts(differences, [level])?;
-    Ok(Shift { estimate, interval })
-}
-
-/// [`paired_shift`] with intervals of several levels at the cost of one.
-///
-/// # Errors
-/// As [`paired_shift`].
-pub fn paired_shifts<const N: usize>(
-    differences: &[f64],
-    levels: [f64; N],
-) -> Result<(f64, [Option<Interval>; N]), Refusal> {
     demand(differences, 1)?;
-    demand_levels(&levels)?;
     let n = differences.len();
-    let averages = n * (n + 1) / 2;
-    let variance = (averages * (2 * n + 1)) as f64 / 12.0;
-    let null = Null::signed_rank(n);
-    let cuts = levels.map(|level| Cut::new(null.as_ref(), averages, variance, level));
-    Ok(estimate(&Sums::pairs(differences), 0.5, cuts))
+    let variance = (n * (n + 1) / 2 * (2 * n + 1)) as f64 / 12.0;
+    estimate(&Sums::pairs(differences), 0.5, Null::signed_rank(n), variance, level)
 }
 
-fn demand_levels(levels: &[f64]) -> Result<(), Refusal> {
-    levels.iter().try_for_each(|&level| demand_probability(level, "a confidence level lies between 0 and 1"))
-}
-
-/// Order statistics that bound the interval, counted from 1 at both ends, and their level.
-struct Cut {
-    from_end: usize,
-    level: f64,
-}
-
-impl Cut {
-    fn new(null: Option<&Null>, values: usize, variance: f64, level: f64) -> Option<Self> {
-        let tail = (1.0 - level) / 2.0;
-        let (from_end, outside) = match null {
-            Some(null) => {
-                let k = null.quantile(tail);
-                (k, if k == 0 { 1.0 } else { null.at_most(k - 1) })
-            }
-            None => {
-                // Largest k with Φ((k − ½ − values / 2) / s) ≤ tail.
-                let (middle, s) = (values as f64 / 2.0, variance.sqrt());
-                let k = (middle + 0.5 + normal_quantile(tail) * s).floor().max(0.0);
-                (k as usize, normal_cdf((k - 0.5 - middle) / s))
-            }
-        };
-        (from_end > 0).then_some(Self { from_end, level: 1.0 - 2.0 * outside })
-    }
-}
-
-fn estimate<const N: usize>(sums: &Sums, factor: f64, cuts: [Option<Cut>; N]) -> (f64, [Option<Interval>; N]) {
-    let count = sums.count();
+/// `variance` is that of the rank statistic, for the normal approximation without its exact distribution.
+fn estimate(sums: &Sums, factor: f64, null: Option<Null>, variance: f64, level: f64) -> Result<Shift, Refusal> {
+    demand_probability(level, "a confidence level lies between 0 and 1")?;
+    let (count, tail) = (sums.count(), (1.0 - level) / 2.0);
+    // Order statistics that bound the interval, counted from 1 at both ends.
+    let (from_end, outside) = match null {
+        Some(null) => {
+            let k = null.quantile(tail);
+            (k, if k == 0 { 1.0 } else { null.at_most(k - 1) })
+        }
+        None => {
+            // Largest k with Φ((k − ½ − count / 2) / s) ≤ tail.
+            let (middle, s) = (count as f64 / 2.0, variance.sqrt());
+            let k = (middle + 0.5 + normal_quantile(tail) * s).floor().max(0.0);
+            (k as usize, normal_cdf((k - 0.5 - middle) / s))
+        }
+    };
     let mut places = vec![(count - 1) / 2, count / 2];
-    places.extend(cuts.iter().flatten().flat_map(|cut| [cut.from_end - 1, count - cut.from_end]));
-    let mut found = sums.select(&places).into_iter();
-    let mut next = || found.next().unwrap_or(f64::NAN);
-    let (lower, upper) = (next(), next());
-    let intervals =
-        cuts.map(|cut| cut.map(|cut| Interval { low: factor * next(), high: factor * next(), level: cut.level }));
-    (factor * (lower + (upper - lower) / 2.0), intervals)
+    places.extend((from_end > 0).then(|| [from_end - 1, count - from_end]).into_iter().flatten());
+    let found = sums.select(&places);
+    let interval = match found[2..] {
+        [low, high] => Some(Interval { low: factor * low, high: factor * high, level: 1.0 - 2.0 * outside }),
+        _ => None,
+    };
+    Ok(Shift { estimate: factor * (found[0] + (found[1] - found[0]) / 2.0), interval })
 }

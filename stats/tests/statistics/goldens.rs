@@ -2,8 +2,7 @@
 
 use railgauge_stats::{
     multiple::benjamini_hochberg,
-    rank::{mann_whitney, mann_whitney_asymptotic, signed_rank},
-    robust::median_polish,
+    rank::{mann_whitney, signed_rank},
     shift::{paired_shift, shift},
     student::paired,
 };
@@ -31,17 +30,14 @@ const TWO_SAMPLES: [&str; 5] =
     ["hollander_wolfe_permeability", "moremath_s1_s2", "moremath_s1_s3", "bw_before_after_5pct", "bw_noop"];
 
 #[test]
-fn mann_whitney_exact_and_asymptotic() {
+fn mann_whitney_exact() {
     for name in TWO_SAMPLES {
         let g = &goldens()[name];
         let (x, y) = (numbers(&g["x"]), numbers(&g["y"]));
         let test = mann_whitney(&x, &y).unwrap();
-        close(test.u, &g["U"], name);
-        close(test.p.two_sided, &g["p_two-sided"], name);
-        close(test.p.less, &g["p_less"], name);
-        close(test.p.greater, &g["p_greater"], name);
-        close(test.delta, &g["cliff_delta"], name);
-        close(mann_whitney_asymptotic(&x, &y).unwrap().p.two_sided, &g["p_asym_cc"], name);
+        close(test.two_sided, &g["p_two-sided"], name);
+        close(test.less, &g["p_less"], name);
+        close(test.greater, &g["p_greater"], name);
     }
 }
 
@@ -64,9 +60,8 @@ fn signed_rank_and_pseudomedian() {
     let g = &goldens()["hollander_wolfe_depression_paired"];
     let differences: Vec<f64> = numbers(&g["x"]).iter().zip(numbers(&g["y"])).map(|(x, y)| x - y).collect();
     let test = signed_rank(&differences).unwrap();
-    close(test.v, &g["V"], "V");
-    close(test.p.greater, &g["p_greater"], "p greater");
-    close(test.p.two_sided, &g["p_two"], "p two-sided");
+    close(test.greater, &g["p_greater"], "p greater");
+    close(test.two_sided, &g["p_two"], "p two-sided");
     close(paired_shift(&differences, 0.95).unwrap().estimate, &g["hl_pseudomedian"], "pseudomedian");
 }
 
@@ -80,21 +75,6 @@ fn false_discovery_rates() {
     }
     let rejected = adjusted.iter().filter(|&&p| p <= 0.05).count();
     assert_eq!(rejected as u64, g["reject_bh_0.05"].as_u64().unwrap());
-}
-
-#[test]
-fn median_polish_of_tukeys_deaths() {
-    let g = &goldens()["tukey_deaths_medpolish"];
-    let table = g["table"].as_array().unwrap();
-    let cells: Vec<Option<f64>> = table.iter().flat_map(numbers).map(Some).collect();
-    let polish = median_polish(&cells, 3, 0.01, 10).unwrap();
-    let effects = |effects: &[Option<f64>]| effects.iter().map(|e| e.unwrap()).collect::<Vec<_>>();
-    assert_eq!(polish.overall, g["overall"].as_f64().unwrap());
-    assert_eq!(effects(&polish.rows), numbers(&g["row"]));
-    assert_eq!(effects(&polish.columns), numbers(&g["col"]));
-    let residuals: Vec<f64> = g["resid"].as_array().unwrap().iter().flat_map(numbers).collect();
-    assert_eq!(effects(&polish.residuals), residuals);
-    assert!(polish.converged && polish.sweeps == 2);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use railgauge_stats::{
     Refusal,
     multiple::benjamini_hochberg,
-    rank::{Method, Null, mann_whitney, mann_whitney_asymptotic, normal_cdf, normal_quantile, signed_rank},
-    robust::{mad, median, median_polish, quantile, shorth},
+    rank::{Null, mann_whitney, normal_cdf, normal_quantile, signed_rank},
+    robust::{mad, median, quantile},
     shift::{paired_shift, shift},
     student::paired,
 };
@@ -34,42 +34,23 @@ proptest! {
         prop_assert_eq!(median(&moved).unwrap(), median(&values).unwrap() * times + by);
         prop_assert_eq!(median(&mirrored).unwrap(), -median(&values).unwrap());
         prop_assert_eq!(mad(&moved).unwrap(), mad(&values).unwrap() * times);
-        let (plain, other) = (shorth(&values).unwrap(), shorth(&moved).unwrap());
-        prop_assert!(near(other.centre, plain.centre * times + by) && near(other.scale, plain.scale * times));
-        prop_assert!(near(shorth(&mirrored).unwrap().centre, -plain.centre));
     }
 
     #[test]
     fn order_does_not_matter(mut values in whole(2..60), p in 0.0..=1.0f64) {
-        let before = (median(&values).unwrap(), mad(&values).unwrap(), shorth(&values).unwrap(), quantile(&values, p).unwrap());
+        let before = (median(&values).unwrap(), mad(&values).unwrap(), quantile(&values, p).unwrap());
         values.reverse();
         let half = values.len() / 2;
         values.rotate_left(half);
-        let after = (median(&values).unwrap(), mad(&values).unwrap(), shorth(&values).unwrap(), quantile(&values, p).unwrap());
+        let after = (median(&values).unwrap(), mad(&values).unwrap(), quantile(&values, p).unwrap());
         prop_assert_eq!(before, after);
-    }
-
-    #[test]
-    fn median_polish_adds_up_to_the_table(cells in prop::collection::vec(prop::option::weighted(0.9, (-60i32..60).prop_map(f64::from)), 12)) {
-        prop_assume!(cells.iter().any(Option::is_some));
-        let polish = median_polish(&cells, 4, 0.01, 20).unwrap();
-        for (at, cell) in cells.iter().enumerate() {
-            let sum = |residual: f64| polish.overall + polish.rows[at / 4].unwrap() + polish.columns[at % 4].unwrap() + residual;
-            let whole = match (cell, polish.residuals[at]) {
-                (Some(cell), Some(residual)) => near(*cell, sum(residual)),
-                (None, None) => true,
-                _ => false,
-            };
-            prop_assert!(whole);
-        }
     }
 
     #[test]
     fn two_samples_swapped_are_mirrored(x in whole(1..20), y in whole(1..20), by in -50i32..50) {
         let by = f64::from(by);
         let (a, b) = (mann_whitney(&x, &y).unwrap(), mann_whitney(&y, &x).unwrap());
-        prop_assert!(near(a.p.less, b.p.greater) && near(a.p.two_sided, b.p.two_sided) && near(a.delta, -b.delta));
-        prop_assert_eq!(a.u + b.u, (x.len() * y.len()) as f64);
+        prop_assert!(near(a.less, b.greater) && near(a.two_sided, b.two_sided));
         let moved = mann_whitney(&mapped(&x, |v| 3.0 * v + by), &mapped(&y, |v| 3.0 * v + by)).unwrap();
         prop_assert_eq!(a, moved);
         let (there, back) = (shift(&x, &y, 0.9).unwrap(), shift(&y, &x, 0.9).unwrap());
@@ -86,17 +67,16 @@ proptest! {
     #[test]
     fn interval_and_test_agree(x in prop::collection::vec(-1.0..1.0f64, 4..12), y in prop::collection::vec(-1.0..1.0f64, 4..12)) {
         let test = mann_whitney(&x, &y).unwrap();
-        prop_assume!(test.p.method == Method::Exact);
         if let Some(interval) = shift(&x, &y, 0.95).unwrap().interval {
             let inside = interval.low < 0.0 && 0.0 < interval.high;
-            prop_assert_eq!(inside, test.p.two_sided > 1.0 - interval.level + 1e-12);
+            prop_assert_eq!(inside, test.two_sided > 1.0 - interval.level + 1e-12);
         }
     }
 
     #[test]
     fn signed_ranks_follow_the_mirror(d in whole(1..30)) {
         let (a, b) = (signed_rank(&d).unwrap(), signed_rank(&mapped(&d, |v| -v)).unwrap());
-        prop_assert!(near(a.p.less, b.p.greater) && near(a.p.two_sided, b.p.two_sided));
+        prop_assert!(near(a.less, b.greater) && near(a.two_sided, b.two_sided));
         let (there, back) = (paired_shift(&d, 0.9).unwrap(), paired_shift(&mapped(&d, |v| -v), 0.9).unwrap());
         prop_assert_eq!(there.estimate, -back.estimate);
     }
@@ -118,8 +98,7 @@ proptest! {
             }
         }
         let test = mann_whitney(&x, &y).unwrap();
-        prop_assert_eq!(test.u, seen);
-        prop_assert!(near(test.p.less, less / total) && near(test.p.greater, greater / total));
+        prop_assert!(near(test.less, less / total) && near(test.greater, greater / total));
     }
 
     #[test]
@@ -161,11 +140,12 @@ fn large_counts_do_not_overflow_and_meet_the_normal_approximation() {
     assert!(near(null.at_most(1250) + null.at_least(1251), 1.0));
     let s = (2500.0 * 101.0 / 12.0_f64).sqrt();
     assert!((null.at_most(1000) - normal_cdf((1000.5 - 1250.0) / s)).abs() < 1e-3);
-    let x: Vec<f64> = (0..50).map(f64::from).collect();
-    let y: Vec<f64> = (0..50).map(|i| f64::from(i) + 5.25).collect();
-    let (exact, normal) = (mann_whitney(&x, &y).unwrap(), mann_whitney_asymptotic(&x, &y).unwrap());
-    assert_eq!((exact.p.method, normal.p.method), (Method::Exact, Method::Normal));
-    assert!((exact.p.two_sided - normal.p.two_sided).abs() < 0.003);
+    // 50 values a side have an exact distribution and 51 the approximation.
+    let of = |n: i32| {
+        let x: Vec<f64> = (0..n).map(f64::from).collect();
+        mann_whitney(&x, &x.iter().map(|v| v + 5.25).collect::<Vec<f64>>()).unwrap().two_sided
+    };
+    assert!((of(50) - of(51)).abs() < 0.01);
     for p in [1e-12, 1e-3, 0.025, 0.5, 0.9] {
         assert!((normal_cdf(normal_quantile(p)) / p - 1.0).abs() < 1e-12);
     }
@@ -174,7 +154,7 @@ fn large_counts_do_not_overflow_and_meet_the_normal_approximation() {
 #[test]
 fn smallest_sizes_that_can_say_anything() {
     let six: Vec<f64> = (1..=6).map(f64::from).collect();
-    assert_eq!(signed_rank(&six).unwrap().p.two_sided, 0.03125);
+    assert_eq!(signed_rank(&six).unwrap().two_sided, 0.03125);
     assert!(paired_shift(&six, 0.95).unwrap().interval.is_some());
     assert!(paired_shift(&six[..5], 0.95).unwrap().interval.is_none());
     assert!(shift(&six[..3], &six[3..], 0.95).unwrap().interval.is_none());
@@ -189,7 +169,6 @@ fn what_is_not_a_number_is_refused() {
     assert_eq!(median(&bad), Err(refusal));
     assert_eq!(mad(&bad), Err(refusal));
     assert_eq!(quantile(&bad, 0.5), Err(refusal));
-    assert_eq!(shorth(&bad), Err(refusal));
     assert_eq!(mann_whitney(&good, &bad), Err(refusal));
     assert_eq!(signed_rank(&bad), Err(refusal));
     assert_eq!(shift(&bad, &good, 0.95), Err(refusal));

@@ -134,7 +134,7 @@ fn drops(situation: &Situation, sigmas: f64, options: &Options) -> (usize, usize
 /// Drops among the first 40 links that ranks alone find: Mann & Whitney, the shift of Hodges & Lehmann with its interval, and
 /// Benjamini & Hochberg over all links.
 fn by_ranks_alone(cells: &[[Vec<f64>; 2]], margin: f64) -> Result<usize, Refusal> {
-    let p = cells.iter().map(|[before, after]| Ok(mann_whitney(after, before)?.p.two_sided));
+    let p = cells.iter().map(|[before, after]| Ok(mann_whitney(after, before)?.two_sided));
     let adjusted = benjamini_hochberg(&p.collect::<Result<Vec<f64>, Refusal>>()?)?;
     let mut found = 0;
     for ([before, after], p) in cells.iter().zip(adjusted).take(40) {
