@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     format::{Section, keys},
-    mistakes::Mistake,
     read::Table,
 };
 
@@ -51,7 +50,7 @@ pub fn read(top: &Table<'_>) -> Alert {
     let of = table.whole::<u32>("of");
     if let Some(of) = of.as_ref().filter(|of| of.value < nights) {
         let message = format!("{nights} of {} nights cannot be: `of` is less than `nights`", of.value);
-        table.book.add(Mistake::at(of.span.clone(), message).help("leave `of` out, or give a larger number"));
+        table.wrong(of.span.clone(), message, "leave `of` out, or give a larger number");
     }
     Alert {
         nights,

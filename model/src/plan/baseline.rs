@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     format::{Section, keys},
-    mistakes::Mistake,
     model::{Host, Limit, Test},
     read::{Table, file},
 };
@@ -186,8 +185,8 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
     match text.and_then(|text| Baseline::parse(&text).map_err(|error| error.to_string())) {
         Ok(baseline) => Some(baseline),
         Err(why) => {
-            let mistake = Mistake::at(path.span, format!("the baseline's file {why}"));
-            top.book.add(mistake.help("`railgauge runs baseline RUNS -o FILE` makes one from earlier runs"));
+            let message = format!("the baseline's file {why}");
+            top.wrong(path.span, message, "`railgauge runs baseline RUNS -o FILE` makes one from earlier runs");
             None
         }
     }

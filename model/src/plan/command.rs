@@ -1,6 +1,5 @@
 use super::{
     grammar::{nearest, words},
-    mistakes::Mistake,
     model::Host,
     read::Table,
 };
@@ -27,7 +26,7 @@ pub fn read_with(table: &Table<'_>, key: &str, example: &str, further: &[&str]) 
         },
         list => list.iter().map(|word| word.text.clone()).collect(),
     };
-    let add = |message: String, help: &str| table.book.add(Mistake::at(given.span.clone(), message).help(help));
+    let add = |message: String, help: &str| table.wrong(given.span.clone(), message, help);
     if words.first().is_none_or(String::is_empty) {
         add(format!("`{key}` is empty"), &format!("for example {key} = \"{example}\""));
         return words;
@@ -56,9 +55,8 @@ pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Ite
         ("port", hosts.clone().find(|host| host.port.is_none())),
     ] {
         if let Some(host) = lacking.filter(|_| places(words).any(|name| name == place)) {
-            let mistake =
-                Mistake::at(span.clone(), format!("`{key}` uses `{{{place}}}`, but {} has no {place}", host.name));
-            table.book.add(mistake.help("set it in [[hosts.override]]"));
+            let message = format!("`{key}` uses `{{{place}}}`, but {} has no {place}", host.name);
+            table.wrong(span.clone(), message, "set it in [[hosts.override]]");
         }
     }
 }

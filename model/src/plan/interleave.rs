@@ -2,7 +2,6 @@
 
 use super::{
     format::{Section, keys},
-    mistakes::Mistake,
     model::{Interleave, Pattern, Test},
     read::Table,
 };
@@ -34,37 +33,37 @@ pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
             let taken = found.iter().any(|other| [&other.a, &other.b].contains(&&name.value));
             match place {
                 None => {
-                    let mistake = Mistake::at(name.span.clone(), format!("the plan has no test `{}`", name.value));
-                    table.book.add(mistake.help("name two tests of the plan"));
+                    let message = format!("the plan has no test `{}`", name.value);
+                    table.wrong(name.span.clone(), message, "name two tests of the plan");
                 }
                 Some(_) if taken => {
-                    let mistake = Mistake::at(name.span.clone(), format!("`{}` is interleaved twice", name.value));
-                    table.book.add(mistake.help("copy the test under another name"));
+                    let message = format!("`{}` is interleaved twice", name.value);
+                    table.wrong(name.span.clone(), message, "copy the test under another name");
                 }
                 Some(place) => places.push(place),
             }
         }
         let &[first, second] = places.as_slice() else { continue };
         if first == second {
-            let mistake = Mistake::at(b.span.clone(), "a test cannot be interleaved with itself");
-            table.book.add(mistake.help("to see the noise, copy the test under another name"));
+            let message = "a test cannot be interleaved with itself";
+            table.wrong(b.span.clone(), message, "to see the noise, copy the test under another name");
             continue;
         }
         if let Some(place) = [first, second].into_iter().find(|place| !tests[*place].values().is_empty()) {
             let (name, span) = if place == first { (&a.value, &a.span) } else { (&b.value, &b.span) };
-            let mistake = Mistake::at(span.clone(), format!("`{name}` has values in its `configure`"));
-            table.book.add(mistake.help("they are measured in turn anyway: leave one of both out"));
+            let message = format!("`{name}` has values in its `configure`");
+            table.wrong(span.clone(), message, "they are measured in turn anyway: leave one of both out");
             continue;
         }
         if let Some(what) = unlike(&tests[first], &tests[second]) {
-            let mistake = Mistake::at(b.span.clone(), format!("`{}` and `{}` differ in {what}", a.value, b.value));
-            table.book.add(mistake.help("only links, sizes and metrics that both tests have can be compared"));
+            let message = format!("`{}` and `{}` differ in {what}", a.value, b.value);
+            table.wrong(b.span.clone(), message, "only links, sizes and metrics that both tests have can be compared");
             continue;
         }
         for place in [first, second] {
             if let Some(span) = top.tables("test").get(place).and_then(|test| test.written("repeats")) {
                 let message = "`repeats` cannot be set for an interleaved test";
-                table.book.add(Mistake::at(span, message).help("leave it out: `blocks` sets how often it is measured"));
+                table.wrong(span, message, "leave it out: `blocks` sets how often it is measured");
             }
             tests[place].repeats = 2 * blocks;
         }

@@ -5,7 +5,6 @@ use railgauge_wire::terms::Transport;
 use super::{
     format::{Section, keys},
     hosts,
-    mistakes::Mistake,
     model::{Host, Localise, Rails, Test, Waiver},
     read::{Table, Words},
     test_table::LAST_RAIL,
@@ -80,11 +79,8 @@ fn waiver(
     let name = text.text.as_str();
     let is_rail = |name: &str| name.strip_prefix("rail ").is_some_and(|number| number.trim().parse::<u32>().is_ok());
     if (name == "all" || is_rail(name)) && (list.iter().any(|host| host.name == name) || groups.contains_key(name)) {
-        let mistake = Mistake::at(
-            text.span.clone(),
-            format!("`{name}` is a host or group of this plan, but has another meaning here"),
-        );
-        table.book.add(mistake.help("rename the host or group, so that nothing is waived by accident"));
+        let message = format!("`{name}` is a host or group of this plan, but has another meaning here");
+        table.wrong(text.span.clone(), message, "rename the host or group, so that nothing is waived by accident");
         return Vec::new();
     }
     if name == "all" {
@@ -101,8 +97,7 @@ fn waiver(
             }
             None => format!("rails are 0 to {LAST_RAIL}"),
         };
-        let mistake = Mistake::at(text.span.clone(), format!("no test of this plan measures rail {rail}"));
-        table.book.add(mistake.help(help));
+        table.wrong(text.span.clone(), format!("no test of this plan measures rail {rail}"), help);
         return Vec::new();
     }
     if groups.contains_key(name) {

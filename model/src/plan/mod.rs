@@ -144,7 +144,7 @@ pub fn parse_in(
     // What was skipped would be reported as missing, and what follows the first fault is read as part of another value.
     if let Some(fault) = faults.iter().min_by_key(|fault| fault.span().map_or(text.len(), |span| span.start)) {
         let span = fault.span().unwrap_or(text.len()..text.len());
-        book.add(Mistake::at(span, fault.message()).help("this is not valid TOML, and nothing after it was read"));
+        book.wrong(span, fault.message(), "this is not valid TOML, and nothing after it was read");
     }
     Err(book.into_mistakes())
 }

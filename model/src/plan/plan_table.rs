@@ -76,7 +76,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         && !is_directory_name(&name.value)
     {
         let help = "use letters, digits, `.`, `_` and `-`, at most 64, and start with a letter or digit";
-        book.add(Mistake::at(name.span.clone(), format!("`{}` is not a valid plan name", name.value)).help(help));
+        book.wrong(name.span.clone(), format!("`{}` is not a valid plan name", name.value), help);
     }
     let launch_table = top.table("launch");
     let launch = launch::read(&launch_table, top.raw("launch").is_some());
@@ -118,8 +118,8 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     if let (Some((span, at_most)), Some(soak)) = (&at_most, &soak)
         && *at_most <= soak.lasts
     {
-        let mistake = Mistake::at(span.clone(), "the soak alone takes all of `at_most`");
-        book.add(mistake.help("give the run more time, or the soak less (`for` of [soak])"));
+        let message = "the soak alone takes all of `at_most`";
+        book.wrong(span.clone(), message, "give the run more time, or the soak less (`for` of [soak])");
     }
     let watch_every = top.time("watch_every").map(|every| (every.span, every.value.into()));
     if let (Some((span, _)), Some(watch)) = (&watch_every, top.flag("watch").filter(|watch| watch.own && !watch.value))

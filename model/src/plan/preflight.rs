@@ -6,7 +6,6 @@ use super::{
     checks,
     format::{Section, Unset, keys},
     grammar::quantity,
-    mistakes::Mistake,
     model::{Preflight, Wanted},
     read::Table,
 };
@@ -59,8 +58,8 @@ pub fn read(top: &Table<'_>) -> Preflight {
     });
     let (waive, escalate) = (table.words("waive"), names("escalate"));
     for word in waive.iter().filter(|word| escalate.iter().any(|name| name == word.value)) {
-        let mistake = Mistake::at(word.span.clone(), format!("`{}` is both waived and escalated", word.value));
-        table.book.add(mistake.help("list a check in only one of them"));
+        let message = format!("`{}` is both waived and escalated", word.value);
+        table.wrong(word.span.clone(), message, "list a check in only one of them");
     }
     Preflight {
         wanted: Wanted {
@@ -97,8 +96,8 @@ fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {
             found.insert(name.get_ref().to_string(), text.to_owned());
             continue;
         }
-        let mistake = Mistake::at(value.span(), "a name or version with an unprintable character");
-        table.book.add(mistake.help("write it as `ethtool -i` or `modinfo` prints it"));
+        let message = "a name or version with an unprintable character";
+        table.wrong(value.span(), message, "write it as `ethtool -i` or `modinfo` prints it");
     }
     found
 }

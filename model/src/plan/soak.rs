@@ -111,19 +111,19 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
         if first.is_none() {
             let span = table.name_span("for").unwrap_or(table.span.clone());
             let help = "a test with metric = \"bandwidth\" and a pattern of pairs carries it";
-            table.book.add(Mistake::at(span, "no test of the plan can carry the traffic of the soak").help(help));
+            table.wrong(span, "no test of the plan can carry the traffic of the soak", help);
         }
         return first.map(|test| test.name.clone());
     };
     let Some(test) = tests.iter().find(|test| test.name == name.value) else {
         let known = table.book.nearest(&name.value, tests.iter().map(|test| test.name.as_str()));
         let help = known.map_or("name a test of the plan".to_owned(), |known| format!("did you mean `{known}`?"));
-        table.book.add(Mistake::at(name.span, format!("the plan has no test `{}`", name.value)).help(help));
+        table.wrong(name.span, format!("the plan has no test `{}`", name.value), help);
         return None;
     };
     if let Some(why) = unfit(test) {
         let help = "name a bandwidth test of pairs that leaves the cluster as it is";
-        table.book.add(Mistake::at(name.span, format!("`{}` {why}", name.value)).help(help));
+        table.wrong(name.span, format!("`{}` {why}", name.value), help);
         return None;
     }
     Some(name.value)
@@ -140,14 +140,12 @@ fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
     if let Some(rate) = &rate
         && rate.value <= 0.0
     {
-        table
-            .book
-            .add(Mistake::at(rate.span.clone(), "nothing is sent at this rate").help("for example rate = \"10 Gb/s\""));
+        table.wrong(rate.span.clone(), "nothing is sent at this rate", "for example rate = \"10 Gb/s\"");
     }
     let span = share.as_ref().map(|at| at.span.clone()).or(rate.as_ref().map(|at| at.span.clone()));
     if let (Some(span), Some(test)) = (span, test.filter(|test| test.bidirectional)) {
         let message = format!("`{}` sends in both directions, and only one of them can be held back", test.name);
-        table.book.add(Mistake::at(span, message).help("leave this key out, or name a test in one direction"));
+        table.wrong(span, message, "leave this key out, or name a test in one direction");
     }
     let rate = rate.map(|At { value, .. }| RateLimit::Rate(GigabitsPerSecond(value)));
     rate.or(share.map(|share| RateLimit::Percent(share.value)))
@@ -161,7 +159,7 @@ fn limits(table: &Table<'_>) -> BTreeMap<String, f64> {
         let Some(text) = value.get_ref().as_str() else { continue };
         match quantity::frequency(text) {
             Ok(limit) => drop(found.insert(name.get_ref().to_string(), limit)),
-            Err(wrong) => table.book.add(Mistake::at(value.span(), wrong.message).help(wrong.help)),
+            Err(wrong) => table.wrong(value.span(), wrong.message, wrong.help),
         }
     }
     found

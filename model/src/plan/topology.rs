@@ -83,18 +83,14 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     if let Some(rate) = &rate
         && rate.value <= 0.0
     {
-        table
-            .book
-            .add(Mistake::at(rate.span.clone(), "no link has this rate").help("for example link_rate = \"400 Gb/s\""));
+        table.wrong(rate.span.clone(), "no link has this rate", "for example link_rate = \"400 Gb/s\"");
     }
     if let Some(rate) = rate {
         told.iter_mut().for_each(|told| give_rates(told, rate.value));
     }
     if TOPOLOGY.keys.iter().all(|key| key.name == RATE || table.written(key.name).is_none()) {
-        let mistake = Mistake::at(table.span.clone(), "[topology] names no source");
-        table
-            .book
-            .add(mistake.help("for example ibnetdiscover = \"fabric.txt\", or slurm = \"/etc/slurm/topology.conf\""));
+        let help = "for example ibnetdiscover = \"fabric.txt\", or slurm = \"/etc/slurm/topology.conf\"";
+        table.wrong(table.span.clone(), "[topology] names no source", help);
     }
     Some(Topology { told })
 }
@@ -114,7 +110,7 @@ fn is_yaml(path: &Path) -> bool {
 
 fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
     let wrong = |what: String, help: &str| {
-        table.book.add(Mistake::at(path.span.clone(), what).help(help));
+        table.wrong(path.span.clone(), what, help);
         None
     };
     let text = match file::read_up_to(&path.value, LARGEST) {
@@ -170,10 +166,9 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
     let mut all = Told { source: format!("lldp ({})", path_text(&directory.value)), ..Told::default() };
     if !directory.value.is_dir() {
         let is = if directory.value.exists() { "is no directory" } else { "is not there" };
-        let mistake = Mistake::at(directory.span.clone(), format!("{} {is}", path_text(&directory.value)));
         let help =
             "`railgauge discover PLAN` writes this directory; a relative path is relative to the plan's directory";
-        table.book.add(mistake.help(help));
+        table.wrong(directory.span.clone(), format!("{} {is}", path_text(&directory.value)), help);
         return Some(all);
     }
     let mut found = false;
@@ -192,18 +187,15 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
     noted(table, directory, all.remarks.iter().cloned());
     if !found {
         let what = format!("{} has no file HOST.json of a host of the plan", path_text(&directory.value));
-        table.book.add(
-            Mistake::at(directory.span.clone(), what)
-                .help("write them with `lldpcli -f json show neighbors` on each host"),
-        );
+        table.wrong(directory.span.clone(), what, "write them with `lldpcli -f json show neighbors` on each host");
     }
     Some(all)
 }
 
 fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> {
     let wrong = |what: String| {
-        let mistake = Mistake::at(path.span.clone(), format!("{}: {what}", path_text(&path.value)));
-        table.book.add(mistake.help(format!("write it again on {host}: `lldpcli -f json show neighbors`")));
+        let message = format!("{}: {what}", path_text(&path.value));
+        table.wrong(path.span.clone(), message, format!("write it again on {host}: `lldpcli -f json show neighbors`"));
         None
     };
     match file::read_up_to(&path.value, LARGEST) {
@@ -222,15 +214,12 @@ fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
         let read = |end: &Words| match plugs(&end.text, hosts) {
             Ok(plugs) => plugs,
             Err(wrong) => {
-                table.book.add(
-                    Mistake::at(end.span.clone(), wrong.to_string())
-                        .help("for example [\"gpu001 mlx5_3\", \"leaf1:7\"]"),
-                );
+                table.wrong(end.span.clone(), wrong.to_string(), "for example [\"gpu001 mlx5_3\", \"leaf1:7\"]");
                 Vec::new()
             }
         };
         let (from, to) = (read(a), read(b));
-        let wrong = |what: String, help: &str| table.book.add(Mistake::at(pair.span(), what).help(help));
+        let wrong = |what: String, help: &str| table.wrong(pair.span(), what, help);
         if from.len() > 1 && to.len() > 1 {
             wrong(
                 format!("{} and {} are several each: which goes where is not said", a.text, b.text),
@@ -259,7 +248,7 @@ fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
         let is_nic = |plugs: &[Plug]| plugs.iter().any(|plug| matches!(plug.device, Device::Nic(_)));
         if is_nic(&from) && is_nic(&to) {
             let what = format!("{} and {} are both hosts", a.text, b.text);
-            table.book.add(Mistake::at(pair.span(), what).help("one end of a cable is a switch"));
+            table.wrong(pair.span(), what, "one end of a cable is a switch");
             continue;
         }
         for plug in from.iter().chain(&to) {

@@ -1,4 +1,4 @@
-use super::{Unset, Section, sections};
+use super::{Section, Unset, sections};
 use crate::plan::test_table::{WINDOW, pattern};
 
 pub fn markdown() -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Key, Unset, Section, Shape};
+use super::{Key, Section, Shape, Unset};
 use crate::plan::{
     plan_table::PLAN,
     test_table::{LAST_RAIL, WINDOW},

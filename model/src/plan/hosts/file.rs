@@ -11,8 +11,7 @@ pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<u
     let text = match file::read(&path.value) {
         Ok(text) => text,
         Err(fault) => {
-            let mistake = Mistake::at(path.span.clone(), format!("the host file {fault}"));
-            book.add(mistake.help(fault.help()));
+            book.wrong(path.span.clone(), format!("the host file {fault}"), fault.help());
             return (Vec::new(), false);
         }
     };
@@ -37,9 +36,7 @@ pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<u
         }
     }
     if sound && names.is_empty() {
-        book.add(
-            Mistake::at(path.span.clone(), "the host file lists no hosts").help("write one hostlist on each line"),
-        );
+        book.wrong(path.span.clone(), "the host file lists no hosts", "write one hostlist on each line");
         sound = false;
     }
     (names, sound)

@@ -1,10 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::{Hosts, list, stranger};
-use crate::plan::{
-    mistakes::Mistake,
-    read::{Table, texts_of},
-};
+use crate::plan::read::{Table, texts_of};
 
 pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
     let Some(raw) = table.raw("groups") else { return };
@@ -13,12 +10,11 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
         let group = name.get_ref().as_ref();
         let simple = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if group.is_empty() || !group.chars().all(simple) || group.starts_with('-') {
-            let mistake = Mistake::at(name.span(), format!("`{group}` is not a valid group name"));
-            table.book.add(mistake.help("use letters, digits, `.`, `_` and `-`"));
+            let message = format!("`{group}` is not a valid group name");
+            table.wrong(name.span(), message, "use letters, digits, `.`, `_` and `-`");
         }
         if hosts.position.contains_key(group) {
-            let mistake = Mistake::at(name.span(), format!("`{group}` is the name of both a group and a host"));
-            table.book.add(mistake.help("rename the group"));
+            table.wrong(name.span(), format!("`{group}` is the name of both a group and a host"), "rename the group");
         }
         // Positions: in the plan's order whatever the order here.
         let mut members = BTreeSet::new();
@@ -32,9 +28,8 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
                 written.push(member.clone());
                 if let Some(position) = hosts.position.get(&member) {
                     if !members.insert(*position) {
-                        let mistake =
-                            Mistake::at(words.span.clone(), format!("{member} is listed twice in the group {group}"));
-                        table.book.add(mistake.help("name every member once"));
+                        let message = format!("{member} is listed twice in the group {group}");
+                        table.wrong(words.span.clone(), message, "name every member once");
                         break;
                     }
                 } else if !hosts.excluded.contains(&member) && hosts.sound {

@@ -23,10 +23,9 @@ pub fn pods(table: &Table<'_>, hosts: &mut Hosts) -> Vec<(String, usize, Range<u
     let listed = |names: Vec<String>| names.into_iter().map(|name| (name, 0, span.clone())).collect();
     let Some(Pods { selector, pods: wanted }) = wanted(table) else {
         if table.written("kubectl").is_none() {
-            let mistake = Mistake::at(span, "the plan has no hosts");
             let help =
                 "name pods (`names`), or say which: hosts = { kubectl = { selector = \"app=railgauge\", pods = 32 } }";
-            table.book.add(mistake.help(help));
+            table.wrong(span, "the plan has no hosts", help);
         }
         hosts.sound = false;
         return Vec::new();
@@ -41,7 +40,7 @@ pub fn pods(table: &Table<'_>, hosts: &mut Hosts) -> Vec<(String, usize, Range<u
             };
             let (wants, has) = (count(wanted, "pod"), count(found.list.len(), "running pod"));
             let message = format!("the plan wants {wants}, kubectl finds {has} for {selector}{others}");
-            table.book.add(Mistake::at(span, message).help("wait until all are Running, or correct `pods`"));
+            table.wrong(span, message, "wait until all are Running, or correct `pods`");
             hosts.sound = false;
             Vec::new()
         }

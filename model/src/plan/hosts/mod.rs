@@ -87,7 +87,7 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     if hosts.sound && hosts.list.is_empty() {
         let span = table.written("names").or(table.written("file")).unwrap_or(table.span.clone());
         let help = "name at least two hosts: names = \"gpu[001-032]\", or file = \"hosts.txt\"";
-        table.book.add(Mistake::at(span, "the plan has no hosts").help(help));
+        table.wrong(span, "the plan has no hosts", help);
         hosts.sound = false;
     }
     hosts.position = hosts.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
@@ -153,7 +153,7 @@ fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, span: Range<usize>) {
         Some(near) => format!("did you mean {near}?"),
         None => "add it to `names` in [hosts], or leave it out here".into(),
     };
-    book.add(Mistake::at(span, format!("the plan has no host {name}")).help(help));
+    book.wrong(span, format!("the plan has no host {name}"), help);
 }
 
 impl Hosts {
@@ -185,7 +185,7 @@ impl Hosts {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => "define it in [hosts.groups]".into(),
         };
-        book.add(Mistake::at(span, format!("there is no group \"{name}\"")).help(help));
+        book.wrong(span, format!("there is no group \"{name}\""), help);
     }
 
     /// Also excluded hosts.

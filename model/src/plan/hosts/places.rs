@@ -80,7 +80,7 @@ fn hosts_of(table: &Table<'_>, hosts: &Hosts, name: &str, span: Range<usize>) ->
     let names = match expand(name) {
         Ok(names) => names,
         Err(wrong) => {
-            table.book.add(Mistake::at(span, wrong.message).help(wrong.help));
+            table.wrong(span, wrong.message, wrong.help);
             return None;
         }
     };
@@ -106,11 +106,11 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
             Ok(list) => {
                 let message = format!("\"{part}\" stands for {} and these are {hosts} hosts", list.len());
                 let help = "give one place for all of them, or a range with as many as there are hosts";
-                table.book.add(Mistake::at(words.span.clone(), message).help(help));
+                table.wrong(words.span.clone(), message, help);
                 return None;
             }
             Err(wrong) => {
-                table.book.add(Mistake::at(words.span.clone(), wrong.message).help(wrong.help));
+                table.wrong(words.span.clone(), wrong.message, wrong.help);
                 return None;
             }
         }
@@ -121,9 +121,7 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
         match place(of(0, at), of(1, at)) {
             Ok(place) => made.push(place),
             Err(why) => {
-                table.book.add(
-                    Mistake::at(words.span.clone(), why.to_string()).help("for example \"rack12/u07\", or \"rack12\""),
-                );
+                table.wrong(words.span.clone(), why.to_string(), "for example \"rack12/u07\", or \"rack12\"");
                 return None;
             }
         }
@@ -164,8 +162,7 @@ fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
     let text = match file::read(&path.value) {
         Ok(text) => text,
         Err(fault) => {
-            let mistake = Mistake::at(path.span.clone(), format!("the file of places {fault}"));
-            book.add(mistake.help(fault.help()));
+            book.wrong(path.span.clone(), format!("the file of places {fault}"), fault.help());
             return Vec::new();
         }
     };

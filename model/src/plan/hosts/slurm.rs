@@ -17,7 +17,7 @@ pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(Stri
     if !is_slurm {
         if table.written("slurm").is_some() {
             let message = "`slurm` of [hosts] applies only with via = \"slurm\"";
-            table.book.add(Mistake::at(span, message).help("give `names` or `file`, or set via = \"slurm\""));
+            table.wrong(span, message, "give `names` or `file`, or set via = \"slurm\"");
             hosts.sound = false;
         }
         return Vec::new();
@@ -40,7 +40,7 @@ pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(Stri
         (Some(there), wanted) => {
             let has = count(there.nodes.len(), "node");
             let message = format!("the plan wants {}, job {} has {has}", count(wanted.unwrap_or(1), "node"), there.job);
-            table.book.add(Mistake::at(span, message).help("ask Slurm for more nodes, or lower `nodes`"));
+            table.wrong(span, message, "ask Slurm for more nodes, or lower `nodes`");
             hosts.sound = false;
             Vec::new()
         }
@@ -49,7 +49,7 @@ pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(Stri
             let message = "the plan has no hosts: it takes them from a Slurm allocation, and this is none";
             let help =
                 "say how many: hosts = { slurm = { nodes = 32 } }; or name them; or call railgauge inside salloc";
-            table.book.add(Mistake::at(span, message).help(help));
+            table.wrong(span, message, help);
             hosts.sound = false;
             Vec::new()
         }
@@ -58,8 +58,8 @@ pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(Stri
 
 pub fn refuse_beside_names(table: &Table<'_>) {
     if let Some(span) = table.name_span("slurm") {
-        let mistake = Mistake::at(span, "`slurm` of [hosts] does not apply where hosts are named");
-        table.book.add(mistake.help("leave it out, or leave `names` and `file` out"));
+        let message = "`slurm` of [hosts] does not apply where hosts are named";
+        table.wrong(span, message, "leave it out, or leave `names` and `file` out");
     }
 }
 

@@ -21,7 +21,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
         let Some(names) = hosts.select(&entry, &words.value) else { continue };
         if names.is_empty() {
             let help = "all its hosts are excluded: remove the override";
-            entry.book.add(Mistake::at(words.span.clone(), "this override matches no host").help(help));
+            entry.wrong(words.span.clone(), "this override matches no host", help);
         }
         let matched: Vec<usize> = names.iter().filter_map(|name| hosts.position.get(name)).copied().collect();
         let over = Override::read(&entry, matched.len(), launch);
@@ -56,7 +56,7 @@ fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: imp
         let Some(span) = here.clone().or(there.clone()).filter(|_| here != there) else { continue };
         let message = format!("{} and {} have the same address: {}", hosts.list[known].name, host.name, host.address);
         let help = "one host under two names would be measured as two hosts: give each its own address or `port`";
-        table.book.add(Mistake::at(span, message).help(help));
+        table.wrong(span, message, help);
     }
 }
 
@@ -72,23 +72,20 @@ impl Override {
     fn read(entry: &Table<'_>, matched: usize, launch: &Launch) -> Self {
         for key in ["user", "port"] {
             if let Some(span) = entry.name_span(key).filter(|_| !launch.via.way().uses(key)) {
-                let mistake = Mistake::at(span, format!("nothing uses `{key}`"));
                 let help =
                     format!("leave it out: it is used by via = \"ssh\", and by a command that contains {{{key}}}");
-                entry.book.add(mistake.help(help));
+                entry.wrong(span, format!("nothing uses `{key}`"), help);
             }
         }
         let address = entry.text("address");
         if let Some(address) = &address {
             let host_name = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
             if !address.value.chars().all(host_name) || address.value.starts_with('-') {
-                let mistake = Mistake::at(address.span.clone(), format!("\"{}\" is not an address", address.value));
-                entry.book.add(mistake.help("write a name, an IPv4 address or an IPv6 address without brackets"));
+                let help = "write a name, an IPv4 address or an IPv6 address without brackets";
+                entry.wrong(address.span.clone(), format!("\"{}\" is not an address", address.value), help);
             } else if matched > 1 {
-                let mistake = Mistake::at(address.span.clone(), format!("one address for {matched} hosts"));
-                entry
-                    .book
-                    .add(mistake.help("hosts with the same address would all be the same host: match a single host"));
+                let help = "hosts with the same address would all be the same host: match a single host";
+                entry.wrong(address.span.clone(), format!("one address for {matched} hosts"), help);
             }
         }
         let user = entry.text("user");
@@ -132,12 +129,11 @@ fn ports(table: &Table<'_>, key: &str) -> Vec<String> {
     for words in table.texts(key).map(|at| at.value).unwrap_or_default() {
         let simple = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
         if words.text.is_empty() || words.text.starts_with('-') || !words.text.chars().all(simple) {
-            let mistake =
-                Mistake::at(words.span.clone(), format!("\"{}\" is not a device, interface or address", words.text));
-            table.book.add(mistake.help("for example \"mlx5_0\", \"mlx5_0:2\", \"eth0\", \"10.0.0.1\" or \"fd00::1\""));
+            let help = "for example \"mlx5_0\", \"mlx5_0:2\", \"eth0\", \"10.0.0.1\" or \"fd00::1\"";
+            table.wrong(words.span.clone(), format!("\"{}\" is not a device, interface or address", words.text), help);
         } else if list.iter().any(|known| rail(key, known) == rail(key, &words.text)) {
-            let mistake = Mistake::at(words.span.clone(), format!("{} is listed twice in `{key}`", words.text));
-            table.book.add(mistake.help("a device is one rail: list it once"));
+            let message = format!("{} is listed twice in `{key}`", words.text);
+            table.wrong(words.span.clone(), message, "a device is one rail: list it once");
         }
         list.push(words.text);
     }

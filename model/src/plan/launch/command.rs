@@ -4,7 +4,6 @@ use super::Way;
 use crate::plan::{
     command,
     format::{Key, key},
-    mistakes::Mistake,
     model::Host,
     read::Table,
 };
@@ -34,8 +33,7 @@ impl Command {
         let key = Self::KEY.name;
         if launch.written(key).is_none() {
             let span = launch.written("via").unwrap_or(launch.span.clone());
-            let mistake = Mistake::at(span, "via = \"command\" requires `command`");
-            launch.book.add(mistake.help(format!("for example command = \"{EXAMPLE}\"")));
+            launch.wrong(span, "via = \"command\" requires `command`", format!("for example command = \"{EXAMPLE}\""));
             return Self(Vec::new());
         }
         Self(command::read(launch, key, EXAMPLE))
@@ -65,7 +63,7 @@ impl Way for Command {
         let says = |place: &str| command::places(words).any(|name| name == place);
         if hosts.len() > 1 && !words.is_empty() && !says("host") && !says("name") {
             let message = "`command` does not contain `{host}`: all agents would run in the same place";
-            launch.book.add(Mistake::at(span, message).help("put {host} where the command needs the host's address"));
+            launch.wrong(span, message, "put {host} where the command needs the host's address");
         }
         command::judge(launch, key, words, hosts.iter());
     }

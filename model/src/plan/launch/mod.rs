@@ -132,8 +132,7 @@ fn sent(launch: &Table<'_>) -> Vec<String> {
         if !is_variable(&name.text) {
             launch.book.add(no_variable(&name.text, name.span));
         } else if written.is_some_and(|env| env.iter().any(|(key, _)| key.get_ref() == &name.text)) {
-            let mistake = Mistake::at(name.span, format!("`{}` is also in `env`", name.text));
-            launch.book.add(mistake.help("leave it out of one of them"));
+            launch.wrong(name.span, format!("`{}` is also in `env`", name.text), "leave it out of one of them");
         } else if !names.contains(&name.text) {
             names.push(name.text);
         }
@@ -174,8 +173,8 @@ fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
         }
         if !is_printable(text) {
             let what = "a line break, or an invisible or control character";
-            let mistake = Mistake::at(value.span(), format!("the value of `{word}` contains {what}"));
-            launch.book.add(mistake.help("write it on one line, without that character"));
+            let message = format!("the value of `{word}` contains {what}");
+            launch.wrong(value.span(), message, "write it on one line, without that character");
         }
         variables.insert(word.to_owned(), text.to_owned());
     }

@@ -65,12 +65,10 @@ impl Slurm {
         let exclusive = table.flag("exclusive").is_some_and(|at| at.value);
         for option in &options {
             if !is_word(&option.text) || !option.text.starts_with("--") {
-                let mistake =
-                    Mistake::at(option.span.clone(), format!("\"{}\" is not an option of sbatch", option.text));
-                table.book.add(mistake.help("each is one word: \"--qos=high\""));
+                table.wrong(option.span.clone(), format!("\"{}\" is not an option of sbatch", option.text), "each is one word: \"--qos=high\"");
             } else if let Some((name, instead)) = refused(&option.text, exclusive) {
                 let message = format!("`--{name}` cannot be an option of a plan that is submitted");
-                table.book.add(Mistake::at(option.span.clone(), message).help(instead));
+                table.wrong(option.span.clone(), message, instead);
             }
         }
         Self {

@@ -70,8 +70,7 @@ impl Ssh {
             let bad =
                 hop.text.is_empty() || hop.text.starts_with('-') || hop.text.contains([',', ' ', '\t', '\n', '\0']);
             if bad {
-                let mistake = Mistake::at(hop.span.clone(), format!("\"{}\" is not a jump host", hop.text));
-                table.book.add(mistake.help("each element is one hop: [user@]host[:port]"));
+                table.wrong(hop.span.clone(), format!("\"{}\" is not a jump host", hop.text), "each element is one hop: [user@]host[:port]");
             }
         }
         Self {

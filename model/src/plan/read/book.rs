@@ -50,6 +50,11 @@ impl<'a> Book<'a> {
         self.mistakes.borrow_mut().push(mistake);
     }
 
+    /// Adds a mistake in the plan's own text, and what to do about it.
+    pub fn wrong(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        self.add(Mistake::at(span, message).help(help));
+    }
+
     pub fn note(&self, note: Mistake) {
         self.notes.borrow_mut().push(note);
     }

@@ -24,8 +24,8 @@ impl Words {
         let text = value.as_str()?.to_owned();
         // Everything printed of a plan, also from a journal, passes this check.
         if !has_printable_lines(&text) {
-            let mistake = Mistake::at(span, "a string with an invisible or control character");
-            book.add(mistake.help("remove the character; if a program needs it, put it into a script"));
+            let message = "a string with an invisible or control character";
+            book.wrong(span, message, "remove the character; if a program needs it, put it into a script");
             return None;
         }
         // After the quote, unless there are escapes, three quotes, or it is a default that is not in the file.

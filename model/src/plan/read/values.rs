@@ -40,8 +40,7 @@ impl<'a> Table<'a> {
             value if value.contains(['\n', '\r']) && name != "description" => format!("`{name}` contains a line break"),
             _ => return Some(text),
         };
-        self.book
-            .add(Mistake::at(text.span, message).help("write a non-empty string on one line, or leave the key out"));
+        self.wrong(text.span, message, "write a non-empty string on one line, or leave the key out");
         None
     }
 
@@ -129,7 +128,7 @@ impl<'a> Table<'a> {
             return Some(time);
         }
         let message = format!("`{name}` must be from \"{least}\" to \"{most}\"");
-        self.book.add(Mistake::at(time.span, message).help("is the unit right?"));
+        self.wrong(time.span, message, "is the unit right?");
         None
     }
 
@@ -153,7 +152,7 @@ impl<'a> Table<'a> {
             return Some(raw.map(|_| value));
         }
         let help = "write two percent as 2 or \"2%\"";
-        self.book.add(Mistake::at(raw.span, format!("`{name}` must be from {least} to {most} percent")).help(help));
+        self.wrong(raw.span, format!("`{name}` must be from {least} to {most} percent"), help);
         None
     }
 }

@@ -25,8 +25,8 @@ pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnc
         "victim" => return victim::read(test, members),
         "bisection" if test.has("between") => {
             if let Some(span) = test.name_span("rounds") {
-                let mistake = Mistake::at(span, "`rounds` does not apply to a bisection between two groups");
-                test.book.add(mistake.help("leave it out: nothing is drawn"));
+                let message = "`rounds` does not apply to a bisection between two groups";
+                test.wrong(span, message, "leave it out: nothing is drawn");
             }
             let (one, other) = two_groups(test, members)?;
             AtOnce::Bisection(Cut::Groups(one, other))

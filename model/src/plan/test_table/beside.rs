@@ -49,8 +49,7 @@ pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Be
         return of_command(&table, members);
     }
     if let Some(span) = table.written("on") {
-        let mistake = Mistake::at(span, "`on` says where a `command` runs, and there is none");
-        table.book.add(mistake.help("leave it out, or give a command"));
+        table.wrong(span, "`on` says where a `command` runs, and there is none", "leave it out, or give a command");
     }
     // Read all before returning, so that every mistake is reported.
     let (transport, flows, direction) = (table.word("transport"), flows(&table), table.word("direction"));
@@ -99,8 +98,7 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     let mut flows: Vec<u32> = Vec::new();
     for number in &numbers.value {
         if flows.contains(&number.value) {
-            let mistake = Mistake::at(number.span.clone(), format!("{} is listed twice", number.value));
-            table.book.add(mistake.help("list every number once"));
+            table.wrong(number.span.clone(), format!("{} is listed twice", number.value), "list every number once");
         } else {
             flows.push(number.value);
         }
@@ -108,13 +106,13 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     flows.sort_unstable();
     if flows.is_empty() {
         if table.raw("flows").is_some_and(|raw| raw.value.as_array().is_some_and(|all| all.is_empty())) {
-            table.book.add(Mistake::at(numbers.span, "`flows` is empty").help("for example flows = [1, 4, 16]"));
+            table.wrong(numbers.span, "`flows` is empty", "for example flows = [1, 4, 16]");
         }
         return None;
     }
     if flows.len() > limits::BESIDE {
         let message = format!("{} numbers of connections", flows.len());
-        table.book.add(Mistake::at(numbers.span, message).help(format!("list at most {}", limits::BESIDE)));
+        table.wrong(numbers.span, message, format!("list at most {}", limits::BESIDE));
         return None;
     }
     Some(flows)
@@ -124,7 +122,7 @@ fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))?;
     if rate.value < SLOWEST_EACH * f64::from(most) {
         let message = format!("{} at this rate would send nothing in most windows", count(most as usize, "connection"));
-        table.book.add(Mistake::at(rate.span, message).help("give each connection 1 Mb/s or more"));
+        table.wrong(rate.span, message, "give each connection 1 Mb/s or more");
         return None;
     }
     Some(GigabitsPerSecond(rate.value))

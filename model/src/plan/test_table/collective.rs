@@ -66,15 +66,14 @@ pub fn read(
     let of_patterns = pattern::own_names().filter(|_| op.is_some());
     for name in names.iter().copied().chain(of_patterns) {
         if let Some(span) = test.name_span(name) {
-            test.book.add(Mistake::at(span, format!("`{name}` {why}")).help("leave it out"));
+            test.wrong(span, format!("`{name}` {why}"), "leave it out");
         }
     }
     let op = op?;
     let host = kind.memory == Some(Memory::Host);
     for name in OF_NCCL.iter().filter(|_| host) {
         if let Some(span) = test.name_span(name) {
-            let mistake = Mistake::at(span, format!("`{name}` applies only with transport = \"nccl\""));
-            test.book.add(mistake.help("leave it out"));
+            test.wrong(span, format!("`{name}` applies only with transport = \"nccl\""), "leave it out");
         }
     }
     let datatypes = words(test, "datatype", Datatype::from_word);
@@ -82,7 +81,7 @@ pub fn read(
         words(test, "reduction", Reduction::from_word)
     } else {
         if let Some(span) = test.name_span("reduction") {
-            test.book.add(Mistake::at(span, format!("{op} reduces nothing")).help("leave `reduction` out"));
+            test.wrong(span, format!("{op} reduces nothing"), "leave `reduction` out");
         }
         Vec::new()
     };
@@ -117,11 +116,8 @@ fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     if let Some((reduction, datatype)) = all.find(|(reduction, datatype)| !reduction.is_plain(**datatype))
         && let Some(span) = test.written("reduction").or(test.written("datatype"))
     {
-        let mistake = Mistake::at(span, format!("{reduction} of {datatype} is not supported in host memory"));
-        test.book.add(
-            mistake
-                .help("use sum, prod, min or max of a type other than 8-bit floating point, or transport = \"nccl\""),
-        );
+        let help = "use sum, prod, min or max of a type other than 8-bit floating point, or transport = \"nccl\"";
+        test.wrong(span, format!("{reduction} of {datatype} is not supported in host memory"), help);
     }
 }
 
@@ -130,8 +126,8 @@ fn listed(test: &Table<'_>) -> Vec<u32> {
     let mut list: Vec<u32> = Vec::new();
     for gpu in given.value {
         if list.contains(&gpu.value) {
-            let mistake = Mistake::at(gpu.span, format!("GPU {} is listed twice in `gpus`", gpu.value));
-            test.book.add(mistake.help("two ranks or rails on one GPU would disturb each other"));
+            let message = format!("GPU {} is listed twice in `gpus`", gpu.value);
+            test.wrong(gpu.span, message, "two ranks or rails on one GPU would disturb each other");
         } else {
             list.push(gpu.value);
         }
@@ -144,8 +140,7 @@ pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
         return listed(test);
     }
     if let Some(span) = test.name_span("gpus") {
-        let mistake = Mistake::at(span, "`gpus` does not apply to host memory");
-        test.book.add(mistake.help("leave it out, or set memory = \"cuda\""));
+        test.wrong(span, "`gpus` does not apply to host memory", "leave it out, or set memory = \"cuda\"");
     }
     Vec::new()
 }
@@ -155,8 +150,7 @@ fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
     let Some(given) = test.whole::<u32>("ranks_per_host") else { return listed.max(1) };
     if listed > 0 && given.value != listed {
         let message = format!("{} per host on {}", count(given.value as usize, "rank"), count(gpus.len(), "GPU"));
-        test.book
-            .add(Mistake::at(given.span, message).help("every rank needs its own GPU: list as many `gpus` as ranks"));
+        test.wrong(given.span, message, "every rank needs its own GPU: list as many `gpus` as ranks");
     }
     given.value
 }
@@ -166,15 +160,14 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
     for word in test.words(name) {
         let Some(value) = from_word(word.value) else { continue };
         if list.contains(&value) {
-            let mistake = Mistake::at(word.span, format!("{} is listed twice in `{name}`", word.value));
-            test.book.add(mistake.help("list every value once"));
+            test.wrong(word.span, format!("{} is listed twice in `{name}`", word.value), "list every value once");
         } else {
             list.push(value);
         }
     }
     let nothing = test.raw(name).is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty()));
     if nothing && let Some(span) = test.written(name) {
-        test.book.add(Mistake::at(span, format!("`{name}` is empty")).help("leave it out, or give a value"));
+        test.wrong(span, format!("`{name}` is empty"), "leave it out, or give a value");
     }
     list
 }
@@ -183,8 +176,8 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
 fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
     if !host {
         if let Some(span) = test.name_span("algorithm") {
-            let mistake = Mistake::at(span, "NCCL uses its own algorithms");
-            test.book.add(mistake.help("leave `algorithm` out, or set env = { NCCL_ALGO = \"Ring\" }"));
+            let message = "NCCL uses its own algorithms";
+            test.wrong(span, message, "leave `algorithm` out, or set env = { NCCL_ALGO = \"Ring\" }");
         }
         return vec![None];
     }
@@ -194,8 +187,8 @@ fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
         && let Some(span) = test.written("algorithm").or(test.written("op"))
     {
         let fitting: Vec<_> = Algorithm::ALL.iter().filter(|other| other.does(op)).map(|word| word.word()).collect();
-        let mistake = Mistake::at(span, format!("{wrong} is not an algorithm for {op}"));
-        test.book.add(mistake.help(format!("use {}, or \"{AUTO}\"", fitting.join(", "))));
+        let message = format!("{wrong} is not an algorithm for {op}");
+        test.wrong(span, message, format!("use {}, or \"{AUTO}\"", fitting.join(", ")));
     }
     list
 }
@@ -205,8 +198,8 @@ fn in_place(test: &Table<'_>, op: Op) -> bool {
     // nccl-tests runs these in place by passing the same buffer twice, which NCCL does not promise to support.
     if matches!(op, Op::AllToAll | Op::SendRecv) {
         if flag.own {
-            let mistake = Mistake::at(flag.span, format!("{op} cannot be done in place"));
-            test.book.add(mistake.help("leave `in_place` out: it needs separate send and receive buffers"));
+            let message = format!("{op} cannot be done in place");
+            test.wrong(flag.span, message, "leave `in_place` out: it needs separate send and receive buffers");
         }
         return false;
     }
@@ -217,11 +210,10 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     let word = test.word("groups")?;
     let size = test.whole::<u32>("group_size");
     if let (Some(size), true) = (&size, word.value != "every") {
-        let mistake = Mistake::at(size.span.clone(), "`group_size` applies only with groups = \"every\"");
-        test.book.add(mistake.help("leave it out"));
+        test.wrong(size.span.clone(), "`group_size` applies only with groups = \"every\"", "leave it out");
     }
     let wrong = |message: String, help: &str| {
-        test.book.add(Mistake::at(word.span.clone(), message).help(help));
+        test.wrong(word.span.clone(), message, help);
         None
     };
     let members = members?;
@@ -290,7 +282,7 @@ fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Member
         };
         let message = format!("{reduction} of {datatype} over {ranks} ranks is rounded and cannot be verified");
         let help = "use a power-of-two number of ranks, an integer datatype, or verify = false";
-        test.book.add(Mistake::at(span, message).help(help));
+        test.wrong(span, message, help);
         return;
     }
 }
@@ -310,7 +302,7 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
                     false => format!("a message of {bytes} is not a whole number of {datatype} elements"),
                 };
                 let help = format!("use multiples of {unit} bytes");
-                test.book.add(Mistake::at(span, message).help(help));
+                test.wrong(span, message, help);
                 return;
             }
         }

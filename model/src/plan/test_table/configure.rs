@@ -62,7 +62,7 @@ fn values(table: &Table<'_>) -> Option<Vec<String>> {
     let mut values: Vec<String> = Vec::new();
     let mut wrong = false;
     for one in &given.value {
-        let says = |message: String, help: &str| table.book.add(Mistake::at(one.span.clone(), message).help(help));
+        let says = |message: String, help: &str| table.wrong(one.span.clone(), message, help);
         let length = one.text.chars().count();
         let fault = if one.text.trim().is_empty() {
             Some(("a value is empty".to_owned(), "write what stands for {value}, for example \"0%\""))
@@ -84,7 +84,7 @@ fn values(table: &Table<'_>) -> Option<Vec<String>> {
             None => values.push(one.text.clone()),
         }
     }
-    let says = |message: String, help: &str| table.book.add(Mistake::at(given.span.clone(), message).help(help));
+    let says = |message: String, help: &str| table.wrong(given.span.clone(), message, help);
     match values.len() {
         _ if wrong => None,
         0 | 1 => {

@@ -15,7 +15,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     };
     if let Some(why) = refused {
         if let Some(span) = test.name_span("gpu_distance") {
-            test.book.add(Mistake::at(span, format!("`gpu_distance` {why}")).help("leave it out"));
+            test.wrong(span, format!("`gpu_distance` {why}"), "leave it out");
         }
         return Vec::new();
     }
@@ -23,15 +23,13 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     for word in test.words("gpu_distance") {
         let Some(distance) = Distance::from_word(word.value) else { continue };
         if list.contains(&distance) {
-            let mistake = Mistake::at(word.span, format!("{distance} is listed twice in `gpu_distance`"));
-            test.book.add(mistake.help("list every value once"));
+            test.wrong(word.span, format!("{distance} is listed twice in `gpu_distance`"), "list every value once");
         } else {
             list.push(distance);
         }
     }
     if let (false, Some(span)) = (list.is_empty(), test.written("gpus")) {
-        let mistake = Mistake::at(span, "`gpus` and `gpu_distance` both select GPUs");
-        test.book.add(mistake.help("leave one of them out"));
+        test.wrong(span, "`gpus` and `gpu_distance` both select GPUs", "leave one of them out");
     }
     list
 }

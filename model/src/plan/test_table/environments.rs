@@ -4,7 +4,6 @@ use toml::de::DeValue;
 
 use crate::plan::{
     limits::ENVIRONMENTS as MOST,
-    mistakes::Mistake,
     read::{Table, texts_of},
 };
 
@@ -14,7 +13,7 @@ pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
     let DeValue::Table(entries) = &*raw.value else { return cells };
     for (name, value) in entries {
         let (span, name) = (name.span(), name.get_ref().to_string());
-        let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
+        let add = |message: String, help: &str| test.wrong(span.clone(), message, help);
         let shape = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(shape) || name.starts_with(|c: char| c.is_ascii_digit()) {
             add(format!("`{name}` is not a valid name of an environment variable"), "letters, digits and underscores");
@@ -30,7 +29,7 @@ pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
             continue;
         }
         if let Some(wrong) = texts.iter().find(|words| words.text.contains(['\n', '\r'])) {
-            test.book.add(Mistake::at(wrong.span.clone(), "a value of several lines").help("write it on one line"));
+            test.wrong(wrong.span.clone(), "a value of several lines", "write it on one line");
             continue;
         }
         if cells.len().saturating_mul(texts.len()) > MOST {

@@ -67,7 +67,7 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     {
         let produced: Vec<&str> = produces.iter().map(|metric| metric.word()).collect();
         let message = format!("this test does not measure {}", metric.value);
-        table.book.add(Mistake::at(metric.span.clone(), message).help(format!("it measures {}", one_of(&produced))));
+        table.wrong(metric.span.clone(), message, format!("it measures {}", one_of(&produced)));
     }
     let limit = limit(table, metric.as_ref(), subject);
     let sizes = sizes(table, subject);
@@ -90,7 +90,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
     let (name, span) = match given.as_slice() {
         [] => {
             let help = format!("add one of {}", LIMITS.join(", "));
-            table.book.add(Mistake::at(table.span.clone(), "this expectation has no limit").help(help));
+            table.wrong(table.span.clone(), "this expectation has no limit", help);
             return None;
         }
         [one] => one.clone(),
@@ -108,16 +108,14 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
     };
     if (name == "at_least" || name == "at_most") && name != wanted {
         let message = format!("`{name}` on {metric}, for which {word} values are better");
-        table.book.add(Mistake::at(span, message).help(format!("write `{wanted}`")));
+        table.wrong(span, message, format!("write `{wanted}`"));
         return None;
     }
     match name {
         "percent_of_ceiling" => {
             if !metric.has_ceiling() {
                 let message = format!("no ceiling can be computed for {metric}");
-                table
-                    .book
-                    .add(Mistake::at(span, message).help(format!("write `{wanted}` or `within_percent_of_peers`")));
+                table.wrong(span, message, format!("write `{wanted}` or `within_percent_of_peers`"));
                 return None;
             }
             table.percent(name).map(|at| (Limit::PercentOfCeiling(at.value), None))
@@ -125,8 +123,8 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
         "within_percent_of_peers" => table.percent(name).map(|at| (Limit::WithinPercentOfPeers(at.value), None)),
         "within_percent_of_baseline" => {
             if !subject.baseline {
-                let mistake = Mistake::at(span, format!("`{name}` without a [baseline] in the plan"));
-                table.book.add(mistake.help("point to one: [baseline] file = \"baseline.json\""));
+                let message = format!("`{name}` without a [baseline] in the plan");
+                table.wrong(span, message, "point to one: [baseline] file = \"baseline.json\"");
                 return None;
             }
             table.percent(name).map(|at| (Limit::WithinPercentOfBaseline(at.value), None))
@@ -135,8 +133,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
             let value = table.parsed(name, |text| quantity::limit(text, metric))?;
             let At { value: (value, written), span, .. } = value;
             if value <= 0.0 {
-                let mistake = Mistake::at(span, format!("`{name}` of zero is always or never met"));
-                table.book.add(mistake.help("give a value above zero"));
+                table.wrong(span, format!("`{name}` of zero is always or never met"), "give a value above zero");
                 return None;
             }
             let limit = if name == "at_least" { Limit::AtLeast(value) } else { Limit::AtMost(value) };
@@ -156,8 +153,8 @@ fn sizes(table: &Table<'_>, subject: &Subject<'_>) -> Option<(Bytes, Bytes)> {
         && !all.iter().any(|size| (first..=last).contains(size))
     {
         let (low, high) = (all.first().copied().unwrap_or_default(), all.last().copied().unwrap_or_default());
-        let mistake = Mistake::at(raw.span, "no size of the test is in this range");
-        table.book.add(mistake.help(format!("its sizes are from {low} to {high} bytes")));
+        let message = "no size of the test is in this range";
+        table.wrong(raw.span, message, format!("its sizes are from {low} to {high} bytes"));
     }
     Some((first, last))
 }
@@ -167,7 +164,7 @@ fn rails(table: &Table<'_>, subject: &Subject<'_>) -> Vec<u32> {
     if let Some(Rails::Only(measured)) = subject.rails {
         for rail in rails.iter().filter(|rail| !measured.contains(&rail.value)) {
             let message = format!("rail {} is not measured by this test", rail.value);
-            table.book.add(Mistake::at(rail.span.clone(), message).help("add it to the test's `rails`"));
+            table.wrong(rail.span.clone(), message, "add it to the test's `rails`");
         }
     }
     rails.into_iter().map(|rail| rail.value).collect()
@@ -193,7 +190,7 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
     if let Some(nothing) = nothing {
         let message = format!("{nothing} {}", group.value);
         let help = "an expectation that matches nothing can never be met";
-        table.book.add(Mistake::at(group.span, message).help(help));
+        table.wrong(group.span, message, help);
         return None;
     }
     Some(group.value)

@@ -59,8 +59,7 @@ fn of_group(
         _ => (Memory::Cuda, "NCCL works on GPU memory"),
     };
     if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value != lives) {
-        let mistake = Mistake::at(memory.span.clone(), words);
-        test.book.add(mistake.help(format!("leave `memory` out, or set memory = \"{lives}\"")));
+        test.wrong(memory.span.clone(), words, format!("leave `memory` out, or set memory = \"{lives}\""));
     }
     Kind {
         op: fits.then_some(op.value),
@@ -76,8 +75,8 @@ fn of_group(
 
 fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
     if tcp && !Transport::Tcp.carries(op.value) {
-        let mistake = Mistake::at(op.span, format!("TCP cannot carry {}", op.value));
-        test.book.add(mistake.help("TCP supports write, read and send; for RDMA use transport = \"verbs\""));
+        let message = format!("TCP cannot carry {}", op.value);
+        test.wrong(op.span, message, "TCP supports write, read and send; for RDMA use transport = \"verbs\"");
         return None;
     }
     Some(op.value)
@@ -88,8 +87,8 @@ fn within_host(test: &Table<'_>, op: Op, transport: Option<&At<Transport>>) -> b
         return true;
     };
     let carried: Vec<_> = Op::ALL.iter().filter(|op| transport.value.carries(**op)).map(|op| op.word()).collect();
-    let mistake = Mistake::at(transport.span.clone(), format!("{op} is not supported over {}", transport.value));
-    test.book.add(mistake.help(format!("{} stays within a host: it carries {}", transport.value, carried.join(", "))));
+    let help = format!("{} stays within a host: it carries {}", transport.value, carried.join(", "));
+    test.wrong(transport.span.clone(), format!("{op} is not supported over {}", transport.value), help);
     false
 }
 
@@ -127,8 +126,7 @@ fn gpu_path(
     let memory = memory?.value;
     if memory == Memory::Host {
         if path.own {
-            let mistake = Mistake::at(path.span, "`gpu_path` does not apply to host memory");
-            test.book.add(mistake.help("leave it out, or set memory = \"cuda\""));
+            test.wrong(path.span, "`gpu_path` does not apply to host memory", "leave it out, or set memory = \"cuda\"");
         }
         return None;
     }
@@ -153,8 +151,8 @@ fn bidirectional(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> bool {
     match metric {
         Some(metric) if metric.value == TestMetric::Latency => {
             if both.own {
-                let mistake = Mistake::at(both.span, "latency cannot be measured in both directions at once");
-                test.book.add(mistake.help("leave `bidirectional` out"));
+                let message = "latency cannot be measured in both directions at once";
+                test.wrong(both.span, message, "leave `bidirectional` out");
             }
             false
         }
@@ -171,16 +169,14 @@ fn qps(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> Vec<u32> {
     let mut list: Vec<u32> = Vec::new();
     for qps in &given.value {
         if list.contains(&qps.value) {
-            let mistake = Mistake::at(qps.span.clone(), format!("{} is listed twice in `qps`", qps.value));
-            test.book.add(mistake.help("list every number once"));
+            test.wrong(qps.span.clone(), format!("{} is listed twice in `qps`", qps.value), "list every number once");
         } else if latency && qps.value != 1 {
-            let mistake = Mistake::at(qps.span.clone(), "latency is measured on one queue pair");
-            test.book.add(mistake.help("leave `qps` out"));
+            test.wrong(qps.span.clone(), "latency is measured on one queue pair", "leave `qps` out");
         }
         list.push(qps.value);
     }
     if given.own && test.raw("qps").is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty())) {
-        test.book.add(Mistake::at(given.span, "`qps` is empty").help("for example qps = [1, 4]"));
+        test.wrong(given.span, "`qps` is empty", "for example qps = [1, 4]");
     }
     list.sort_unstable();
     list

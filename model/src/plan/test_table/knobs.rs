@@ -124,7 +124,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let left_out = |name: &str| {
         let why = meaningless(name);
         if let (Some(why), Some(span)) = (why, table.name_span(name)) {
-            book.add(Mistake::at(span, format!("the knob `{name}` {why}")).help("leave it out"));
+            book.wrong(span, format!("the knob `{name}` {why}"), "leave it out");
         }
         why.is_some()
     };
@@ -160,8 +160,8 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     }
     let mtu = whole("mtu");
     if let Some(mtu) = mtu.as_ref().filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu.value)) {
-        let mistake = Mistake::at(mtu.span.clone(), format!("{} bytes is not a valid path MTU", mtu.value));
-        book.add(mistake.help("expected 256, 512, 1024, 2048 or 4096: the RDMA payload, not the Ethernet MTU"));
+        let help = "expected 256, 512, 1024, 2048 or 4096: the RDMA payload, not the Ethernet MTU";
+        book.wrong(mtu.span.clone(), format!("{} bytes is not a valid path MTU", mtu.value), help);
     }
     let retry_count = byte("retry_count");
     if let Some(span) = table.written("retry_count").filter(|_| retry_count == Some(7)) {
@@ -175,8 +175,8 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let congestion = if left_out("congestion_control") { None } else { table.text("congestion_control") };
     let named = |name: &str| name.len() <= LONGEST_NAME && !name.contains(|c: char| !c.is_ascii_graphic());
     if let Some(name) = congestion.as_ref().filter(|name| !named(&name.value)) {
-        let mistake = Mistake::at(name.span.clone(), "this cannot be the name of a congestion control");
-        book.add(mistake.help("`sysctl net.ipv4.tcp_available_congestion_control` on a host lists those available"));
+        let help = "`sysctl net.ipv4.tcp_available_congestion_control` on a host lists those available";
+        book.wrong(name.span.clone(), "this cannot be the name of a congestion control", help);
     }
     let given = word("precision").and_then(Precision::from_word);
     let precision = (op == Some(Op::Matmul)).then(|| given.unwrap_or(Precision::Bf16));

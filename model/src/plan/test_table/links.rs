@@ -3,7 +3,6 @@ use railgauge_wire::terms::TestMetric;
 use super::kind::Kind;
 use crate::plan::{
     hosts::Hosts,
-    mistakes::Mistake,
     model::{OnFabric, Pattern},
     read::Table,
 };
@@ -13,9 +12,8 @@ pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &H
     let covers = matches!(pattern, Some(Pattern::Fabric(OnFabric::CoverLinks(_))));
     if let (true, Some(metric)) = (covers, kind.metric.filter(|metric| *metric != TestMetric::Bandwidth)) {
         let span = table.written("pattern").unwrap_or(table.span.clone());
-        let mistake =
-            Mistake::at(span, format!("the pattern cover-links loads links, and this test measures {metric}"));
-        table.book.add(mistake.help("set metric = \"bandwidth\", or use the pattern cross-leaf"));
+        let message = format!("the pattern cover-links loads links, and this test measures {metric}");
+        table.wrong(span, message, "set metric = \"bandwidth\", or use the pattern cross-leaf");
         return None;
     }
     let Some(span) = table.written("links_covered") else {
@@ -23,7 +21,7 @@ pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &H
     };
     let wanted = table.percent("links_covered")?.value;
     let wrong = |message: &str, help: &str| {
-        table.book.add(Mistake::at(span.clone(), message).help(help));
+        table.wrong(span.clone(), message, help);
         None
     };
     if pattern.is_none() || kind.metric != Some(TestMetric::Bandwidth) {

@@ -5,7 +5,6 @@ use railgauge_wire::terms::Metric;
 use crate::plan::{
     hosts::Hosts,
     limits::MEASUREMENTS as MOST,
-    mistakes::Mistake,
     model::{AtOnce, Cut, OnFabric, Pattern, Rails, Test, Victim},
     read::Table,
 };
@@ -27,8 +26,7 @@ impl<'a> Members<'a> {
         };
         if list.is_empty() {
             let span = test.raw("hosts").map_or(test.span.clone(), |raw| raw.span);
-            let mistake = Mistake::at(span, "this test has no hosts");
-            test.book.add(mistake.help("name groups or hosts from [hosts] that are not excluded"));
+            test.wrong(span, "this test has no hosts", "name groups or hosts from [hosts] that are not excluded");
             return None;
         }
         let names = list.iter().cloned().collect();
@@ -133,6 +131,6 @@ pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, patte
     if amount > MOST {
         let message = format!("this test has {amount} measurements of {pairs} pairs");
         let help = format!("a test has at most {MOST}: use fewer sizes or repeats, or pattern = \"random\"");
-        table.book.add(Mistake::at(table.span.clone(), message).help(help));
+        table.wrong(table.span.clone(), message, help);
     }
 }

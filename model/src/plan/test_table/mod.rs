@@ -50,11 +50,11 @@ pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec
     let tables = top.tables("test");
     if top.raw("test").is_some() && tables.is_empty() {
         let span = top.written("test").unwrap_or(top.span.clone());
-        book.add(Mistake::at(span, "the plan has no tests").help("add a [[test]] table"));
+        book.wrong(span, "the plan has no tests", "add a [[test]] table");
     }
     if let Some(table) = tables.get(MOST) {
         let message = format!("the plan has {} tests", tables.len());
-        book.add(Mistake::at(table.span.clone(), message).help("a plan has at most 1000 tests"));
+        book.wrong(table.span.clone(), message, "a plan has at most 1000 tests");
         return (Vec::new(), Vec::new());
     }
     let mut left_out = Vec::new();
@@ -212,8 +212,8 @@ fn name(table: &Table<'_>, kind: &kind::Kind) -> String {
     }
     let Some(name) = table.text("name") else { return String::new() };
     if name.value.chars().count() > 100 {
-        let mistake = Mistake::at(name.span, "the test's name is longer than 100 characters");
-        table.book.add(mistake.help("it is in every row of the results: use a shorter name"));
+        let message = "the test's name is longer than 100 characters";
+        table.wrong(name.span, message, "it is in every row of the results: use a shorter name");
         return String::new();
     }
     name.value

@@ -66,9 +66,8 @@ pub fn read(
     let meaningless = OF_NETWORKS.iter().copied().filter(|name| !(is_nic && OF_NICS.contains(name)));
     for name in meaningless.chain(pattern::own_names()) {
         if let Some(span) = test.name_span(name) {
-            let mistake =
-                Mistake::at(span, format!("`{name}` does not apply to {}, which stays within a host", op.value));
-            test.book.add(mistake.help("leave it out"));
+            let message = format!("`{name}` does not apply to {}, which stays within a host", op.value);
+            test.wrong(span, message, "leave it out");
         }
     }
     let fits = transport.is_none_or(|at| !at.own || at.value == own);
@@ -85,7 +84,7 @@ pub fn read(
     if let Some(metric) = metric.as_ref().filter(|_| !suits) {
         let message = format!("{} does not support metric = \"{}\"", op.value, metric.value);
         let words: Vec<String> = wanted.iter().map(|metric| format!("metric = \"{metric}\"")).collect();
-        test.book.add(Mistake::at(metric.span.clone(), message).help(format!("set {}", words.join(" or "))));
+        test.wrong(metric.span.clone(), message, format!("set {}", words.join(" or ")));
     }
     let memory = match own {
         Transport::Nic => test.term("memory", Memory::from_word).map(|at| at.value),
@@ -119,7 +118,7 @@ fn gpu_path(test: &Table<'_>, memory: Option<Memory>) -> Option<GpuPath> {
     };
     let Some((message, help)) = wrong else { return Some(path.value) };
     if path.own {
-        test.book.add(Mistake::at(path.span, message).help(help));
+        test.wrong(path.span, message, help);
     }
     None
 }
@@ -149,7 +148,7 @@ pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>
         precision.square(4096),
         precision.square(ROWS)
     );
-    test.book.add(Mistake::at(raw.span.clone(), message).help(help));
+    test.wrong(raw.span.clone(), message, help);
     None
 }
 
@@ -160,12 +159,12 @@ pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
         let sizes = sizes?;
         let Some(small) = sizes.iter().find(|size| **size < LEAST_TESTED) else { return Some(sizes) };
         let message = format!("{small} bytes are no test of a GPU's memory: what is small stays in its caches");
-        test.book.add(Mistake::at(raw.span.clone(), message).help("the smallest size is \"1GiB\""));
+        test.wrong(raw.span.clone(), message, "the smallest size is \"1GiB\"");
         return None;
     }
     let span = test.written("op").unwrap_or_default();
-    let mistake = Mistake::at(span, "`sizes` must say how much of the memory of each GPU is tested");
-    test.book.add(mistake.help("a GPU of 80 GB has more than 72 GiB free where nothing else runs: sizes = \"72GiB\""));
+    let message = "`sizes` must say how much of the memory of each GPU is tested";
+    test.wrong(span, message, "a GPU of 80 GB has more than 72 GiB free where nothing else runs: sizes = \"72GiB\"");
     None
 }
 
@@ -178,7 +177,7 @@ pub fn spread(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
     };
     let message = format!("the reads of a memory latency cannot be spread over {wrong} bytes");
     let help = format!("use a power of two, of {LEAST_SPREAD} bytes at least, such as \"1GiB\"");
-    test.book.add(Mistake::at(raw.span.clone(), message).help(help));
+    test.wrong(raw.span.clone(), message, help);
     None
 }
 
@@ -189,7 +188,7 @@ pub fn settled(
     window: Option<Window>,
     rails: Option<Rails>,
 ) -> (Option<Window>, Option<Rails>) {
-    let wrong = |span, message: &str, help: &str| test.book.add(Mistake::at(span, message).help(help));
+    let wrong = |span, message: &str, help: &str| test.wrong(span, message, help);
     let window = match (window, test.written("measure")) {
         (Some(Window::Adaptive { .. }), Some(span)) => {
             let message = "a test within hosts is not measured adaptively: its flows would not end together";

@@ -88,7 +88,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         _ => count(hosts.len(), "host"),
     };
     let wrong = |message: String, help: String| {
-        test.book.add(Mistake::at(pattern.span.clone(), message).help(help));
+        test.wrong(pattern.span.clone(), message, help);
         None
     };
     if hosts.len() < 2 {
@@ -106,7 +106,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
             if rounds.value as usize > all {
                 let message = format!("a tournament of {counted} has only {all} rounds");
                 let help = format!("at most rounds = {all}; pattern = \"tournament\" runs all of them");
-                test.book.add(Mistake::at(rounds.span, message).help(help));
+                test.wrong(rounds.span, message, help);
                 return None;
             }
             Some(Pattern::Random(rounds.value))
@@ -133,7 +133,7 @@ fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>
             format!("the pattern {} needs to know the switches, and the plan has no [topology]", pattern.value);
         let help = "add for example [topology] with slurm = \"/etc/slurm/topology.conf\"; in an allocation of Slurm with a topology plugin \
                     via = \"slurm\" needs none";
-        test.book.add(Mistake::at(pattern.span.clone(), message).help(help));
+        test.wrong(pattern.span.clone(), message, help);
         return None;
     }
     let rounds = || if test.has("rounds") { test.whole::<u32>("rounds").map(|at| Some(at.value)) } else { Some(None) };
@@ -154,7 +154,7 @@ fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
         if *owner == pattern.value {
             if !test.has(name) && *owner != DRAWN {
                 let message = format!("the pattern {owner} needs `{name}`");
-                test.book.add(Mistake::at(pattern.span.clone(), message).help(format!("for example {example}")));
+                test.wrong(pattern.span.clone(), message, format!("for example {example}"));
                 complete = None;
             }
         } else if let Some(span) = test.name_span(name) {
@@ -185,7 +185,7 @@ pub(super) fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, membe
         Some(near) => format!("did you mean {near}?"),
         None => "name a host of the test, or add this one to `hosts`".into(),
     };
-    test.book.add(Mistake::at(span, format!("{host} is not one of the hosts {of}")).help(help));
+    test.wrong(span, format!("{host} is not one of the hosts {of}"), help);
     false
 }
 
@@ -198,7 +198,7 @@ pub(super) fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(Str
     let inside: HashSet<&str> = first.into_iter().collect();
     if let Some(shared) = second.into_iter().find(|name| inside.contains(name)) {
         let message = format!("{shared} is in both groups: a host cannot be its own peer");
-        test.book.add(Mistake::at(two.span, message).help("use two groups without a common host"));
+        test.wrong(two.span, message, "use two groups without a common host");
         return None;
     }
     Some((one.text.clone(), other.text.clone()))
@@ -213,7 +213,7 @@ fn group<'a>(test: &Table<'_>, name: &Words, members: &'a Members<'_>) -> Option
     if chosen.is_empty() {
         let message = format!("no host of the group {} takes part in this test", name.text);
         let help = "add the group to `hosts`, or leave `hosts` out";
-        test.book.add(Mistake::at(name.span.clone(), message).help(help));
+        test.wrong(name.span.clone(), message, help);
         return None;
     }
     Some(chosen)
@@ -245,7 +245,7 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
             None
         };
         if let Some((message, help)) = wrong {
-            test.book.add(Mistake::at(pair.span(), message).help(help));
+            test.wrong(pair.span(), message, help);
             sound = false;
         }
         list.push(pair_of);
@@ -255,8 +255,7 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
         return None;
     }
     if list.is_empty() {
-        let mistake = Mistake::at(raw.span, "`pairs` is empty");
-        test.book.add(mistake.help("for example pairs = [[\"gpu001\", \"gpu002\"]]"));
+        test.wrong(raw.span, "`pairs` is empty", "for example pairs = [[\"gpu001\", \"gpu002\"]]");
         return None;
     }
     if absent > 0 {

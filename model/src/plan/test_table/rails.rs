@@ -16,14 +16,13 @@ pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     let raw = table.raw(name)?;
     let given = table.numbers::<u32>(name, (0, LAST), &raw);
     if given.is_empty() && raw.own {
-        table.book.add(Mistake::at(raw.span.clone(), format!("`{name}` is empty")).help("for example rails = [0, 2]"));
+        table.wrong(raw.span.clone(), format!("`{name}` is empty"), "for example rails = [0, 2]");
         return None;
     }
     let mut rails: Vec<At<u32>> = Vec::new();
     for rail in given {
         if rails.iter().any(|known| known.value == rail.value) {
-            let mistake = Mistake::at(rail.span.clone(), format!("rail {} is listed twice", rail.value));
-            table.book.add(mistake.help("list every rail once"));
+            table.wrong(rail.span.clone(), format!("rail {} is listed twice", rail.value), "list every rail once");
         } else {
             rails.push(rail);
         }
@@ -59,7 +58,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
         };
         if let Some(rail) = rails.iter().find(|rail| !ports.is_empty() && rail.value as usize >= ports.len()) {
             let message = format!("{} has no rail {}: in the plan it has {}", host.name, rail.value, ports.join(", "));
-            test.book.add(Mistake::at(rail.span.clone(), message).help("rails are counted from 0"));
+            test.wrong(rail.span.clone(), message, "rails are counted from 0");
             break;
         }
     }
@@ -73,8 +72,6 @@ pub fn judge(table: &Table<'_>, test: &Test) {
     if test.rails == Rails::Each && test.on_fabric() {
         let span = table.written("rails").unwrap_or(table.span.clone());
         let message = "rails = \"each\" does not apply with a pattern that chooses ports by the topology";
-        table.book.add(
-            Mistake::at(span, message).help("use rails = \"aligned\", or a pattern of hosts such as \"neighbours\""),
-        );
+        table.wrong(span, message, "use rails = \"aligned\", or a pattern of hosts such as \"neighbours\"");
     }
 }

@@ -85,11 +85,11 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     }
     let Some((largest, span)) = sizes.last().cloned() else {
         if sound {
-            test.book.add(Mistake::at(raw.span, "`sizes` is empty").help("for example sizes = \"64..8MiB x2\""));
+            test.wrong(raw.span, "`sizes` is empty", "for example sizes = \"64..8MiB x2\"");
         }
         return None;
     };
-    let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
+    let add = |message: String, help: &str| test.wrong(span.clone(), message, help);
     if sizes.len() > sweep::MOST {
         add("the test has more than 1000 sizes".into(), "use larger steps or fewer sweeps");
         sound = false;

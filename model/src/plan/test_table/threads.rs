@@ -4,7 +4,7 @@ use railgauge_wire::{
 };
 
 use super::kind::Kind;
-use crate::plan::{count::count, mistakes::Mistake, read::Table};
+use crate::plan::{count::count, read::Table};
 
 /// Reports threads where they do not apply, and drops such a default. `window` is the measurement's.
 pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
@@ -30,7 +30,7 @@ pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
     };
     let Some((message, help)) = wrong else { return threads.value };
     if threads.own {
-        test.book.add(Mistake::at(threads.span, message).help(help));
+        test.wrong(threads.span, message, help);
     }
     1
 }

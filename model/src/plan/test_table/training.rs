@@ -40,13 +40,13 @@ pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) 
         (TestMetric::Compute, Some(op)) if op != Op::Matmul => {
             let wrong = format!("{op} does not support metric = \"compute\"");
             let help = "matrix products (op = \"matmul\") are measured so; use \"bandwidth\" or \"latency\" for other operations";
-            test.book.add(Mistake::at(metric.span, wrong).help(help));
+            test.wrong(metric.span, wrong, help);
             return None;
         }
         _ => return Some(metric),
     };
     let help = "a training step is an all_reduce; use \"bandwidth\" or \"latency\" for other operations";
-    test.book.add(Mistake::at(metric.span, wrong).help(help));
+    test.wrong(metric.span, wrong, help);
     None
 }
 
@@ -57,8 +57,8 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     }
     let Some(model) = test.word("model") else {
         if test.written("model").is_none() && test.raw("sizes").is_none() {
-            let mistake = Mistake::at(test.span.clone(), "a training step needs `model` or `sizes`");
-            test.book.add(mistake.help("for example model = \"resnet-50\", or sizes = \"100MB\" of gradients"));
+            let help = "for example model = \"resnet-50\", or sizes = \"100MB\" of gradients";
+            test.wrong(test.span.clone(), "a training step needs `model` or `sizes`", help);
             return None;
         }
         return sizes::read(test, kind);
@@ -69,8 +69,7 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
         return None;
     }
     let [datatype] = datatypes(test)[..] else {
-        let mistake = Mistake::at(model.span, "a `model` with several datatypes");
-        test.book.add(mistake.help("give one `datatype`, or write one test for each"));
+        test.wrong(model.span, "a `model` with several datatypes", "give one `datatype`, or write one test for each");
         return None;
     };
     let parameters = MODELS.iter().find(|(name, _)| *name == model.value).map(|(_, parameters)| *parameters)?;
@@ -90,20 +89,19 @@ fn datatypes(test: &Table<'_>) -> Vec<Datatype> {
 pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
     if kind.metric != Some(TestMetric::Step) {
         for span in OWN.iter().filter_map(|name| test.name_span(name)).filter(|_| kind.metric.is_some()) {
-            let mistake = Mistake::at(span, "only a training step has a model, buckets and a backward pass");
-            test.book.add(mistake.help("leave it out, or set metric = \"step\""));
+            let message = "only a training step has a model, buckets and a backward pass";
+            test.wrong(span, message, "leave it out, or set metric = \"step\"");
         }
         return None;
     }
     if let Some(span) = test.name_span("graph").filter(|_| test.flag("graph").is_some_and(|graph| graph.value)) {
-        let mistake = Mistake::at(span, "the buckets of a training step are not captured into a CUDA graph");
-        test.book.add(mistake.help("leave `graph` out"));
+        test.wrong(span, "the buckets of a training step are not captured into a CUDA graph", "leave `graph` out");
     }
     let size = |name| test.parsed(name, quantity::size).map(|at| at.value);
     let compute = test.time("compute");
     if compute.is_none() && test.written("compute").is_none() {
-        let mistake = Mistake::at(test.span.clone(), "a training step needs `compute`, the time of its backward pass");
-        test.book.add(mistake.help("for example compute = \"100ms\"; \"0s\" overlaps nothing"));
+        let message = "a training step needs `compute`, the time of its backward pass";
+        test.wrong(test.span.clone(), message, "for example compute = \"100ms\"; \"0s\" overlaps nothing");
     }
     Some(Training {
         model: test.word("model").map(|model| model.value.to_owned()),

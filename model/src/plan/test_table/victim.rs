@@ -8,7 +8,6 @@ use super::{
 };
 use crate::plan::{
     count::count,
-    mistakes::Mistake,
     model::{AtOnce, Limit, Rails, Test, Victim},
     read::Table,
 };
@@ -19,7 +18,7 @@ pub(crate) const REPEATS: u32 = 3;
 pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     let wrong = |key: &str, message: String, help: &str| {
         let span = test.name_span(key).unwrap_or(test.span.clone());
-        test.book.add(Mistake::at(span, message).help(help));
+        test.wrong(span, message, help);
         None
     };
     let hosts = members.list.len();
@@ -56,8 +55,7 @@ fn ends(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     let [from, into] = two.value.as_slice() else { return None };
     let sound = [from, into].map(|end| takes_part(test, &end.text, end.span.clone(), members));
     if from.text == into.text {
-        let mistake = Mistake::at(two.span, format!("{} cannot be its own peer", from.text));
-        test.book.add(mistake.help("name two hosts"));
+        test.wrong(two.span, format!("{} cannot be its own peer", from.text), "name two hosts");
         return None;
     }
     (sound == [true, true]).then(|| (from.text.clone(), into.text.clone()))
@@ -69,7 +67,7 @@ pub(super) fn judge(table: &Table<'_>, test: &Test) {
     }
     let wrong = |key: &str, message: &str, help: &str| {
         let span = table.written(key).unwrap_or(table.span.clone());
-        table.book.add(Mistake::at(span, message).help(help));
+        table.wrong(span, message, help);
     };
     if test.op.pulls() {
         wrong(

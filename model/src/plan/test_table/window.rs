@@ -26,8 +26,8 @@ const LONGEST: Nanoseconds = Nanoseconds::from_secs(3600);
 pub fn read(test: &Table<'_>, adaptive: bool) -> Option<Window> {
     let raw = test.raw("measure")?;
     if !adaptive && raw.value.is_table() {
-        let mistake = Mistake::at(raw.span, "a collective is not measured adaptively: its ranks would not agree");
-        test.book.add(mistake.help("write measure = \"2s\" or measure = \"20 iterations\""));
+        let message = "a collective is not measured adaptively: its ranks would not agree";
+        test.wrong(raw.span, message, "write measure = \"2s\" or measure = \"20 iterations\"");
         return None;
     }
     if raw.value.is_str() {
