@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};
 
@@ -48,42 +48,22 @@ const OTHERS: Unset = Unset::Means("what most hosts have");
 
 pub fn read(top: &Table<'_>) -> Preflight {
     let table = top.table("preflight");
-    let text = |name: &str| table.text(name).map(|text| text.value);
     let names = |name: &str| table.words(name).into_iter().map(|word| word.value.to_owned()).collect::<Vec<_>>();
-    let priorities = table.wholes("pfc_priority").map(|list| {
-        let mut list: Vec<u8> = list.value.into_iter().map(|number| number.value).collect();
-        list.sort_unstable();
-        list.dedup();
-        list
-    });
-    let (waive, escalate) = (table.words("waive"), names("escalate"));
-    for word in waive.iter().filter(|word| escalate.iter().any(|name| name == word.value)) {
+    let escalate = names("escalate");
+    for word in table.words("waive").iter().filter(|word| escalate.iter().any(|name| name == word.value)) {
         let message = format!("`{}` is both waived and escalated", word.value);
         table.wrong(word.span.clone(), message, "list a check in only one of them");
     }
-    Preflight {
-        wanted: Wanted {
-            mtu: table.whole("mtu").map(|at| at.value),
-            link_rate_gbps: table
-                .parsed("link_rate", |text| {
-                    quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| GigabitsPerSecond(rate))
-                })
-                .map(|at| at.value),
-            rdma_ports: table.whole("rdma_ports").map(|at| at.value),
-            gpus: table.whole("gpus").map(|at| at.value),
-            pfc_priority: priorities,
-            trust: table.word("trust").map(|at| at.value.to_owned()),
-            max_read_request: table.whole("max_read_request").map(|at| at.value),
-            firmware: versions(&table, "firmware"),
-            modules: versions(&table, "modules"),
-            kernel: text("kernel"),
-            gpu_driver: text("gpu_driver"),
-            governor: text("governor"),
-            iommu: table.word("iommu").map(|at| at.value.to_owned()),
-        },
-        waive: names("waive"),
-        escalate,
-    }
+    let priorities = table.wholes("pfc_priority").map(|list| list.value.into_iter().map(|number| number.value));
+    let rate = table.parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth));
+    let wanted = Wanted {
+        link_rate_gbps: rate.map(|rate| GigabitsPerSecond(rate.value.0)),
+        pfc_priority: priorities.map(|list| list.collect::<BTreeSet<u8>>().into_iter().collect()),
+        firmware: versions(&table, "firmware"),
+        modules: versions(&table, "modules"),
+        ..table.settings(|_| true)
+    };
+    Preflight { wanted, waive: names("waive"), escalate }
 }
 
 fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {

@@ -2,7 +2,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::Hosts;
 use crate::plan::{
-    launch::not_an_argument,
+    launch::judge_argument,
     mistakes::Mistake,
     model::{Host, Launch},
     read::Table,
@@ -88,15 +88,10 @@ impl Override {
                 entry.wrong(address.span.clone(), format!("one address for {matched} hosts"), help);
             }
         }
-        let user = entry.text("user");
-        if let Some(user) = &user
-            && (user.value.starts_with('-') || user.value.contains(char::is_whitespace))
-        {
-            entry.book.add(not_an_argument(&user.value, user.span.clone()));
-        }
+        judge_argument(entry, "user");
         Self {
             address: address.map(|at| at.value),
-            user: user.map(|at| at.value),
+            user: entry.text("user").map(|at| at.value),
             port: entry.whole("port").map(|at| at.value),
             devices: entry.written("devices").map(|_| ports(entry, "devices")),
             tcp: entry.written("tcp").map(|_| ports(entry, "tcp")),

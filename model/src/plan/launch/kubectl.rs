@@ -43,14 +43,7 @@ impl Kubectl {
     );
 
     pub(super) fn read(launch: &Table<'_>) -> Self {
-        let table = &launch.table(Self::KEY.name);
-        let text = |name: &str| table.text(name).map(|at| at.value);
-        Self {
-            namespace: text("namespace"),
-            context: text("context"),
-            kubeconfig: table.path("kubeconfig").map(|at| at.value),
-            container: text("container"),
-        }
+        launch.table(Self::KEY.name).settings(|_| true)
     }
 }
 

@@ -78,7 +78,7 @@ use super::{
 use crate::border::text::is_printable;
 
 pub use keys::LAUNCH;
-pub use ssh::{HostKeys, not_an_argument};
+pub use ssh::{HostKeys, judge_argument};
 
 launchers!(declare);
 

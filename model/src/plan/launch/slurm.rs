@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::Way;
 use crate::plan::{
     format::{Key, Section, key, keys},
-    mistakes::Mistake,
     read::Table,
 };
 
@@ -33,6 +32,7 @@ static SLURM: Section = Section {
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Slurm {
     pub partition: Option<String>,
     /// That of the user if `None`.
@@ -53,33 +53,23 @@ impl Slurm {
 
     pub(super) fn read(launch: &Table<'_>) -> Self {
         let table = &launch.table(Self::KEY.name);
-        let word = |name: &str| {
-            let text = table.text(name)?;
-            if is_word(&text.value) && !text.value.starts_with('-') {
-                return Some(text.value);
+        for name in ["partition", "account", "deadline", "gres"] {
+            if let Some(text) = table.text(name).filter(|text| !is_word(&text.value) || text.value.starts_with('-')) {
+                let help = "it must be one word without quotes, `#`, `$` and `\\`, and must not start with `-`";
+                table.wrong(text.span, format!("\"{}\" cannot be passed to sbatch", text.value), help);
             }
-            table.book.add(no_word(&text.value, text.span));
-            None
-        };
-        let options = table.texts("options").map(|list| list.value).unwrap_or_default();
+        }
         let exclusive = table.flag("exclusive").is_some_and(|at| at.value);
-        for option in &options {
+        for option in table.texts("options").into_iter().flat_map(|list| list.value) {
             if !is_word(&option.text) || !option.text.starts_with("--") {
-                table.wrong(option.span.clone(), format!("\"{}\" is not an option of sbatch", option.text), "each is one word: \"--qos=high\"");
+                let message = format!("\"{}\" is not an option of sbatch", option.text);
+                table.wrong(option.span, message, "each is one word: \"--qos=high\"");
             } else if let Some((name, instead)) = refused(&option.text, exclusive) {
                 let message = format!("`--{name}` cannot be an option of a plan that is submitted");
-                table.wrong(option.span.clone(), message, instead);
+                table.wrong(option.span, message, instead);
             }
         }
-        Self {
-            partition: word("partition"),
-            account: word("account"),
-            time: table.time("time").map(|at| at.value.into()),
-            deadline: word("deadline"),
-            exclusive,
-            gres: word("gres"),
-            options: options.into_iter().map(|option| option.text).collect(),
-        }
+        table.settings(|_| true)
     }
 }
 
@@ -132,11 +122,6 @@ fn refused(option: &str, exclusive: bool) -> Option<(&'static str, &'static str)
 fn is_word(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !"\"'\\#`$".contains(c);
     !text.is_empty() && text.chars().all(plain)
-}
-
-fn no_word(text: &str, span: std::ops::Range<usize>) -> Mistake {
-    Mistake::at(span, format!("\"{text}\" cannot be passed to sbatch"))
-        .help("it must be one word without quotes, `#`, `$` and `\\`, and must not start with `-`")
 }
 
 pub fn way(slurm: &Slurm) -> &dyn Way {

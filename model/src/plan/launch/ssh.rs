@@ -1,11 +1,10 @@
-use std::{ops::Range, path::PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::Way;
 use crate::plan::{
     format::{Key, Section, key, keys},
-    mistakes::Mistake,
     read::Table,
 };
 
@@ -30,6 +29,7 @@ static SSH: Section = Section {
 
 /// Anything unset comes from the user's ssh_config.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Ssh {
     pub config: Option<PathBuf>,
     pub user: Option<String>,
@@ -57,34 +57,16 @@ impl Ssh {
 
     pub(super) fn read(launch: &Table<'_>) -> Self {
         let table = &launch.table(Self::KEY.name);
-        let harmless = |name: &str| {
-            let text = table.text(name)?;
-            if !text.value.starts_with('-') && !text.value.contains(char::is_whitespace) {
-                return Some(text.value);
-            }
-            table.book.add(not_an_argument(&text.value, text.span));
-            None
-        };
-        let jump = table.texts("jump").map(|list| list.value).unwrap_or_default();
-        for hop in &jump {
+        judge_argument(table, "user");
+        for hop in table.texts("jump").into_iter().flat_map(|list| list.value) {
             let bad =
                 hop.text.is_empty() || hop.text.starts_with('-') || hop.text.contains([',', ' ', '\t', '\n', '\0']);
             if bad {
-                table.wrong(hop.span.clone(), format!("\"{}\" is not a jump host", hop.text), "each element is one hop: [user@]host[:port]");
+                let message = format!("\"{}\" is not a jump host", hop.text);
+                table.wrong(hop.span, message, "each element is one hop: [user@]host[:port]");
             }
         }
-        Self {
-            config: table.path("config").map(|at| at.value),
-            user: harmless("user"),
-            port: table.whole("port").map(|at| at.value),
-            identity: table.path("identity").map(|at| at.value),
-            jump: jump.into_iter().map(|hop| hop.text).collect(),
-            host_keys: match table.word("host_keys").map(|at| at.value) {
-                Some("accept-new") => HostKeys::AcceptNew,
-                _ => HostKeys::Strict,
-            },
-            known_hosts: table.path("known_hosts").map(|at| at.value),
-        }
+        table.settings(|_| true)
     }
 }
 
@@ -106,8 +88,12 @@ impl Way for Ssh {
     }
 }
 
-/// A value that the called program would parse as an option, or as two arguments.
-pub fn not_an_argument(text: &str, span: Range<usize>) -> Mistake {
-    Mistake::at(span, format!("\"{text}\" cannot be passed to ssh"))
-        .help("it must not start with `-` or contain spaces")
+/// Reports a value that the called program would parse as an option, or as two arguments.
+pub fn judge_argument(table: &Table<'_>, key: &str) {
+    if let Some(text) =
+        table.text(key).filter(|text| text.value.starts_with('-') || text.value.contains(char::is_whitespace))
+    {
+        let message = format!("\"{}\" cannot be passed to ssh", text.value);
+        table.wrong(text.span, message, "it must not start with `-` or contain spaces");
+    }
 }

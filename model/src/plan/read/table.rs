@@ -77,6 +77,10 @@ impl<'a> Table<'a> {
         self.section.key(name).unwrap_or(&self.section.keys[0])
     }
 
+    pub(super) fn keys(&self) -> &'static [Key] {
+        self.section.keys
+    }
+
     pub fn written(&self, name: &str) -> Option<Range<usize>> {
         self.entries.and_then(|entries| entries.get(name)).map(Spanned::span)
     }

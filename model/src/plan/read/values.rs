@@ -1,14 +1,17 @@
 //! Typed values of a table. A reader returns `None` if there is no value, or after recording a mistake.
 
-use std::{ops::Range, path::PathBuf};
+use std::{fmt::Display, ops::Range, path::PathBuf, time::Duration};
 
 use railgauge_wire::unit::Nanoseconds;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
 use super::{
     table::{At, Raw, Table},
     text::{Words, texts_of},
 };
+use crate::border;
 use crate::plan::{
     format::{Shape, expected},
     grammar::{Wrong, nearest, quantity},
@@ -113,6 +116,63 @@ impl<'a> Table<'a> {
             }
         }
         known
+    }
+
+    /// The settings whose fields have the names of the keys that `keep` takes; the defaults if the plan is wrong, which has been reported.
+    /// Keys of other shapes than these are read one by one.
+    pub fn settings<T: DeserializeOwned + Default>(&self, keep: impl Fn(&str) -> bool) -> T {
+        let value = |name: &'static str, shape: Shape| {
+            Some(match shape {
+                Shape::Text => json!(self.text(name)?.value),
+                Shape::Path => serde_json::to_value(self.path(name)?.value).ok()?,
+                Shape::Flag => json!(self.flag(name)?.value),
+                Shape::Whole(..) => json!(self.whole::<u64>(name)?.value),
+                Shape::Word(_) => json!(self.word(name)?.value),
+                Shape::Percent(..) => json!(self.percent(name)?.value),
+                Shape::Time(..) => json!(Duration::from(self.time(name)?.value)),
+                Shape::Texts => self.texts(name)?.value.into_iter().map(|words| words.text).collect(),
+                Shape::Words(_) => self.words(name).into_iter().map(|word| word.value).collect(),
+                _ => return None,
+            })
+        };
+        let keys = self.keys().iter().filter(|key| keep(key.name));
+        let found: Map<String, Value> =
+            keys.filter_map(|key| Some((key.name.to_owned(), value(key.name, key.shape)?))).collect();
+        border::typed(&Value::Object(found)).unwrap_or_default()
+    }
+
+    /// Reports keys that do not apply here, each with why.
+    pub fn refuse<'n>(&self, names: impl IntoIterator<Item = &'n str>, why: &str) {
+        for name in names {
+            if let Some(span) = self.name_span(name) {
+                self.wrong(span, format!("`{name}` {why}"), "leave it out");
+            }
+        }
+    }
+
+    /// The values of a list, each once; another one of the same is reported, and an empty list of the plan.
+    pub fn unique<T: PartialEq + Display>(&self, name: &str, list: Vec<At<T>>) -> Vec<T> {
+        let mut unique: Vec<T> = Vec::new();
+        for at in list {
+            if unique.contains(&at.value) {
+                let message = format!("{} is listed twice in `{name}`", at.value);
+                self.wrong(at.span, message, "list every value once");
+            } else {
+                unique.push(at.value);
+            }
+        }
+        let is_empty = |raw: &Raw<'_>| raw.value.as_array().is_some_and(|list| list.is_empty());
+        if let Some(span) = self.raw(name).filter(is_empty).and(self.written(name)) {
+            self.wrong(span, format!("`{name}` is empty"), "leave it out, or give a value");
+        }
+        unique
+    }
+
+    /// [`Self::unique`] of a list of words.
+    pub fn terms<T: PartialEq + Display>(&self, name: &str, from_word: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        let words = self.words(name).into_iter();
+        let terms = words.filter_map(|word| Some(At { value: from_word(word.value)?, span: word.span, own: word.own }));
+        self.unique(name, terms.collect())
     }
 
     pub fn term<T>(&self, name: &str, from_word: impl FnOnce(&str) -> Option<T>) -> Option<At<T>> {

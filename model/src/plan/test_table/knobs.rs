@@ -1,5 +1,5 @@
 use railgauge_wire::{
-    link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
+    link::{Completion, DEPTH, Knobs, WriteLatency},
     terms::{GpuPath, Memory, Op, Precision, TestMetric, Transport},
 };
 
@@ -7,7 +7,7 @@ use super::kind::Kind;
 use crate::plan::{
     format::{Section, Unset, keys},
     mistakes::Mistake,
-    read::{At, Table},
+    read::Table,
 };
 
 const AGENT: Unset = Unset::Means("the agent's; the report says what was used");
@@ -84,176 +84,113 @@ const OF_PAIRS: &[&str] =
 /// Knobs of verbs that do not apply to writes where both ends are in one process.
 const NOT_OF_LOOPS: &[&str] = &["inline", "outstanding_reads", "write_latency", "joining", "congestion_control"];
 
-/// `table` inherits from `[defaults.knobs]`.
-pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
-    let (transport, op, metric) = (kind.transport, kind.op, kind.metric);
-    // Memory that the NIC can access but the CPU cannot.
-    let direct = kind.memory == Some(Memory::Cuda) && kind.gpu_path != Some(GpuPath::Staged);
-    let book = table.book;
-    // A knob that does not apply is a mistake in a test, and dropped in a default.
-    let meaningless = |name: &str| match (transport, op) {
-        (_, Some(Op::Matmul)) if name == "precision" => None,
-        (_, Some(Op::Matmul)) => Some("does not apply to matrix products"),
-        (Some(_), Some(_)) if name == "precision" => Some("applies only to matrix products"),
-        (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("does not apply to TCP"),
-        (Some(Transport::Cpu), _) if name != "footprint" => Some("does not apply to memory of a host"),
-        (Some(Transport::Gpu), _) => Some("does not apply to copies of a GPU"),
-        (Some(Transport::Nic), _) if NOT_OF_LOOPS.contains(&name) => {
-            Some("does not apply to a NIC that writes to itself")
-        }
-        (Some(Transport::Nccl), _) => Some("does not apply to NCCL, which is configured with `env`"),
-        (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("does not apply to a collective"),
-        (Some(Transport::Verbs), _) if name == "congestion_control" => Some("applies only to TCP"),
-        (Some(Transport::Verbs), _) if direct && name == "inline" => {
-            Some("cannot be used: the CPU cannot access a payload in GPU memory")
-        }
-        (Some(Transport::Verbs | Transport::Nic), _) if direct && name == "huge_pages" => {
-            Some("does not apply to GPU memory")
-        }
-        (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
-            Some("cannot be used: reads and atomics carry no payload inside the work request")
-        }
-        (Some(_), Some(_)) if name == "write_latency" && (transport, op, metric) != WRITE_LATENCY => {
-            Some("applies only to the latency of `write`")
-        }
-        (_, Some(op)) if name == "outstanding_reads" && !(op.pulls() || op.is_atomic()) => {
-            Some("applies only to reads and atomics")
-        }
-        _ => None,
-    };
-    let left_out = |name: &str| {
-        let why = meaningless(name);
-        if let (Some(why), Some(span)) = (why, table.name_span(name)) {
-            book.wrong(span, format!("the knob `{name}` {why}"), "leave it out");
-        }
-        why.is_some()
-    };
-    let whole = |name: &str| if left_out(name) { None } else { table.whole::<u32>(name) };
-    let byte = |name: &str| if left_out(name) { None } else { table.whole::<u8>(name).map(|at| at.value) };
-    let flag = |name: &str| if left_out(name) { None } else { table.flag(name).map(|at| at.value) };
-    let word = |name: &str| if left_out(name) { None } else { table.word(name).map(|at| at.value) };
-
-    let relaxed_ordering = flag("relaxed_ordering");
-    let measured = (transport, op, metric);
-    let write_latency = if left_out("write_latency") || measured != WRITE_LATENCY {
-        None
-    } else {
-        Some(write_latency(table, direct, relaxed_ordering == Some(true)))
-    };
-    let polls = write_latency == Some(WriteLatency::Poll);
-    let completion = if left_out("completion") { None } else { completion(table, polls) };
-    let depth = whole("depth");
-    let (post_list, signal_every) = (whole("post_list"), whole("signal_every"));
-    for (name, knob) in [("post_list", &post_list), ("signal_every", &signal_every)] {
-        let most = depth.as_ref().map_or(DEPTH, |depth| depth.value);
-        if let Some(knob) = knob.as_ref().filter(|knob| knob.value > most) {
-            let message = format!("`{name}` of {} is more than the depth of {most}", knob.value);
-            let mistake = Mistake::at(knob.span.clone(), message);
-            let mistake = match &depth {
-                Some(depth) => mistake.also(depth.span.clone(), "the depth"),
-                None => mistake.label("`depth` is not given"),
-            };
-            book.add(mistake.help(
-                "no more than `depth` work requests are in flight at a time: raise `depth`, or lower this value",
-            ));
-        }
-    }
-    let mtu = whole("mtu");
-    if let Some(mtu) = mtu.as_ref().filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu.value)) {
-        let help = "expected 256, 512, 1024, 2048 or 4096: the RDMA payload, not the Ethernet MTU";
-        book.wrong(mtu.span.clone(), format!("{} bytes is not a valid path MTU", mtu.value), help);
-    }
-    let retry_count = byte("retry_count");
-    if let Some(span) = table.written("retry_count").filter(|_| retry_count == Some(7)) {
-        let note = Mistake::at(span, "Soft-RoCE retries forever with retry_count = 7");
-        book.note(
-            note.help(
-                "a dead link is then noticed only at the deadline of the case; with 6 it is reported as an error",
-            ),
-        );
-    }
-    let congestion = if left_out("congestion_control") { None } else { table.text("congestion_control") };
-    let named = |name: &str| name.len() <= LONGEST_NAME && !name.contains(|c: char| !c.is_ascii_graphic());
-    if let Some(name) = congestion.as_ref().filter(|name| !named(&name.value)) {
-        let help = "`sysctl net.ipv4.tcp_available_congestion_control` on a host lists those available";
-        book.wrong(name.span.clone(), "this cannot be the name of a congestion control", help);
-    }
-    let given = word("precision").and_then(Precision::from_word);
-    let precision = (op == Some(Op::Matmul)).then(|| given.unwrap_or(Precision::Bf16));
-    let plain = |knob: Option<At<u32>>| knob.map(|at| at.value);
-    Knobs {
-        depth: plain(depth),
-        post_list: plain(post_list),
-        signal_every: plain(signal_every),
-        inline: plain(whole("inline")),
-        outstanding_reads: byte("outstanding_reads"),
-        mtu: plain(mtu),
-        gid_index: byte("gid_index"),
-        pkey: if left_out("pkey") { None } else { table.whole::<u16>("pkey").map(|at| at.value) },
-        traffic_class: byte("traffic_class"),
-        service_level: byte("service_level"),
-        flow_label: plain(whole("flow_label")),
-        retry_count,
-        timeout: byte("timeout"),
-        relaxed_ordering,
-        huge_pages: flag("huge_pages"),
-        core: plain(whole("core")),
-        completion,
-        footprint: word("footprint").map(|word| if word == "dram" { Footprint::Dram } else { Footprint::Cache }),
-        precision,
-        write_latency,
-        joining: word("joining").map(|word| match word {
-            "exchange" => Joining::Exchange,
-            "rdma-cm" => Joining::RdmaCm,
-            _ => Joining::Auto,
-        }),
-        congestion_control: congestion.map(|name| name.value),
-    }
-}
-
 /// What [`Knobs::write_latency`] applies to.
 const WRITE_LATENCY: (Option<Transport>, Option<Op>, Option<TestMetric>) =
     (Some(Transport::Verbs), Some(Op::Write), Some(TestMetric::Latency));
 
+/// `table` inherits from `[defaults.knobs]`. A knob that does not apply is a mistake in a test, and dropped in a default.
+pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
+    // Memory that the NIC can access but the CPU cannot.
+    let direct = kind.memory == Some(Memory::Cuda) && kind.gpu_path != Some(GpuPath::Staged);
+    let mut knobs: Knobs = table.settings(|name| {
+        let why = meaningless(name, kind, direct);
+        if let (Some(why), Some(span)) = (why, table.name_span(name)) {
+            table.wrong(span, format!("the knob `{name}` {why}"), "leave it out");
+        }
+        why.is_none()
+    });
+    let most = knobs.depth.unwrap_or(DEPTH);
+    for (name, value) in [("post_list", knobs.post_list), ("signal_every", knobs.signal_every)] {
+        let (Some(value), Some(raw)) = (value.filter(|value| *value > most), table.raw(name)) else { continue };
+        let mistake = Mistake::at(raw.span, format!("`{name}` of {value} is more than the depth of {most}"));
+        let mistake = match table.raw("depth").filter(|_| knobs.depth.is_some()) {
+            Some(depth) => mistake.also(depth.span, "the depth"),
+            None => mistake.label("`depth` is not given"),
+        };
+        let help = "no more than `depth` work requests are in flight at a time: raise `depth`, or lower this value";
+        table.book.add(mistake.help(help));
+    }
+    let span = |name: &str| table.raw(name).map_or(table.span.clone(), |raw| raw.span);
+    if let Some(mtu) = knobs.mtu.filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(mtu)) {
+        let help = "expected 256, 512, 1024, 2048 or 4096: the RDMA payload, not the Ethernet MTU";
+        table.wrong(span("mtu"), format!("{mtu} bytes is not a valid path MTU"), help);
+    }
+    if let Some(span) = table.written("retry_count").filter(|_| knobs.retry_count == Some(7)) {
+        let help = "a dead link is then noticed only at the deadline of the case; with 6 it is reported as an error";
+        table.book.note(Mistake::at(span, "Soft-RoCE retries forever with retry_count = 7").help(help));
+    }
+    let named = |name: &String| name.len() <= LONGEST_NAME && !name.contains(|c: char| !c.is_ascii_graphic());
+    if knobs.congestion_control.as_ref().is_some_and(|name| !named(name)) {
+        let help = "`sysctl net.ipv4.tcp_available_congestion_control` on a host lists those available";
+        table.wrong(span("congestion_control"), "this cannot be the name of a congestion control", help);
+    }
+    if kind.op == Some(Op::Matmul) {
+        knobs.precision.get_or_insert(Precision::Bf16);
+    }
+    let relaxed = knobs.relaxed_ordering == Some(true);
+    knobs.write_latency =
+        ((kind.transport, kind.op, kind.metric) == WRITE_LATENCY).then(|| write_latency(table, direct, relaxed));
+    if knobs.write_latency == Some(WriteLatency::Poll) && knobs.completion == Some(Completion::Events) {
+        // A default is meant for other tests: this one polls, and its record says so.
+        knobs.completion = None;
+        if let Some(span) = table.written("completion") {
+            let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
+            let mistake = Mistake::at(span, message).label("an RDMA WRITE causes no completion event at its target");
+            let help = "use write_latency = \"immediate\", op = \"write_imm\" or \"send\", or completion = \"poll\"";
+            table.book.add(mistake.help(help));
+        }
+    }
+    knobs
+}
+
+/// Why a knob does not apply to a kind of test.
+fn meaningless(name: &str, kind: &Kind, direct: bool) -> Option<&'static str> {
+    let op = kind.op?;
+    let reads = op.pulls() || op.is_atomic();
+    Some(match kind.transport? {
+        _ if op == Op::Matmul && name == "precision" => return None,
+        _ if op == Op::Matmul => "does not apply to matrix products",
+        _ if name == "precision" => "applies only to matrix products",
+        Transport::Tcp if !TCP.contains(&name) => "does not apply to TCP",
+        Transport::Cpu if name != "footprint" => "does not apply to memory of a host",
+        Transport::Gpu => "does not apply to copies of a GPU",
+        Transport::Nic if NOT_OF_LOOPS.contains(&name) => "does not apply to a NIC that writes to itself",
+        Transport::Nccl => "does not apply to NCCL, which is configured with `env`",
+        _ if op.is_collective() && OF_PAIRS.contains(&name) => "does not apply to a collective",
+        Transport::Verbs if name == "congestion_control" => "applies only to TCP",
+        Transport::Verbs if direct && name == "inline" => {
+            "cannot be used: the CPU cannot access a payload in GPU memory"
+        }
+        Transport::Verbs | Transport::Nic if direct && name == "huge_pages" => "does not apply to GPU memory",
+        _ if name == "inline" && reads => "cannot be used: reads and atomics carry no payload inside the work request",
+        _ if name == "write_latency" && (kind.transport, kind.op, kind.metric) != WRITE_LATENCY => {
+            "applies only to the latency of `write`"
+        }
+        _ if name == "outstanding_reads" && !reads => "applies only to reads and atomics",
+        _ => return None,
+    })
+}
+
 /// How to measure the latency of `write`: as the plan says, else by polling wherever the memory can be polled. Decided here rather than by
 /// the agent, so that it is the same for all pairs of the test.
 fn write_latency(table: &Table<'_>, direct: bool, relaxed: bool) -> WriteLatency {
-    let against = if direct {
-        Some("the CPU cannot poll GPU memory")
-    } else if relaxed {
-        Some("with relaxed ordering the last byte may be visible before the others")
-    } else {
-        None
+    let against = match (direct, relaxed) {
+        (true, _) => Some("the CPU cannot poll GPU memory"),
+        (false, true) => Some("with relaxed ordering the last byte may be visible before the others"),
+        (false, false) => None,
     };
-    match (table.word("write_latency"), against) {
-        (Some(word), _) if word.value != "poll" => WriteLatency::Immediate,
-        (_, None) => WriteLatency::Poll,
-        (Some(word), Some(why)) if word.own => {
-            let mistake = Mistake::at(word.span, "the last byte of a write cannot be polled here").label(why);
-            table.book.add(mistake.help("use write_latency = \"immediate\""));
+    let word = table.word("write_latency");
+    match against {
+        _ if word.as_ref().is_some_and(|word| word.value != "poll") => WriteLatency::Immediate,
+        None => WriteLatency::Poll,
+        Some(why) => {
+            if let Some(word) = word.filter(|word| word.own) {
+                let mistake = Mistake::at(word.span, "the last byte of a write cannot be polled here").label(why);
+                table.book.add(mistake.help("use write_latency = \"immediate\""));
+            }
             WriteLatency::Immediate
         }
-        (_, Some(_)) => WriteLatency::Immediate,
     }
-}
-
-/// How to wait for completions; `None` where the knob is unset or impossible. `polls`: the test polls memory.
-fn completion(table: &Table<'_>, polls: bool) -> Option<Completion> {
-    let word = table.word("completion")?;
-    if word.value != "events" {
-        return Some(Completion::Poll);
-    }
-    if !polls {
-        return Some(Completion::Events);
-    }
-    // A default is meant for other tests: this one polls, and its record says so.
-    if word.own {
-        let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
-        let mistake = Mistake::at(word.span, message).label("an RDMA WRITE causes no completion event at its target");
-        let help = "use write_latency = \"immediate\", op = \"write_imm\" or \"send\", or completion = \"poll\"";
-        table.book.add(mistake.help(help));
-    }
-    None
 }
 
 #[cfg(test)]
