@@ -2,35 +2,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::remedy::{self, Remedy};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    Connect,
-    Deploy,
-    Start,
-    Facts,
-    Configure,
-    Open,
-    Join,
-    Verify,
-    Measure,
-    Converse,
-}
-
-impl std::fmt::Display for Stage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Connect => "connect",
-            Self::Deploy => "deploy",
-            Self::Start => "start",
-            Self::Facts => "facts",
-            Self::Configure => "configure",
-            Self::Open => "open",
-            Self::Join => "join",
-            Self::Verify => "verify",
-            Self::Measure => "measure",
-            Self::Converse => "converse",
-        })
+crate::words! {
+    Stage {
+        Connect = "connect",
+        Deploy = "deploy",
+        Start = "start",
+        Facts = "facts",
+        Configure = "configure",
+        Open = "open",
+        Join = "join",
+        Verify = "verify",
+        Measure = "measure",
+        Converse = "converse",
     }
 }
 

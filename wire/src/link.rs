@@ -48,47 +48,30 @@ pub enum Joining {
     RdmaCm,
 }
 
-/// How the target of an RDMA WRITE detects its arrival in a latency loop. Times of the two ways are not comparable: they use different
-/// packets, and with adaptive routing different paths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WriteLatency {
-    /// It polls the last byte in memory (perftest `ib_write_lat`).
-    Poll,
-    /// The write carries immediate data, which completes a receive (perftest `--write_with_imm`).
-    Immediate,
-}
-
-impl WriteLatency {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Poll => "poll",
-            Self::Immediate => "immediate",
-        }
+crate::words! {
+    /// How the target of an RDMA WRITE detects its arrival in a latency loop. Times of the two ways are not comparable: they use different
+    /// packets, and with adaptive routing different paths.
+    WriteLatency {
+        /// It polls the last byte in memory (perftest `ib_write_lat`).
+        Poll = "poll",
+        /// The write carries immediate data, which completes a receive (perftest `--write_with_imm`).
+        Immediate = "immediate",
     }
 }
 
-/// What the devices guarantee about the order in which the bytes of an RDMA WRITE become visible, where the last one is polled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WriteOrder {
-    /// The last byte is written last (`ibv_query_qp_data_in_order`, asked of the queue pair in RTS).
-    Promised,
-    /// No guarantee: the loop checks the first messages itself. perftest polls all the same.
-    NotPromised,
-    /// The library cannot be asked (older than rdma-core 36).
-    Unknown,
+crate::words! {
+    /// What the devices guarantee about the order in which the bytes of an RDMA WRITE become visible, where the last one is polled.
+    WriteOrder {
+        /// The last byte is written last (`ibv_query_qp_data_in_order`, asked of the queue pair in RTS).
+        Promised = "promised",
+        /// No guarantee: the loop checks the first messages itself. perftest polls all the same.
+        NotPromised = "not-promised",
+        /// The library cannot be asked (older than rdma-core 36).
+        Unknown = "unknown",
+    }
 }
 
 impl WriteOrder {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Promised => "promised",
-            Self::NotPromised => "not-promised",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// Guaranteed only if both ends guarantee it.
     #[must_use]
     pub fn both(self, other: Self) -> Self {

@@ -1,13 +1,13 @@
 //! Operations, metrics, transports and memories. Each value has one spelling in plans, on the wire, in the journal and in the frame.
 
-use serde::{Deserialize, Serialize};
-
 use crate::unit::Bytes;
 
+/// An enum whose values have one spelling everywhere: as words and in JSON.
+#[macro_export]
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
 
         impl $name {
@@ -18,7 +18,7 @@ macro_rules! words {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            pub fn words() -> Vec<&'static str> {
+            pub fn all_words() -> Vec<&'static str> {
                 Self::ALL.iter().map(|value| value.word()).collect()
             }
 

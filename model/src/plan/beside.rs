@@ -25,26 +25,15 @@ pub struct Command {
     pub on: On,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum On {
-    Source,
-    Destination,
-    Both,
+railgauge_wire::words! {
+    On {
+        Source = "source",
+        Destination = "destination",
+        Both = "both",
+    }
 }
 
 impl On {
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("source", Self::Source), ("destination", Self::Destination), ("both", Self::Both)];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Destination => "destination",
-            Self::Both => "both",
-        }
-    }
-
     /// `on both hosts`.
     pub const fn words(self) -> &'static str {
         match self {
@@ -55,26 +44,15 @@ impl On {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Way {
-    Same,
-    Opposite,
-    Both,
+railgauge_wire::words! {
+    Way {
+        Same = "same",
+        Opposite = "opposite",
+        Both = "both",
+    }
 }
 
 impl Way {
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("same", Self::Same), ("opposite", Self::Opposite), ("both", Self::Both)];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Opposite => "opposite",
-            Self::Both => "both",
-        }
-    }
-
     pub const fn ways(self) -> (bool, bool) {
         (!matches!(self, Self::Opposite), !matches!(self, Self::Same))
     }

@@ -1,8 +1,6 @@
 //! Metrics. A metric is one row of the table below: its word, unit, better direction, the tests that have it, and what it reads of the
 //! ends' accounts. The controller joins accounts of several ends.
 
-use serde::{Deserialize, Serialize};
-
 use super::Op;
 use crate::{
     measure::{Latency, Measurement},

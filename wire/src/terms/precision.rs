@@ -1,7 +1,5 @@
 //! Element types and shapes of matrix products.
 
-use serde::{Deserialize, Serialize};
-
 use crate::unit::Bytes;
 
 words! {

@@ -169,10 +169,8 @@ impl<'a> Table<'a> {
     }
 
     /// [`Self::unique`] of a list of words.
-    pub fn terms<T: PartialEq + Display>(&self, name: &str, from_word: impl Fn(&str) -> Option<T>) -> Vec<T> {
-        let words = self.words(name).into_iter();
-        let terms = words.filter_map(|word| Some(At { value: from_word(word.value)?, span: word.span, own: word.own }));
-        self.unique(name, terms.collect())
+    pub fn terms<T>(&self, name: &str, from_word: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        self.unique(name, self.words(name)).into_iter().filter_map(from_word).collect()
     }
 
     pub fn term<T>(&self, name: &str, from_word: impl FnOnce(&str) -> Option<T>) -> Option<At<T>> {

@@ -26,7 +26,7 @@ pub static BESIDE: Section = Section {
             "What carries it: TCP of the hosts, sent by railgauge's agents.";
         "flows": Wholes(1, limits::NEIGHBOURS), Is("4"),
             "Connections in each direction; a list is one case for each, and a curve in the report.";
-        "direction": Word(|| BesideWay::WORDS.iter().map(|(word, _)| *word).collect()), Is("\"same\""),
+        "direction": Word(BesideWay::all_words), Is("\"same\""),
             "Which way they send: where the bytes of the flow go, against them, or both.";
         "rate": Quantity, Means("as fast as they go"),
             "How fast all connections of one direction send together: `\"10 Gb/s\"`.";
@@ -34,7 +34,7 @@ pub static BESIDE: Section = Section {
             "What runs in place of TCP connections: a command that the agents start on the flow's hosts, such as fio \
              on a network file system. It must go on until it is ended. `{host}`, `{name}`, `{user}` and `{port}` \
              stand for the host. No shell takes part.";
-        "on": Word(|| BesideOn::WORDS.iter().map(|(word, _)| *word).collect()), Is("\"both\""),
+        "on": Word(BesideOn::all_words), Is("\"both\""),
             "On which hosts of a flow the command runs: where its bytes leave, where they arrive, or both.";
     },
 };
@@ -48,66 +48,37 @@ pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Be
     if table.written("command").is_some() {
         return of_command(&table, members);
     }
-    if let Some(span) = table.written("on") {
-        table.wrong(span, "`on` says where a `command` runs, and there is none", "leave it out, or give a command");
-    }
+    table.refuse(["on"], "applies only to a command");
     // Read all before returning, so that every mistake is reported.
-    let (transport, flows, direction) = (table.word("transport"), flows(&table), table.word("direction"));
+    let (transport, flows, direction) =
+        (table.word("transport"), flows(&table), table.term("direction", BesideWay::from_word));
     let most = flows.as_ref().and_then(|flows| flows.last().copied()).unwrap_or(1);
     let rate = match table.written("rate") {
         None => Some(None),
         Some(_) => rate(&table, most).map(Some),
     };
     transport?;
-    let direction = direction?.value;
-    let direction = BesideWay::WORDS.iter().find(|(word, _)| *word == direction).map(|(_, way)| *way)?;
-    Some(Beside { flows: flows?, direction, rate: rate?, command: None })
+    Some(Beside { flows: flows?, direction: direction?.value, rate: rate?, command: None })
 }
 
 fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
-    let span = table.written("command")?;
-    let mut is_right = true;
-    for key in ["transport", "flows", "direction", "rate"] {
-        if let Some(at) = table.written(key) {
-            let mistake = Mistake::at(at, format!("`{key}` does not apply to a command"));
-            table
-                .book
-                .add(mistake.also(span.clone(), "the command").help("it is of TCP connections: leave one of both out"));
-            is_right = false;
-        }
-    }
+    table.refuse(["transport", "flows", "direction", "rate"], "does not apply to a command");
     let example = "fio --name=beside --directory=/mnt/nfs --rw=write --size=4g --time_based --runtime=600";
     let words = command::read(table, "command", example);
     if let Some(members) = members {
         let hosts = members.hosts.list.iter().filter(|host| members.has(&host.name));
         command::judge(table, "command", &words, hosts);
     }
-    let on = table.word("on")?.value;
-    let on = BesideOn::WORDS.iter().find(|(word, _)| *word == on).map(|(_, on)| *on)?;
-    let command = Some(BesideCommand { words: words.clone(), on });
-    (is_right && !words.is_empty()).then_some(Beside {
-        flows: vec![0],
-        direction: BesideWay::Same,
-        rate: None,
-        command,
-    })
+    let on = table.term("on", BesideOn::from_word)?.value;
+    let command = (!words.is_empty()).then_some(BesideCommand { words, on })?;
+    Some(Beside { flows: vec![0], direction: BesideWay::Same, rate: None, command: Some(command) })
 }
 
 fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     let numbers = table.wholes::<u32>("flows")?;
-    let mut flows: Vec<u32> = Vec::new();
-    for number in &numbers.value {
-        if flows.contains(&number.value) {
-            table.wrong(number.span.clone(), format!("{} is listed twice", number.value), "list every number once");
-        } else {
-            flows.push(number.value);
-        }
-    }
+    let mut flows = table.unique("flows", numbers.value);
     flows.sort_unstable();
     if flows.is_empty() {
-        if table.raw("flows").is_some_and(|raw| raw.value.as_array().is_some_and(|all| all.is_empty())) {
-            table.wrong(numbers.span, "`flows` is empty", "for example flows = [1, 4, 16]");
-        }
         return None;
     }
     if flows.len() > limits::BESIDE {

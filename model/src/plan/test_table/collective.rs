@@ -15,23 +15,7 @@ use crate::plan::{
 
 pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
 
-const OWN: &[&str] = &[
-    "groups",
-    "group_size",
-    "ranks_per_host",
-    "datatype",
-    "reduction",
-    "algorithm",
-    "in_place",
-    "graph",
-    "env",
-    "library",
-    "carried_by",
-    "model",
-    "bucket",
-    "first_bucket",
-    "compute",
-];
+const OWN: &[&str] = &["groups", "group_size", "ranks_per_host", "datatype", "reduction", "algorithm", "in_place"];
 /// Keys only for pairs, in addition to those of their patterns.
 const OF_PAIRS: &[&str] = &["service", "gpu_path", "qps", "threads", "bidirectional", "pattern", "rails"];
 
@@ -41,9 +25,7 @@ const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
 const AUTO: &str = "auto";
 
 pub fn carriers() -> Vec<&'static str> {
-    [Carrier::NcclIb, Carrier::NcclPlugin, Carrier::NcclSocket, Carrier::NcclP2p, Carrier::NcclShm]
-        .map(Carrier::word)
-        .into()
+    Carrier::ALL.iter().filter(|one| one.transport() == Transport::Nccl).map(|one| one.word()).collect()
 }
 
 pub fn algorithms() -> Vec<&'static str> {
@@ -60,32 +42,23 @@ pub fn read(
     let op = kind.op.filter(|op| op.is_collective());
     let (names, why) = match (op, kind.op) {
         (Some(_), _) => (OF_PAIRS, "belongs to pairs and does not apply to a collective"),
-        (None, Some(_)) => (OWN, "applies only to collectives"),
+        (None, Some(_)) => {
+            test.refuse(OF_NCCL.iter().chain(training::OWN).copied(), "applies only to collectives");
+            (OWN, "applies only to collectives")
+        }
         (None, None) => return None,
     };
     let of_patterns = pattern::own_names().filter(|_| op.is_some());
-    for name in names.iter().copied().chain(of_patterns) {
-        if let Some(span) = test.name_span(name) {
-            test.wrong(span, format!("`{name}` {why}"), "leave it out");
-        }
-    }
+    test.refuse(names.iter().copied().chain(of_patterns), why);
     let op = op?;
     let host = kind.memory == Some(Memory::Host);
-    for name in OF_NCCL.iter().filter(|_| host) {
-        if let Some(span) = test.name_span(name) {
-            test.wrong(span, format!("`{name}` applies only with transport = \"nccl\""), "leave it out");
-        }
+    let datatypes = test.terms("datatype", Datatype::from_word);
+    let reductions = if op.reduces() { test.terms("reduction", Reduction::from_word) } else { Vec::new() };
+    if !op.reduces() {
+        test.refuse(["reduction"], "does not apply to an operation that reduces nothing");
     }
-    let datatypes = words(test, "datatype", Datatype::from_word);
-    let reductions = if op.reduces() {
-        words(test, "reduction", Reduction::from_word)
-    } else {
-        if let Some(span) = test.name_span("reduction") {
-            test.wrong(span, format!("{op} reduces nothing"), "leave `reduction` out");
-        }
-        Vec::new()
-    };
     if host {
+        test.refuse(OF_NCCL.iter().copied(), "applies only with transport = \"nccl\"");
         plain(test, &datatypes, &reductions);
     }
     let ranks_per_host = ranks_per_host(test, gpus);
@@ -121,28 +94,12 @@ fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     }
 }
 
-fn listed(test: &Table<'_>) -> Vec<u32> {
-    let Some(given) = test.wholes::<u32>("gpus") else { return Vec::new() };
-    let mut list: Vec<u32> = Vec::new();
-    for gpu in given.value {
-        if list.contains(&gpu.value) {
-            let message = format!("GPU {} is listed twice in `gpus`", gpu.value);
-            test.wrong(gpu.span, message, "two ranks or rails on one GPU would disturb each other");
-        } else {
-            list.push(gpu.value);
-        }
-    }
-    list
-}
-
 pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
-    if memory != Some(Memory::Host) {
-        return listed(test);
+    if memory == Some(Memory::Host) {
+        test.refuse(["gpus"], "does not apply to host memory");
+        return Vec::new();
     }
-    if let Some(span) = test.name_span("gpus") {
-        test.wrong(span, "`gpus` does not apply to host memory", "leave it out, or set memory = \"cuda\"");
-    }
-    Vec::new()
+    test.wholes::<u32>("gpus").map(|given| test.unique("gpus", given.value)).unwrap_or_default()
 }
 
 fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
@@ -155,34 +112,14 @@ fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
     given.value
 }
 
-fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: fn(&str) -> Option<T>) -> Vec<T> {
-    let mut list: Vec<T> = Vec::new();
-    for word in test.words(name) {
-        let Some(value) = from_word(word.value) else { continue };
-        if list.contains(&value) {
-            test.wrong(word.span, format!("{} is listed twice in `{name}`", word.value), "list every value once");
-        } else {
-            list.push(value);
-        }
-    }
-    let nothing = test.raw(name).is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty()));
-    if nothing && let Some(span) = test.written(name) {
-        test.wrong(span, format!("`{name}` is empty"), "leave it out, or give a value");
-    }
-    list
-}
-
 /// The algorithms of a collective over host memory; each must support the operation.
 fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
     if !host {
-        if let Some(span) = test.name_span("algorithm") {
-            let message = "NCCL uses its own algorithms";
-            test.wrong(span, message, "leave `algorithm` out, or set env = { NCCL_ALGO = \"Ring\" }");
-        }
+        test.refuse(["algorithm"], "does not apply to NCCL, which uses its own: set env = { NCCL_ALGO = \"Ring\" }");
         return vec![None];
     }
-    let word = |word: &str| if word == AUTO { Some(None) } else { Algorithm::from_word(word).map(Some) };
-    let list = words(test, "algorithm", word);
+    // The word for any algorithm is none of them.
+    let list = test.terms("algorithm", |word| Some(Algorithm::from_word(word)));
     if let Some(wrong) = list.iter().flatten().find(|algorithm| !algorithm.does(op))
         && let Some(span) = test.written("algorithm").or(test.written("op"))
     {
@@ -359,7 +296,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_said_before_any_host_is_touched() {
         for (rest, words) in [
-            ("gpus = [1, 1]", "GPU 1 is listed twice"),
+            ("gpus = [1, 1]", "1 is listed twice in `gpus`"),
             ("ranks_per_host = 3\ngpus = [0, 1]", "3 ranks per host on 2 GPUs"),
             ("sizes = 6", "not a whole number of f32 elements"),
             ("groups = \"every\"", "needs `group_size`"),
@@ -375,7 +312,7 @@ mod tests {
             ("datatype = \"fp8\"", "`datatype` cannot be"),
             ("gpus = [0, 1, 2]\nreduction = \"avg\"\ndatatype = [\"i32\", \"f8e4m3\"]", "over 12 ranks is rounded"),
             ("carried_by = \"verbs-rc\"", "cannot be"),
-            ("algorithm = \"ring\"", "NCCL uses its own algorithms"),
+            ("algorithm = \"ring\"", "`algorithm` does not apply to NCCL"),
         ] {
             let mistakes = format!("{:?}", read(rest).expect_err(rest));
             assert!(mistakes.contains(words), "{rest}: {mistakes}");

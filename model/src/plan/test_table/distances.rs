@@ -3,7 +3,7 @@
 use railgauge_wire::terms::{Distance, Memory, Transport};
 
 use super::kind::Kind;
-use crate::plan::{mistakes::Mistake, model::Test, read::Table};
+use crate::plan::{model::Test, read::Table};
 
 pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     let collective = kind.op.is_some_and(railgauge_wire::terms::Op::is_collective);
@@ -14,20 +14,10 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
         _ => None,
     };
     if let Some(why) = refused {
-        if let Some(span) = test.name_span("gpu_distance") {
-            test.wrong(span, format!("`gpu_distance` {why}"), "leave it out");
-        }
+        test.refuse(["gpu_distance"], why);
         return Vec::new();
     }
-    let mut list: Vec<Distance> = Vec::new();
-    for word in test.words("gpu_distance") {
-        let Some(distance) = Distance::from_word(word.value) else { continue };
-        if list.contains(&distance) {
-            test.wrong(word.span, format!("{distance} is listed twice in `gpu_distance`"), "list every value once");
-        } else {
-            list.push(distance);
-        }
-    }
+    let list = test.terms("gpu_distance", Distance::from_word);
     if let (false, Some(span)) = (list.is_empty(), test.written("gpus")) {
         test.wrong(span, "`gpus` and `gpu_distance` both select GPUs", "leave one of them out");
     }

@@ -29,27 +29,27 @@ const fn shared(keys: &'static [Key]) -> &'static [Key] {
 const KEYS: &[Key] = keys! {
     "name": Text, Means("op, metric and transport: `write-bandwidth-verbs`"),
         "Name of the test, different for every test, at most 100 characters.";
-    "op": Word(Op::words), Required,
+    "op": Word(Op::all_words), Required,
         "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` and `send`; from \
          `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and `all_reduce`, `broadcast`, \
          `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` between host memories. From \
          `memory_read` on they stay within a host: memory of its processors and GPUs, matrix products, and writes \
          through a NIC and back ([tests](tests.md#tests-within-hosts)).",
         "perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`";
-    "metric": Word(TestMetric::words), Required,
+    "metric": Word(TestMetric::all_words), Required,
         "`bandwidth` posts as much as possible and yields bandwidth, message rate and CPU time; `latency` has one \
          operation in flight and yields the latency percentiles (of `memory_read` the median). A collective yields \
          bus and algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of \
          operations separated by a barrier; the slowest rank counts. `step` is a training step: gradients are reduced \
          in buckets while a timer stands for the backward pass ([tests](tests.md#training-steps)). `compute` is for \
          `matmul`: floating-point operations per second.", "perftest `*_bw`, `*_lat`; nccl-tests `busbw`";
-    "transport": Word(Transport::words), Is("\"verbs\""),
+    "transport": Word(Transport::all_words), Is("\"verbs\""),
         "`verbs` is RDMA; `tcp` is sockets, the baseline; `nccl` runs collectives between GPUs with the host's own \
          NCCL. Operations within a host have `cpu`, `gpu` or `nic` of their own: leave it out.";
-    "service": Word(Service::words), Is("\"rc\""),
+    "service": Word(Service::all_words), Is("\"rc\""),
         "Queue pair service: reliable, unreliable connected, or datagrams. `uc` carries `write`, `write_imm` and \
          `send`; `ud` carries `send` of at most 4096 bytes.", "perftest `--connection`";
-    "memory": Word(Memory::words), Is("\"host\""),
+    "memory": Word(Memory::all_words), Is("\"host\""),
         "Where the data is. Collectives of `nccl` always work on GPU memory, those over `tcp` and `verbs` on host \
          memory.", "perftest `--use_cuda`";
     "gpu_path": Word(|| vec!["gdr-dmabuf", "gdr-peermem", "staged"]),
@@ -62,7 +62,7 @@ const KEYS: &[Key] = keys! {
         "CUDA devices by number: for a pair or a `nic_loopback` with `memory = \"cuda\"` one for each rail, in rail \
          order (one alone serves all rails); for a collective one for each rank of a host.",
         "perftest `--use_cuda`; `CUDA_VISIBLE_DEVICES`";
-    "gpu_distance": Words(Distance::words), Means("the nearest GPU, whatever its distance"),
+    "gpu_distance": Words(Distance::all_words), Means("the nearest GPU, whatever its distance"),
         "Distance between the GPU and the NIC of each end, in the words of `nvidia-smi topo -m`; a list is one test \
          for each, called after it, over the rails that have a GPU at that distance at both ends. Only over verbs \
          with `memory = \"cuda\"`.", "`NCCL_NET_GDR_LEVEL`";
@@ -75,9 +75,9 @@ const KEYS: &[Key] = keys! {
         "Ranks of a collective on every host. With `nccl` each is a process with a GPU of its own; over `tcp` and \
          `verbs` each is a thread, rank i uses the host's device i (beginning again where there are fewer), and with \
          the knob `core` it runs on that core plus i.", "nccl-tests `-t`, `-g`; `mpirun -N`";
-    "datatype": Words(Datatype::words), Is("\"f32\""),
+    "datatype": Words(Datatype::all_words), Is("\"f32\""),
         "Type of a collective's elements; a list is one set of cases for each.", "nccl-tests `-d`";
-    "reduction": Words(Reduction::words), Is("\"sum\""),
+    "reduction": Words(Reduction::all_words), Is("\"sum\""),
         "What `all_reduce`, `reduce` and `reduce_scatter` make of the elements; a list is one set of cases for each.",
         "nccl-tests `-o`";
     "algorithm": Words(super::collective::algorithms), Is("\"auto\""),

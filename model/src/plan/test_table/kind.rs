@@ -166,18 +166,10 @@ fn qps(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> Vec<u32> {
     if latency && !given.own {
         return vec![1];
     }
-    let mut list: Vec<u32> = Vec::new();
-    for qps in &given.value {
-        if list.contains(&qps.value) {
-            test.wrong(qps.span.clone(), format!("{} is listed twice in `qps`", qps.value), "list every number once");
-        } else if latency && qps.value != 1 {
-            test.wrong(qps.span.clone(), "latency is measured on one queue pair", "leave `qps` out");
-        }
-        list.push(qps.value);
+    for qps in given.value.iter().filter(|qps| latency && qps.value != 1) {
+        test.wrong(qps.span.clone(), "latency is measured on one queue pair", "leave `qps` out");
     }
-    if given.own && test.raw("qps").is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty())) {
-        test.wrong(given.span, "`qps` is empty", "for example qps = [1, 4]");
-    }
+    let mut list = test.unique("qps", given.value);
     list.sort_unstable();
     list
 }

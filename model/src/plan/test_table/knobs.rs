@@ -63,7 +63,7 @@ pub static KNOBS: Section = Section {
         "joining": Word(|| vec!["auto", "exchange", "rdma-cm"]), AGENT,
             "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. \
              `auto` takes rdma-cm for iWARP and exchange for the rest.", "perftest `--rdma_cm`";
-        "precision": Word(Precision::words), Means("`bf16`; only for `matmul`"),
+        "precision": Word(Precision::all_words), Means("`bf16`; only for `matmul`"),
             "Type of the elements of the matrices that are multiplied; sums are kept in FP32. `fp8` is E4M3. The \
              result is of the same type, of `tf32` FP32, and of `fp8` BF16.";
         "congestion_control": Text, AGENT,

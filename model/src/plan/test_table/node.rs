@@ -64,12 +64,8 @@ pub fn read(
 ) -> Kind {
     let is_nic = own == Transport::Nic;
     let meaningless = OF_NETWORKS.iter().copied().filter(|name| !(is_nic && OF_NICS.contains(name)));
-    for name in meaningless.chain(pattern::own_names()) {
-        if let Some(span) = test.name_span(name) {
-            let message = format!("`{name}` does not apply to {}, which stays within a host", op.value);
-            test.wrong(span, message, "leave it out");
-        }
-    }
+    let why = format!("does not apply to {}, which stays within a host", op.value);
+    test.refuse(meaningless.chain(pattern::own_names()), &why);
     let fits = transport.is_none_or(|at| !at.own || at.value == own);
     if let Some(transport) = transport.filter(|_| !fits) {
         let mistake = Mistake::at(op.span.clone(), format!("{} is not supported over {}", op.value, transport.value));

@@ -14,20 +14,9 @@ pub const LAST: u64 = 255;
 /// A list of unique rails with places; `None` after reporting a mistake.
 pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     let raw = table.raw(name)?;
-    let given = table.numbers::<u32>(name, (0, LAST), &raw);
-    if given.is_empty() && raw.own {
-        table.wrong(raw.span.clone(), format!("`{name}` is empty"), "for example rails = [0, 2]");
-        return None;
-    }
-    let mut rails: Vec<At<u32>> = Vec::new();
-    for rail in given {
-        if rails.iter().any(|known| known.value == rail.value) {
-            table.wrong(rail.span.clone(), format!("rail {} is listed twice", rail.value), "list every rail once");
-        } else {
-            rails.push(rail);
-        }
-    }
-    Some(rails)
+    let rails = table.numbers::<u32>(name, (0, LAST), &raw);
+    table.unique(name, rails.clone());
+    (!rails.is_empty()).then_some(rails)
 }
 
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<Transport>) -> Option<Rails> {

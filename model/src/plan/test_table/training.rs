@@ -14,7 +14,7 @@ use crate::plan::{
     read::{At, Table},
 };
 
-const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
+pub const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
 
 /// Models and their parameters, each with one gradient.
 ///
@@ -88,9 +88,8 @@ fn datatypes(test: &Table<'_>) -> Vec<Datatype> {
 /// The step around a collective; `None` for other metrics, with which its keys are mistakes.
 pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
     if kind.metric != Some(TestMetric::Step) {
-        for span in OWN.iter().filter_map(|name| test.name_span(name)).filter(|_| kind.metric.is_some()) {
-            let message = "only a training step has a model, buckets and a backward pass";
-            test.wrong(span, message, "leave it out, or set metric = \"step\"");
+        if kind.metric.is_some() {
+            test.refuse(OWN.iter().copied(), "applies only to a training step (metric = \"step\")");
         }
         return None;
     }
