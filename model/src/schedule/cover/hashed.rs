@@ -21,16 +21,3 @@ pub fn flows(paths: u64, p: f64) -> Option<u64> {
     let n = (missed.ln() / each).ceil();
     (n.is_finite() && n < 2_f64.powi(53)).then(|| (n as u64).max(paths))
 }
-
-/// Probability that `flows` flows take all of `paths` equal paths, by the same formula; 0 if there are fewer flows than paths.
-pub fn probability(paths: u64, flows: u64) -> f64 {
-    if paths == 0 || flows < paths {
-        return 0.0;
-    }
-    if paths == 1 {
-        return 1.0;
-    }
-    let m = paths as f64;
-    let missed = ((-1.0 / m).ln_1p() * flows as f64).exp();
-    ((-missed).ln_1p() * m).exp()
-}

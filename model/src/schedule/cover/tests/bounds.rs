@@ -1,4 +1,4 @@
-//! The bound beside what trying everything finds, on small fabrics.
+//! The rounds compared with what trying everything finds, on small fabrics.
 
 use std::collections::HashSet;
 
@@ -86,27 +86,22 @@ fn small() -> impl Strategy<Value = Network> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn nothing_has_fewer_rounds_than_the_bound(network in small(), share in 0.3..1.0_f64, both_ways in any::<bool>()) {
+    fn few_rounds_load_all_that_can_be_loaded(network in small(), share in 0.3..1.0_f64, both_ways in any::<bool>()) {
         let wanted = Wanted { share, both_ways, ..wanted() };
         let found = cover(&network, wanted);
-        assert_valid(&network, wanted, &found);
+        assert_valid(&network, &found);
         let is_known = |&(from, to): &(u32, u32)| !both_ways || network.path(to, from).is_some();
         let all: Vec<_> = matchings(&network).into_iter().filter(|round| round.iter().all(is_known)).collect();
         let judged = |round: &Vec<(u32, u32)>| {
             let flows = loaded::carried(&network, both_ways, round);
             bits(Loaded::of(network.rates(), share, [flows]).loaded)
         };
-        let count = |round: &Vec<(u32, u32)>| bits(counted(&network, wanted, std::slice::from_ref(round)));
-        let by_count: HashSet<u64> = all.iter().map(count).collect();
         let by_share: HashSet<u64> = all.iter().map(judged).collect();
         let covered = bits(found.loaded.iter().copied());
         // What is claimed is so.
         prop_assert_eq!(found.rounds.iter().map(judged).fold(0, |all, set| all | set), covered);
-        // Even if flows hindered nobody, no rounds would be fewer than the bound.
-        let least = fewest(&by_count, covered).unwrap();
-        prop_assert!(found.at_least <= u64::from(least), "bound {} of {least}", found.at_least);
         prop_assert!(found.rounds.len() as u32 >= fewest(&by_share, covered).unwrap());
-        // The search keeps flows from hindering each other; of such rounds it finds nearly the fewest.
+        // Flows do not slow each other; of such rounds a greedy choice takes at most 1 + ln n times the fewest for n links (Johnson 1974).
         let is_calm = |round: &&Vec<(u32, u32)>| {
             let mut sums = vec![0.0; network.rates().len()];
             let back = round.iter().filter(|_| both_ways).map(|&(from, to)| (to, from));
@@ -117,7 +112,8 @@ proptest! {
         };
         let calm: HashSet<u64> = all.iter().filter(is_calm).map(judged).collect();
         if let Some(calm) = fewest(&calm, covered) {
-            prop_assert!(found.rounds.len() as u32 <= calm + 1, "{} rounds, {calm} are enough", found.rounds.len());
+            let most = f64::from(calm) * (1.0 + f64::from(covered.count_ones()).ln());
+            prop_assert!(found.rounds.len() as f64 <= most, "{} rounds, {calm} are enough", found.rounds.len());
         }
         // What one flow loads is never given up, and what is said to be out of reach is.
         let alone = all.iter().filter(|round| round.len() == 1).map(judged).fold(0, |all, set| all | set);

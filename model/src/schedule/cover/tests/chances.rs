@@ -6,7 +6,20 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-use super::super::hashed::{flows, probability};
+use super::super::hashed::flows;
+
+/// Probability that `flows` flows take all of `paths` equal paths, by the same formula; 0 if there are fewer flows than paths.
+fn probability(paths: u64, flows: u64) -> f64 {
+    if paths == 0 || flows < paths {
+        return 0.0;
+    }
+    if paths == 1 {
+        return 1.0;
+    }
+    let m = paths as f64;
+    let missed = ((-1.0 / m).ln_1p() * flows as f64).exp();
+    ((-missed).ln_1p() * m).exp()
+}
 
 /// Exact, flow by flow: the probability that k paths are taken.
 fn exact(paths: usize, flows: u64) -> f64 {
