@@ -74,7 +74,6 @@ pub struct Spent {
 }
 
 impl Spent {
-    #[must_use]
     pub fn total(&self) -> Nanoseconds {
         [self.verify, self.warm_up, self.window, self.waiting]
             .into_iter()

@@ -57,32 +57,27 @@ impl Failure {
         Self { host: None, peer: None, stage, kind, cause: cause.into(), remedy: None }
     }
 
-    #[must_use]
     pub fn at(mut self, host: &str) -> Self {
         self.host = Some(host.to_owned());
         self.filled()
     }
 
-    #[must_use]
     pub fn unnamed(mut self) -> Self {
         self.host = None;
         self
     }
 
     /// Adds the host that may be the cause instead.
-    #[must_use]
     pub fn with(mut self, peer: &str) -> Self {
         self.peer = Some(peer.to_owned());
         self.filled()
     }
 
-    #[must_use]
     pub fn about(mut self, what: impl std::fmt::Display) -> Self {
         self.cause = format!("{what}: {}", self.cause);
         self
     }
 
-    #[must_use]
     pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedy = Some(Box::new(remedy.into()));
         self.filled()
@@ -110,7 +105,6 @@ impl Failure {
         self
     }
 
-    #[must_use]
     pub fn remedy_if(self, remedy: Option<impl Into<Remedy>>) -> Self {
         match remedy {
             Some(remedy) => self.remedy(remedy),

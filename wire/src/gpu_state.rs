@@ -196,7 +196,6 @@ pub struct GpuSeen {
 
 impl GpuReading {
     /// Joins two readings: the later values, and all reasons of either.
-    #[must_use]
     pub fn joined(self, next: Self) -> Self {
         let held = match (self.held, next.held) {
             (Some(before), Some(after)) => Some(before.into_iter().chain(after).collect()),
@@ -209,7 +208,6 @@ impl GpuReading {
 impl GpuSeen {
     /// Joins two windows. Medians are means of both, weighted by readings. Counts are the largest rise in one window: what a healthy GPU
     /// does now and then must not add up over many.
-    #[must_use]
     pub fn joined(self, next: Self) -> Self {
         if self == Self::default() {
             return next;
@@ -301,7 +299,6 @@ pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
 }
 
 /// Limits untrusted data of an agent to possible values and to the sizes of our own agents.
-#[must_use]
 pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
     gpus.truncate(MOST);
     for seen in &mut gpus {

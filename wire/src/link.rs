@@ -73,7 +73,6 @@ crate::words! {
 
 impl WriteOrder {
     /// Guaranteed only if both ends guarantee it.
-    #[must_use]
     pub fn both(self, other: Self) -> Self {
         match (self, other) {
             (Self::Promised, Self::Promised) => Self::Promised,

@@ -78,7 +78,6 @@ impl Step {
 }
 
 /// Whether a transfer needs the responder's CPU, so that it serves in a verify pass.
-#[must_use]
 pub const fn responder_takes_part(transport: Transport, op: Op) -> bool {
     matches!(transport, Transport::Tcp) || matches!(op, Op::Send | Op::WriteImm)
 }

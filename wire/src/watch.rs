@@ -134,13 +134,11 @@ pub const STATISTICS: &str = "ethtool/statistics";
 impl CounterRow {
     /// Whether it holds drivers' statistics (`ethtool/…`). They cost more and are read less often than the other counters, so their spans
     /// are longer.
-    #[must_use]
     pub fn is_of_statistics(&self) -> bool {
         self.gauges.contains_key(STATISTICS)
     }
 
     /// Joins this row and the next one of the same kind: sums of rises, largest rise per second, later gauges.
-    #[must_use]
     pub fn joined(mut self, next: Self) -> Self {
         let own = self.own_peaks().into_iter().chain(next.own_peaks());
         for (name, peak) in own.chain(next.peaks) {
@@ -165,7 +163,6 @@ impl CounterRow {
 }
 
 /// A driver's statistic of a single queue or channel, as `ethtool/rx12_packets`: there are hundreds, and their sums have their own names.
-#[must_use]
 pub fn of_one_queue(name: &str) -> bool {
     const QUEUES: [&str; 8] = ["rx", "tx", "ch", "rx_queue_", "tx_queue_", "rx-", "tx-", "queue_"];
     let plain = crate::drivers::of_member(name).map_or(name, |(_, plain)| plain);

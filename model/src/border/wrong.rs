@@ -12,7 +12,6 @@ impl Wrong {
         Self { at, message: message.into(), help: help.into() }
     }
 
-    #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
         self.at = self.at.start + offset..self.at.end + offset;
         self

@@ -160,7 +160,6 @@ impl Waiver {
 
 impl Localise {
     /// Queue pairs of the cases that measure them one by one, where the test has `qps` and the plan wants `ports`.
-    #[must_use]
     pub const fn queue_pairs(qps: u32, ports: u32) -> u32 {
         if ports > qps { ports } else { qps }
     }

@@ -24,30 +24,11 @@ pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort, port_name};
 use crate::unit::{Bytes, GigabitsPerSecond};
 
 /// Kernel modules that some check asks for. Only MLNX_OFED and DOCA have `mlx_compat`: the kernel's own drivers do not need it.
+#[rustfmt::skip]
 pub const MODULES: [&str; 23] = [
-    "amdgpu",
-    "bnxt_re",
-    "efa",
-    "erdma",
-    "gdrdrv",
-    "ib_core",
-    "ib_ipoib",
-    "ib_uverbs",
-    "irdma",
-    "mana_ib",
-    "mlx4_core",
-    "mlx5_core",
-    "mlx5_ib",
-    "mlx_compat",
-    "nv_peer_mem",
-    "nvidia",
-    "nvidia_fs",
-    "nvidia_peermem",
-    "nvidia_uvm",
-    "rdma_cm",
-    "rdma_rxe",
-    "rdma_ucm",
-    "siw",
+    "amdgpu", "bnxt_re", "efa", "erdma", "gdrdrv", "ib_core", "ib_ipoib", "ib_uverbs", "irdma", "mana_ib", "mlx4_core",
+    "mlx5_core", "mlx5_ib", "mlx_compat", "nv_peer_mem", "nvidia", "nvidia_fs", "nvidia_peermem", "nvidia_uvm",
+    "rdma_cm", "rdma_rxe", "rdma_ucm", "siw",
 ];
 
 /// Key of [`HostFacts::unreadable`] for the GPUs, where the driver's library does not answer.

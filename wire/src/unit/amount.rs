@@ -1,5 +1,19 @@
 //! What whole amounts of every unit have in common.
 
+/// An operator of a unit: its trait and function, the other side, the result, and how that comes from the two numbers.
+macro_rules! operator {
+    ($name:ty: $trait:ident::$call:ident($other:ty) -> $out:ty, |$a:ident, $b:ident| $value:expr) => {
+        impl std::ops::$trait<$other> for $name {
+            type Output = $out;
+
+            fn $call(self, other: $other) -> $out {
+                let ($a, $b) = (self, other);
+                $value
+            }
+        }
+    };
+}
+
 /// Makes a whole number of some unit: amounts of one unit add up, are multiplied and divided by counts, and go into each
 /// other a number of times.
 macro_rules! amount {
@@ -13,42 +27,30 @@ macro_rules! amount {
             pub const ZERO: Self = Self(0);
             pub const MAX: Self = Self(u64::MAX);
 
-            #[inline]
-            #[must_use]
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }
 
             /// The amount as a float, rounded beyond 2^53.
-            #[inline]
-            #[must_use]
             pub const fn as_f64(self) -> f64 {
                 self.0 as f64
             }
 
             /// The sum, [`Self::MAX`] where it is larger than that.
-            #[inline]
-            #[must_use]
             pub const fn saturating_add(self, other: Self) -> Self {
                 Self(self.0.saturating_add(other.0))
             }
 
             /// The difference, nothing where `other` is the larger one.
-            #[inline]
-            #[must_use]
             pub const fn saturating_sub(self, other: Self) -> Self {
                 Self(self.0.saturating_sub(other.0))
             }
 
-            #[inline]
-            #[must_use]
             pub const fn abs_diff(self, other: Self) -> Self {
                 Self(self.0.abs_diff(other.0))
             }
 
             /// This many times as much, [`Self::MAX`] where it is larger than that.
-            #[inline]
-            #[must_use]
             pub const fn saturating_mul(self, count: u64) -> Self {
                 Self(self.0.saturating_mul(count))
             }
@@ -60,56 +62,16 @@ macro_rules! amount {
             }
         }
 
-        impl std::ops::Add for $name {
-            type Output = Self;
-
-            #[inline]
-            fn add(self, other: Self) -> Self {
-                Self(self.0 + other.0)
-            }
-        }
+        operator!($name: Add::add($name) -> $name, |a, b| Self(a.0 + b.0));
+        operator!($name: Sub::sub($name) -> $name, |a, b| Self(a.0 - b.0));
+        operator!($name: Mul::mul(u64) -> $name, |a, count| Self(a.0 * count));
+        operator!($name: Div::div(u64) -> $name, |a, count| Self(a.0 / count));
+        // How often the other goes into it.
+        operator!($name: Div::div($name) -> u64, |a, b| a.0 / b.0);
 
         impl std::ops::AddAssign for $name {
-            #[inline]
             fn add_assign(&mut self, other: Self) {
                 self.0 += other.0;
-            }
-        }
-
-        impl std::ops::Sub for $name {
-            type Output = Self;
-
-            #[inline]
-            fn sub(self, other: Self) -> Self {
-                Self(self.0 - other.0)
-            }
-        }
-
-        impl std::ops::Mul<u64> for $name {
-            type Output = Self;
-
-            #[inline]
-            fn mul(self, count: u64) -> Self {
-                Self(self.0 * count)
-            }
-        }
-
-        impl std::ops::Div<u64> for $name {
-            type Output = Self;
-
-            #[inline]
-            fn div(self, count: u64) -> Self {
-                Self(self.0 / count)
-            }
-        }
-
-        impl std::ops::Div for $name {
-            type Output = u64;
-
-            /// How often `other` goes into it.
-            #[inline]
-            fn div(self, other: Self) -> u64 {
-                self.0 / other.0
             }
         }
 

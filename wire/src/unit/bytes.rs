@@ -6,39 +6,31 @@ amount! {
 }
 
 impl Bytes {
-    #[inline]
-    #[must_use]
     pub const fn of(length: usize) -> Self {
         Self(length as u64)
     }
 
     /// A number of KiB (1024 bytes).
-    #[must_use]
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib << 10)
     }
 
     /// A number of MiB (2^20 bytes).
-    #[must_use]
     pub const fn from_mib(mib: u64) -> Self {
         Self(mib << 20)
     }
 
     /// A number of GiB (2^30 bytes).
-    #[must_use]
     pub const fn from_gib(gib: u64) -> Self {
         Self(gib << 30)
     }
 
     /// A length of something in memory. Agents and controllers run on 64 bits: nothing is cut off.
-    #[inline]
-    #[must_use]
     pub const fn as_usize(self) -> usize {
         self.0 as usize
     }
 
     /// This many times as much; `None` where it is more than [`Self::MAX`].
-    #[must_use]
     pub const fn checked_mul(self, count: u64) -> Option<Self> {
         match self.0.checked_mul(count) {
             Some(product) => Some(Self(product)),
@@ -47,18 +39,15 @@ impl Bytes {
     }
 
     /// In bits.
-    #[must_use]
     pub const fn bits(self) -> f64 {
         self.0 as f64 * 8.0
     }
 
-    #[must_use]
     pub const fn gib(self) -> f64 {
         self.0 as f64 / (1_u64 << 30) as f64
     }
 
     /// Whether it is a whole number of `unit`; of no bytes only nothing is.
-    #[must_use]
     pub const fn is_multiple_of(self, unit: Self) -> bool {
         self.0.is_multiple_of(unit.0)
     }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Bytes, Nanoseconds};
 
-macro_rules! rate {
-    ($(#[$about:meta])* $name:ident($number:ty)) => {
+macro_rules! rates {
+    ($($(#[$about:meta])* $name:ident($number:ty);)*) => {$(
         $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -16,61 +16,44 @@ macro_rules! rate {
                 self.0.fmt(f)
             }
         }
-    };
+    )*};
 }
 
-rate! {
+rates! {
     /// 1e9 bits per second: rates of RDMA ports and what is computed from them.
-    GigabitsPerSecond(f64)
-}
-
-rate! {
+    GigabitsPerSecond(f64);
     /// 1e6 bits per second: the speed of a network interface, as the kernel reports it.
-    MegabitsPerSecond(u64)
-}
-
-rate! {
+    MegabitsPerSecond(u64);
     /// Bits per second: traffic, from counters.
-    BitsPerSecond(f64)
-}
-
-rate! {
+    BitsPerSecond(f64);
     /// 1e9 bytes per second: copies of GPUs, bandwidths of collectives.
-    GigabytesPerSecond(f64)
-}
-
-rate! {
+    GigabytesPerSecond(f64);
     /// 1e6 bytes per second: the line rate of an NVLink, as NVML reports it.
-    MegabytesPerSecond(u32)
+    MegabytesPerSecond(u32);
 }
 
 impl GigabitsPerSecond {
     /// Positive and finite.
-    #[must_use]
     pub const fn is_rate(self) -> bool {
         self.0.is_finite() && self.0 > 0.0
     }
 
     /// Ignores NaN.
-    #[must_use]
     pub const fn min(self, other: Self) -> Self {
         Self(self.0.min(other.0))
     }
 
     /// Ignores NaN.
-    #[must_use]
     pub const fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
-    #[must_use]
     pub const fn bits(self) -> BitsPerSecond {
         BitsPerSecond(self.0 * 1e9)
     }
 }
 
 impl BitsPerSecond {
-    #[must_use]
     pub const fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
@@ -78,7 +61,6 @@ impl BitsPerSecond {
 
 impl GigabytesPerSecond {
     /// Bytes per nanosecond are GB/s.
-    #[must_use]
     pub const fn of(data: Bytes, time: Nanoseconds) -> Self {
         Self(data.as_f64() / time.as_f64())
     }

@@ -1,8 +1,4 @@
-use std::{
-    fmt,
-    ops::{Add, Div, Mul, Sub},
-    time::Duration,
-};
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,24 +10,20 @@ amount! {
 impl Nanoseconds {
     pub const PER_MICROSECOND: f64 = 1e3;
 
-    #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }
 
     /// Saturates at zero and at [`Self::MAX`].
-    #[must_use]
     pub const fn saturating_add_signed(self, offset: NanosecondsI64) -> Self {
         Self(self.0.saturating_add_signed(offset.0))
     }
 
     /// Negative if `start` is later; saturates.
-    #[must_use]
     pub const fn saturating_since(self, start: Self) -> NanosecondsI64 {
         let time = self.0.abs_diff(start.0);
         match self.0 >= start.0 {
@@ -40,17 +32,14 @@ impl Nanoseconds {
         }
     }
 
-    #[must_use]
     pub const fn microseconds(self) -> f64 {
         self.0 as f64 / Self::PER_MICROSECOND
     }
 
-    #[must_use]
     pub const fn milliseconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    #[must_use]
     pub const fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -90,12 +79,10 @@ impl TryFrom<Nanoseconds> for NanosecondsI64 {
 pub struct NanosecondsF64(pub f64);
 
 impl NanosecondsF64 {
-    #[must_use]
     pub const fn microseconds(self) -> f64 {
         self.0 / Nanoseconds::PER_MICROSECOND
     }
 
-    #[must_use]
     pub const fn seconds(self) -> f64 {
         self.0 / 1e9
     }
@@ -107,29 +94,9 @@ impl fmt::Display for NanosecondsF64 {
     }
 }
 
-impl Add for NanosecondsF64 {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl Mul<f64> for NanosecondsF64 {
-    type Output = Self;
-
-    fn mul(self, factor: f64) -> Self {
-        Self(self.0 * factor)
-    }
-}
-
-impl Div<f64> for NanosecondsF64 {
-    type Output = Self;
-
-    fn div(self, divisor: f64) -> Self {
-        Self(self.0 / divisor)
-    }
-}
+operator!(NanosecondsF64: Add::add(NanosecondsF64) -> NanosecondsF64, |a, b| Self(a.0 + b.0));
+operator!(NanosecondsF64: Mul::mul(f64) -> NanosecondsF64, |a, factor| Self(a.0 * factor));
+operator!(NanosecondsF64: Div::div(f64) -> NanosecondsF64, |a, divisor| Self(a.0 / divisor));
 
 /// A difference of clocks, or a time relative to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -142,48 +109,36 @@ impl NanosecondsI64 {
     pub const ZERO: Self = Self(0);
 
     /// Rounded beyond 2^53.
-    #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
     /// Absolute value.
-    #[must_use]
     pub const fn distance(self) -> Nanoseconds {
         Nanoseconds(self.0.unsigned_abs())
     }
 
-    #[must_use]
     pub const fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// Saturates at [`Self::MAX`].
-    #[must_use]
     pub const fn later(self, time: Nanoseconds) -> Self {
         Self(self.0.saturating_add_unsigned(time.0))
     }
 
     /// Saturates at [`Self::MIN`].
-    #[must_use]
     pub const fn earlier(self, time: Nanoseconds) -> Self {
         Self(self.0.saturating_sub_unsigned(time.0))
     }
 
     /// Saturates.
-    #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }
 
-impl Sub for NanosecondsI64 {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
+operator!(NanosecondsI64: Sub::sub(NanosecondsI64) -> NanosecondsI64, |a, b| Self(a.0 - b.0));
 
 #[cfg(test)]
 mod tests {

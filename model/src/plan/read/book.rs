@@ -136,19 +136,16 @@ impl Mistake {
         Self::in_source(source, wrong.at, wrong.message).help(wrong.help)
     }
 
-    #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    #[must_use]
     pub fn also(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
         self.also.push((Place { source: 0, span: span.into() }, label.into()));
         self

@@ -61,7 +61,6 @@ impl<'a> Table<'a> {
     }
 
     /// The same table, with missing keys inherited from another of the same kind.
-    #[must_use]
     pub fn inherit(mut self, from: &'a Table<'a>) -> Self {
         self.inherits = Some(from);
         self
