@@ -5,22 +5,16 @@
 //! {"first":0,"tests":["bw"],"cells":[{…}],"ports":[{"host":"a","rail":0},{"host":"b","rail":0}],"rows":[[0,0,0,0,1]]}
 //! ```
 //! A row is test, round, cell, sending port, receiving port and, for a collective, the ports of all ranks. Row `i` is case `first + i`.
-//! Journals of version 3 have a list of whole cases; it is still read, and written for cases with gaps in their numbers.
 
-use std::{collections::HashMap, fmt, hash::Hash, sync::Arc};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer, value::SeqAccessDeserializer},
-};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use railgauge_wire::group::CollectiveOptions;
 
 use super::event::Case;
 use crate::plan::limits::MEASUREMENTS;
 use crate::schedule::{Cell, Flow, Port};
-
-const HEAD: usize = 5;
 
 /// Most bytes of names and settings of all cases; ten million cases with names of 64 bytes have 0.64 GB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -32,44 +26,11 @@ struct Table<T, C, P> {
     tests: Vec<T>,
     cells: Vec<C>,
     ports: Vec<P>,
-    rows: Vec<Row>,
-}
-
-struct Row {
-    head: [u32; HEAD],
-    members: Vec<u32>,
-}
-
-impl Serialize for Row {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.head.iter().chain(&self.members))
-    }
-}
-
-impl<'de> Deserialize<'de> for Row {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Numbers;
-        impl<'de> Visitor<'de> for Numbers {
-            type Value = Row;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a row of {HEAD} numbers or more")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<Row, A::Error> {
-                let mut head = [0; HEAD];
-                for (at, number) in head.iter_mut().enumerate() {
-                    *number = row.next_element()?.ok_or_else(|| de::Error::invalid_length(at, &self))?;
-                }
-                let mut members = Vec::new();
-                while let Some(member) = row.next_element()? {
-                    members.push(member);
-                }
-                Ok(Row { head, members })
-            }
-        }
-        deserializer.deserialize_seq(Numbers)
-    }
+    /// Five numbers or more.
+    rows: Vec<Vec<u32>>,
+    /// Only where the numbers do not follow one another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ids: Vec<u64>,
 }
 
 struct Numbered<'c, T: ?Sized> {
@@ -94,60 +55,51 @@ impl<'c, T: Eq + Hash + ?Sized> Numbered<'c, T> {
 
 pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error> {
     let first = cases.first().map_or(0, |case| case.id);
-    if (first..).zip(cases).any(|(id, case)| case.id != id) {
-        return cases.serialize(serializer);
-    }
+    let follow = (first..).zip(cases).all(|(id, case)| case.id == id);
+    let ids = if follow { Vec::new() } else { cases.iter().map(|case| case.id).collect() };
     let (mut tests, mut cells, mut ports) = (Numbered::<str>::new(), Numbered::<Cell>::new(), Numbered::new());
     let mut rows = Vec::with_capacity(cases.len());
     for Case { id: _, test, round, flow: Flow { from, to, members }, cell } in cases {
-        let head = [tests.place(test), *round, cells.place(cell), ports.place(from), ports.place(to)];
-        rows.push(Row { head, members: members.iter().map(|port| ports.place(port)).collect() });
+        let mut row = vec![tests.place(test), *round, cells.place(cell), ports.place(from), ports.place(to)];
+        row.extend(members.iter().map(|port| ports.place(port)));
+        rows.push(row);
     }
-    Table { first, tests: tests.all, cells: cells.all, ports: ports.all, rows }.serialize(serializer)
+    Table { first, tests: tests.all, cells: cells.all, ports: ports.all, rows, ids }.serialize(serializer)
 }
 
-/// Reads either form.
-///
 /// # Errors
-/// It is neither, or a row has an index outside its tables.
+/// It is no table of cases, or a row has an index outside its tables.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Case>, D::Error> {
-    struct Either;
-    impl<'de> Visitor<'de> for Either {
-        type Value = Vec<Case>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a table or a list of cases")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<Case>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(list))
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Vec<Case>, A::Error> {
-            let table = Table::deserialize(MapAccessDeserializer::new(table))?;
-            // A row is short but its case is not: the author of the file must not choose how much memory that takes.
-            if table.rows.len() as u64 > MEASUREMENTS {
-                let words = format!("{} cases, and a run has at most {MEASUREMENTS}", table.rows.len());
-                return Err(de::Error::custom(words));
-            }
-            if table.weight() > MOST_BYTES {
-                return Err(de::Error::custom("its cases repeat longer names and settings than those of any run"));
-            }
-            if table.first.checked_add(MEASUREMENTS).is_none() {
-                return Err(de::Error::custom(format!("the first case has number {}", table.first)));
-            }
-            let Table { first, tests, cells, ports, rows } = table;
-            let tests = tests.into_iter().map(Arc::from).collect();
-            let table = Table { first, tests, cells: cells.into_iter().map(Arc::new).collect(), ports, rows };
-            // A growing list takes up to twice its memory.
-            let mut cases = Vec::with_capacity(table.rows.len());
-            for (id, row) in (first..).zip(&table.rows) {
-                cases.push(table.case(id, row).map_err(de::Error::custom)?);
-            }
-            Ok(cases)
-        }
+    let table = Table::deserialize(deserializer)?;
+    // A row is short but its case is not: the author of the file must not choose how much memory that takes.
+    if table.rows.len() as u64 > MEASUREMENTS {
+        let words = format!("{} cases, and a run has at most {MEASUREMENTS}", table.rows.len());
+        return Err(de::Error::custom(words));
     }
-    deserializer.deserialize_any(Either)
+    if table.weight() > MOST_BYTES {
+        return Err(de::Error::custom("its cases repeat longer names and settings than those of any run"));
+    }
+    if table.first.checked_add(MEASUREMENTS).is_none() {
+        return Err(de::Error::custom(format!("the first case has number {}", table.first)));
+    }
+    let tests: Vec<Arc<str>> = table.tests.into_iter().map(Arc::from).collect();
+    let cells: Vec<Arc<Cell>> = table.cells.into_iter().map(Arc::new).collect();
+    let mut cases = Vec::with_capacity(table.rows.len());
+    for (at, row) in table.rows.iter().enumerate() {
+        let id = table.ids.get(at).copied().unwrap_or(table.first + at as u64);
+        let [test, round, cell, from, to, members @ ..] = row.as_slice() else {
+            return Err(de::Error::custom(format!("case {id} has {} numbers, and five are needed", row.len())));
+        };
+        let port = |number: u32| place(&table.ports, number, id, "port");
+        let case = || {
+            let members = members.iter().map(|member| port(*member)).collect::<Result<_, _>>()?;
+            let flow = Flow { from: port(*from)?, to: port(*to)?, members };
+            let (test, cell) = (place(&tests, *test, id, "test")?, place(&cells, *cell, id, "cell")?);
+            Ok(Case { id, test, round: *round, flow, cell })
+        };
+        cases.push(case().map_err(|wrong: NoPlace| de::Error::custom(wrong))?);
+    }
+    Ok(cases)
 }
 
 impl Table<String, Cell, Port> {
@@ -162,24 +114,9 @@ impl Table<String, Cell, Port> {
         let (tests, cells): (Vec<usize>, Vec<usize>) =
             (self.tests.iter().map(String::len).collect(), self.cells.iter().map(of_cell).collect());
         let of = |all: &[usize], place: u32| all.get(place as usize).copied().unwrap_or(0) as u64;
-        let of_row = |row: &Row| of(&tests, row.head[0]).saturating_add(of(&cells, row.head[2]));
+        let part = |row: &[u32], at: usize| row.get(at).copied().unwrap_or(u32::MAX);
+        let of_row = |row: &Vec<u32>| of(&tests, part(row, 0)).saturating_add(of(&cells, part(row, 2)));
         self.rows.iter().fold(0, |sum: u64, row| sum.saturating_add(of_row(row)))
-    }
-}
-
-impl Table<Arc<str>, Arc<Cell>, Port> {
-    fn case(&self, id: u64, row: &Row) -> Result<Case, NoPlace> {
-        let [test, round, cell, from, to] = row.head;
-        let port = |number: u32| place(&self.ports, number, id, "port");
-        let members = row.members.iter().map(|member| port(*member)).collect::<Result<_, _>>()?;
-        let flow = Flow { from: port(from)?, to: port(to)?, members };
-        Ok(Case {
-            id,
-            test: place(&self.tests, test, id, "test")?,
-            round,
-            flow,
-            cell: place(&self.cells, cell, id, "cell")?,
-        })
     }
 }
 
@@ -235,13 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_in_either_form() {
+    fn what_is_written_is_read() {
         let groups = "[[test]]\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = [\"1KiB\", \"1MiB\"]\n\
                       groups = \"pairs\"\n";
         for all in [pairs(), cases(groups), pairs().split_off(7), Vec::new()] {
             assert!(told(&all).is_object());
             assert_eq!(read(&told(&all)).unwrap(), all);
-            assert_eq!(read(&serde_json::to_value(&all).unwrap()).unwrap(), all);
         }
     }
 
@@ -258,7 +194,6 @@ mod tests {
     fn numbers_that_do_not_follow_one_another_are_kept() {
         let mut all = pairs();
         all[3].id = 77;
-        assert!(told(&all).is_array());
         assert_eq!(read(&told(&all)).unwrap(), all);
     }
 

@@ -22,13 +22,13 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
 
+use super::read;
 pub use super::{
     changes::Changes,
     imported::{Imported, ImportedFile, ImportedValue},
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
     started::Started,
 };
-use super::{read, shared};
 use crate::{
     journal::stages::Stages,
     plan::Plan,
@@ -37,10 +37,6 @@ use crate::{
 };
 
 pub const VERSION: u32 = 5;
-
-/// The oldest version that is still read. Version 4 has the run's name in every line, and in outcomes fields that are 0 and a second date.
-/// Version 3 also has lists of whole cases, whole links in every outcome, and `null` fields.
-pub const OLDEST: u32 = 3;
 
 /// Setting of a [`LinkRecord`], present where switches of the network reduce (CollNet, SHARP).
 pub const COLLNET: &str = "collnet";
@@ -171,17 +167,15 @@ impl std::fmt::Display for Change {
 }
 
 /// The identity of a case: equal cases of two runs are comparable.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// Number in the run, from 0 in the schedule's order.
     pub id: u64,
     /// Shared: a test has thousands of cases.
-    #[serde(serialize_with = "shared::write", deserialize_with = "shared::read_text")]
     pub test: Arc<str>,
     pub round: u32,
     pub flow: Flow,
     /// Shared: every flow of a test runs all of its cells.
-    #[serde(serialize_with = "shared::write", deserialize_with = "shared::read")]
     pub cell: Arc<Cell>,
 }
 

@@ -11,6 +11,7 @@ pub struct Imported {
     /// A plan that would measure the same kind of thing, with names of hosts and tests. It was never run.
     pub plan: Box<Plan>,
     pub files: Vec<ImportedFile>,
+    #[serde(with = "super::cases")]
     pub cases: Vec<Case>,
     pub values: Vec<ImportedValue>,
 }

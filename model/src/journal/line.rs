@@ -3,12 +3,12 @@
 //! `{"v":5,"n":7,"at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `n` counts the lines of a run from 1, so
 //! that a missing line is found. The first line has a random `run` after its `n`. `sum` is a CRC-32, so that every change of the file is
 //! found: in the first line, of all its bytes before `,"sum"`; in every other line, of the run's name and these bytes, so that a line of
-//! another run is not accepted. In versions 3 and 4 every line has its `run`, and the sum of a first line.
+//! another run is not accepted.
 
 use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Line, OLDEST, VERSION};
+use super::event::{Event, Line, VERSION};
 use crate::border;
 
 /// Length of `,"sum":"1b2d3f40"}`.
@@ -96,7 +96,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     let (bytes, names_run) = sealed(bytes, run)?;
     // In lines of ours the version comes first: the rest is then read only once.
     match version_in_front(bytes).or_else(|| version(bytes)) {
-        Some(found) if is_read(found) => {}
+        Some(VERSION) => {}
         Some(found) => return Err(LineError::Version(found)),
         None => return Err(LineError::Unknown("it has no version".into())),
     }
@@ -133,7 +133,7 @@ fn sealed<'l>(bytes: &'l [u8], run: Option<&str>) -> Result<(&'l [u8], bool), Li
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let Some((at, sum)) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
         return Err(match version(bytes) {
-            Some(found) if !is_read(found) => LineError::Version(found),
+            Some(found) if found != VERSION => LineError::Version(found),
             _ => LineError::Damaged("it has no sum at its end"),
         });
     };
@@ -148,12 +148,10 @@ fn sealed<'l>(bytes: &'l [u8], run: Option<&str>) -> Result<(&'l [u8], bool), Li
 
 /// Whether these bytes, of a file without a newline, are an incomplete first line of ours.
 pub fn is_torn_start(bytes: &[u8]) -> bool {
-    let begins = |version: u32| {
-        let begin = format!("{{\"v\":{version},\"n\":1,");
-        let both = begin.len().min(bytes.len());
-        bytes[..both] == begin.as_bytes()[..both]
-    };
-    (OLDEST..=VERSION).any(begins) && !bytes.ends_with(b"\n") && decode(bytes, None).is_err()
+    let begin = format!("{{\"v\":{VERSION},\"n\":1,");
+    let both = begin.len().min(bytes.len());
+    let begins = bytes[..both] == begin.as_bytes()[..both];
+    begins && !bytes.ends_with(b"\n") && decode(bytes, None).is_err()
 }
 
 fn sum(ending: &[u8]) -> Option<u32> {
@@ -161,10 +159,6 @@ fn sum(ending: &[u8]) -> Option<u32> {
     // Only what `encode` writes: from_str_radix would accept capitals and a sign.
     let is_written = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     is_written.then(|| std::str::from_utf8(digits).ok()).flatten().and_then(|text| u32::from_str_radix(text, 16).ok())
-}
-
-fn is_read(version: u32) -> bool {
-    (OLDEST..=VERSION).contains(&version)
 }
 
 fn version_in_front(bytes: &[u8]) -> Option<u32> {
@@ -210,17 +204,17 @@ mod tests {
             format!("{text},\"sum\":\"{sum:08x}\"}}")
         };
         assert_eq!(decode(sealed(r#"{"v":6,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(6)));
-        for old in [3, 4] {
-            let before = sealed(&format!(r#"{{"v":{old},"n":2,"run":"r","at":"x","event":"Finished""#));
-            assert_eq!(decode(before.as_bytes(), None).unwrap().line.event, Event::Finished);
-            assert!(decode(before.as_bytes(), Some("r")).is_ok());
-            assert_eq!(decode(before.as_bytes(), Some("s")), Err(LineError::Damaged("it is of another run")));
-        }
+        let before = sealed(r#"{"v":4,"n":2,"run":"r","at":"x","event":"Finished""#);
+        assert_eq!(decode(before.as_bytes(), None), Err(LineError::Version(4)));
+        let own = before.replacen("\"v\":4", "\"v\":5", 1);
+        let own = sealed(own.split(",\"sum\"").next().unwrap());
+        assert_eq!(decode(own.as_bytes(), None).unwrap().line.event, Event::Finished);
+        assert_eq!(decode(own.as_bytes(), Some("s")), Err(LineError::Damaged("it is of another run")));
         let nobodys = sealed(r#"{"v":5,"n":2,"at":"x","event":"Finished""#);
         for run in [None, Some("r")] {
             assert!(matches!(decode(nobodys.as_bytes(), run), Err(LineError::Unknown(_))));
         }
-        let unknown = sealed(r#"{"v":3,"n":1,"run":"r","at":"x","event":{"Something":1}"#);
+        let unknown = sealed(r#"{"v":5,"n":1,"run":"r","at":"x","event":{"Something":1}"#);
         assert!(matches!(decode(unknown.as_bytes(), None), Err(LineError::Unknown(why)) if why.contains("Something")));
         assert!(decode(&bytes(), Some("r")).is_ok());
         assert!(matches!(decode(b"hello", None), Err(LineError::Damaged(_))));

@@ -9,7 +9,6 @@
 //! | `links` | links in earlier lines |
 //! | [`imported`] | results from the outputs of other tools |
 //! | [`soak`] | records of a soak's traffic |
-//! | `shared` | serde of shared values |
 //! | [`line`] | one line of the journal, numbered and summed |
 //! | [`writer`] | the append-only file; keeps measurements when the disk is full |
 
@@ -20,7 +19,6 @@ pub mod imported;
 pub mod line;
 mod links;
 mod read;
-mod shared;
 pub mod soak;
 pub mod stages;
 pub mod started;

@@ -25,7 +25,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
     journal::{
-        event::{Case, Change, FlowRoute, LinkRecord, OLDEST, Sample, Soaked, Started, VERSION},
+        event::{Case, Change, FlowRoute, LinkRecord, Sample, Soaked, Started, VERSION},
         line::Tail,
         stages::Stages,
     },
@@ -213,7 +213,7 @@ pub enum JournalError {
         cause: String,
     },
     #[error(
-        "{}:{line}: written in journal version {found}, and this railgauge reads versions {OLDEST} to {VERSION}; use the railgauge that measured",
+        "{}:{line}: written in journal version {found}, and this railgauge reads version {VERSION}; use the railgauge that measured",
         path_text(path)
     )]
     Version {
