@@ -57,7 +57,7 @@ pub fn cover(network: &Network, wanted: Wanted) -> Cover {
         if found.loaded.binary_search(&link).is_ok() || passed.binary_search(&link).is_ok() {
             continue;
         }
-        if let Some(alone) = greedy::alone(network, wanted, demand, link) {
+        if let Some(alone) = greedy::alone(network, &demand, wanted, link) {
             rounds.push(alone);
             judged = judge(network, wanted, &rounds);
         }
