@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::unit::Nanoseconds;
 
@@ -144,38 +145,28 @@ pub struct PcieSeen {
     pub best: Option<(u32, u32)>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuSeen {
     pub pci: String,
     /// NVML's index.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
     /// The timed pass, or the whole case if it has none.
     pub pass: (Nanoseconds, Nanoseconds),
     /// Readings in the pass. The fields below are of these alone, except counts.
     pub readings: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<Range>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mhz: Option<Range>,
     /// Highest clock of the multiprocessors and of the memory in MHz.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub best_mhz: Option<(u32, u32)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<Range>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_watts: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub celsius: Option<Range>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_celsius: Option<Range>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<Hold, u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<PcieSeen>,
     /// Most other programs with a context on it, as [`GpuReading::others`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<u32>,
     /// Counts from the last reading before the pass to the first one after it, by [`counter`]. A missing name means that this GPU does
     /// not count it.
@@ -185,12 +176,10 @@ pub struct GpuSeen {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_amd: bool,
     /// Xids of it from start to end of the case; `None` where the driver sends none to this process.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub xids: Option<Vec<u32>>,
     /// Whether NVML lost it meanwhile: it fell off the bus, or its driver gave it up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 

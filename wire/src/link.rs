@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{
     terms::{Carrier, GpuPath, LinkLayer, Memory, Precision, Service, Transport},
@@ -108,71 +109,50 @@ pub fn area(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64
 pub const DEPTH: u32 = 128;
 
 /// Settings of a plan. `None` means the agent's default; the answer to `Open` has the resolved values.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Knobs {
     /// Work requests in flight per queue pair (perftest `--tx-depth`), or sends per stream.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// Work requests posted at once (perftest `--post_list`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub post_list: Option<u32>,
     /// One completion per this many work requests (perftest `--cq-mod`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal_every: Option<u32>,
     /// Largest inline payload in bytes (perftest `--inline_size`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<u32>,
     /// Outstanding reads and atomics (perftest `--outs`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub outstanding_reads: Option<u8>,
     /// Path MTU in bytes (perftest `--mtu`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// GID index (perftest `--gid-index`, `NCCL_IB_GID_INDEX`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gid_index: Option<u8>,
     /// Partition key, without its highest bit (full or limited membership); its index is looked up in the port's table (`UCX_IB_PKEY`;
     /// perftest `--pkey_index` and `NCCL_IB_PKEY` take the index).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pkey: Option<u16>,
     /// Traffic class byte, DSCP in its upper six bits (perftest `--tclass`, `NCCL_IB_TC`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic_class: Option<u8>,
     /// Service level (perftest `--sl`, `NCCL_IB_SL`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_level: Option<u8>,
     /// Flow label of the first queue pair, counting up from there: varies RoCE v2 UDP source ports.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_label: Option<u32>,
     /// Transport retries, 0 to 7 (`NCCL_IB_RETRY_CNT`). Default 6: Soft-RoCE takes 7 as endless.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_count: Option<u8>,
     /// Local ACK timeout exponent, 4.096 µs × 2^n (perftest `--qp-timeout`, `NCCL_IB_TIMEOUT`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u8>,
     /// PCIe relaxed ordering (`NCCL_IB_PCI_RELAXED_ORDERING`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub relaxed_ordering: Option<bool>,
     /// Buffers on huge pages (perftest `--use_hugepages`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Footprint>,
     /// Element type of matrix products. The plan's reader sets it in every such test, so that it is part of the test's settings.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
     /// The plan's reader sets it in every test of the latency of `write`, so that it is part of the test's settings; unused elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_latency: Option<WriteLatency>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub joining: Option<Joining>,
     /// Congestion control of TCP connections by its name in the kernel (iperf3 `-C`); the system's if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
 }
 

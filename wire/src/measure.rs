@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
 use crate::unit::{self, Bytes, Nanoseconds, NanosecondsF64};
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
@@ -15,11 +17,9 @@ pub struct Measurement {
     pub bytes: Bytes,
     /// Payload bytes that this end moved during the whole step, including warm-up and what followed the window, for comparison with wire
     /// counters around the step. `None` if not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Bytes>,
     /// Payload bytes from the other end, where both directions run at once and this end counts them: over TCP those of the same pass,
     /// over verbs those of the whole step, whose `moved` the other end counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Bytes>,
     /// Of matrix products.
     #[serde(skip_serializing_if = "unit::is_zero")]
@@ -29,14 +29,11 @@ pub struct Measurement {
     /// Payload bytes of each consecutive 100 ms of the window; an incomplete last slice is dropped.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]
     pub slices: ThinVec<Bytes>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Box<Latency>>,
     /// Typical time of one operation in nanoseconds, for dependent operations timed in groups: the median, which other work of the
     /// processor does not shift.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Box<f64>>,
     /// Half width of the 95 % interval over its centre, for an adaptive window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Box<f64>>,
     /// By queue pair or stream, in order; for bandwidth passes of the initiator. Excludes what an unreliable service lost.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]

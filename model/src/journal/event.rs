@@ -20,6 +20,7 @@ use railgauge_wire::{
     watch::Watched,
 };
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
 use super::read;
@@ -210,6 +211,7 @@ pub struct FlowRoute {
     pub path: Vec<Hop>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "read::Outcome")]
 pub struct Outcome {
@@ -220,10 +222,8 @@ pub struct Outcome {
     /// early by the pauses between cases); for all others, the time before links and groups were opened. In the journal it is `started_at`
     /// (RFC 3339 with milliseconds) or, if equivalent, `ago`: milliseconds before the line's `at`.
     pub started_at: Started,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
     /// Number of the earlier line with the link ([`Event::Link`]): thousands of cases use equal links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_line: Option<u64>,
     pub result: Result<Sample, Failure>,
 }
@@ -245,10 +245,10 @@ pub struct LinkRecord {
     pub settings: BTreeMap<String, String>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
     pub initiator: Measurement,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder: Option<Box<Measurement>>,
     pub checked: Checked,
     /// Counter changes over the window at the initiator: name → difference.
@@ -258,17 +258,13 @@ pub struct Sample {
     pub to_counters: Changes,
     /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where not measured. An agent's window
     /// cannot be longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Nanoseconds>,
     /// How the initiator's end spent the time; `None` where the controller led it step by step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Box<Spent>>,
     /// The responder's monotonic clock minus the initiator's, compared a few seconds at most before a window with both directions; `None`
     /// for one direction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Box<NanosecondsI64>>,
     /// Its place in time among the other flows of its round; `None` for flows that share no NIC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub neighbours: ThinVec<Neighbour>,
@@ -283,7 +279,6 @@ pub struct Sample {
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub gpus: ThinVec<GpuDuring>,
     /// Training steps: the same buckets in sequence without a backward pass, at the slowest rank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Box<Latency>>,
 }
 

@@ -5,6 +5,7 @@ use railgauge_wire::{
     unit::{self, Bytes, GigabitsPerSecond, Nanoseconds},
 };
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// A part of the soak: its traffic between two moments. Parts of one process follow each other without a gap; the first has no length and
 /// marks the start of the soak.
@@ -35,23 +36,19 @@ pub struct SoakedGpu {
     pub seen: GpuSeen,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SoakedFlow {
     /// Number of the planned case with its ends, size and queue pairs.
     pub case: u64,
     /// Device of the initiator, as last opened; `None` where it was never opened in this part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_device: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_device: Option<String>,
     pub windows: u64,
     pub measured: Nanoseconds,
     pub bytes: Bytes,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<GigabitsPerSecond>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<GigabitsPerSecond>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fastest: Option<GigabitsPerSecond>,
     /// Bytes verified, and how many were wrong.
     pub checked: Checked,
@@ -63,7 +60,6 @@ pub struct SoakedFlow {
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub corrupted: u64,
     /// The first failure of the part; wrong bytes take precedence, then an ill GPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
 

@@ -5,6 +5,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{
     format::{Section, keys},
@@ -39,6 +40,7 @@ pub struct Baseline {
     pub parts: Vec<HostPart>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPart {
@@ -49,14 +51,10 @@ pub struct HostPart {
     pub at: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carries: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_guid: Option<String>,
     /// The GUID of its second function.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_guid: Option<String>,
 }
 

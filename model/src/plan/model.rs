@@ -12,6 +12,7 @@ use railgauge_wire::{
     unit::{Bytes, GigabitsPerSecond},
 };
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 pub use super::alert::Alert;
 use super::baseline::Baseline;
@@ -23,6 +24,7 @@ use crate::topology::told::Told;
 
 pub use super::flows::{AtOnce, Cut, Victim};
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub name: String,
@@ -31,22 +33,17 @@ pub struct Plan {
     pub seed: u64,
     /// The turn, if every night measures other pairs: the run takes it from its start day (days since 1970, UTC) and records it. A checked
     /// plan has turn 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watch: bool,
     /// Time between two readings of all counters of watched ports, including drivers' statistics; `None` for the defaults.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch_every: Option<Duration>,
     /// Time limit of the whole run; what does not fit is not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Duration>,
     /// What the command line selected; `None` for everything. Hosts, groups and tests are then those that are left.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
     pub launch: Launch,
     /// The hosts' pods; `None` where hosts were named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<Pods>,
     /// In the plan's order, unique names.
     pub hosts: Vec<Host>,
@@ -54,7 +51,6 @@ pub struct Plan {
     /// Rack and slot by host name: `rack12/u07`. Hosts without a place are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     #[serde(default)]
     pub localise: Localise,
@@ -62,11 +58,9 @@ pub struct Plan {
     pub alert: Alert,
     #[serde(default)]
     pub preflight: Preflight,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
     /// In the plan's order, unique names.
     pub tests: Vec<Test>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interleave: Vec<Interleave>,

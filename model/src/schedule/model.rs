@@ -6,6 +6,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
 use crate::plan::model::Test;
@@ -101,6 +102,7 @@ impl Flow {
     }
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     pub op: Op,
@@ -111,16 +113,12 @@ pub struct Cell {
     pub size: Bytes,
     pub qps: u32,
     /// Index of the only queue pair or stream in use; all of them if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
     /// Simultaneous connections per direction between its two hosts, zero for a command; `None` without other traffic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<u32>,
     /// Value of the test's `configure` in effect; `None` where the test has no values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Box<str>>,
     /// How a collective works on its data; `None` for pairs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manner: Option<Box<CollectiveOptions>>,
 }
 

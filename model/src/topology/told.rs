@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Identity of a switch: a GUID (16 lower-case hexadecimal digits), a chassis id, or a name.
 pub type SwitchKey = String;
@@ -27,18 +28,16 @@ pub struct Switch {
     pub routes: BTreeMap<u32, u32>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
     pub a: Plug,
     pub b: Plug,
     /// Current rate in Gbit/s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_gbps: Option<f64>,
     /// Current lanes, such as 4 of `4xHDR`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
     /// Speed of a lane as the source names it: `HDR`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<String>,
 }
 
@@ -57,20 +56,16 @@ pub enum Device {
     Nic(Nic),
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Nic {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// RDMA device or network interface: `mlx5_3`, `ens8f0np0`; `None` where the source knows only hosts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
     /// GUID of the port, 16 lower-case hexadecimal digits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guid: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lid: Option<u32>,
 }
