@@ -224,7 +224,7 @@ fn results_of_a_lost_plan_are_left_out() {
 #[test]
 fn a_whole_line_that_says_something_unknown_is_an_error_with_its_place() {
     let text = small().jsonl();
-    let body = r#"{"v":5,"n":5,"run":"r","at":"x","event":{"Something":{"new":1}}"#;
+    let body = r#"{"v":6,"n":5,"run":"r","at":"x","event":{"Something":{"new":1}}"#;
     let unknown = format!("{body},\"sum\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
     let error = read(&with_line(&text, 4, |_| unknown.clone())).unwrap_err().to_string();
     assert!(error.starts_with("records.jsonl:5: not a line of a railgauge journal: "), "{error}");
@@ -244,7 +244,7 @@ fn another_version_is_refused_by_name() {
 #[test]
 fn nothing_and_a_journal_without_its_start_are_errors() {
     assert!(matches!(read(""), Err(JournalError::Empty { .. })));
-    assert!(matches!(read("{\"v\":5,\"n\":1,\"run\""), Err(JournalError::Empty { .. })));
+    assert!(matches!(read("{\"v\":6,\"n\":1,\"run\""), Err(JournalError::Empty { .. })));
     let text = small().jsonl();
     let rest = text.split_once('\n').unwrap().1;
     assert!(matches!(read(rest), Err(JournalError::Headless { .. })));

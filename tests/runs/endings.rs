@@ -209,7 +209,7 @@ fn a_directory_that_holds_no_run_is_begun_and_one_that_is_not_ours_is_left_alone
     std::fs::create_dir(&directory).unwrap();
     // As a controller leaves it that was killed before its first record was whole.
     // Nothing was written yet, or a part of the first record.
-    for torn in ["", "{\"v\":5,\"n\":1,\"run\":\"9f3a"] {
+    for torn in ["", "{\"v\":6,\"n\":1,\"run\":\"9f3a"] {
         begun_again(&scene, &plan, torn);
         std::fs::remove_dir_all(&directory).unwrap();
         std::fs::create_dir(&directory).unwrap();

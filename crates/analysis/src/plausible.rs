@@ -15,7 +15,10 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use railgauge_model::{journal::event::Sample, plan::metrics_of};
+use railgauge_model::{
+    journal::event::{Sample, Started},
+    plan::metrics_of,
+};
 use railgauge_wire::{
     facts::HostFacts,
     measure::Measurement,
@@ -178,8 +181,10 @@ fn impossible(
 }
 
 fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
-    let started_at = result.attempt(sample)?.started_at.no_time()?;
-    Some(Contradiction::Start { started_at: started_at.to_owned() })
+    match &result.attempt(sample)?.started_at {
+        Started::NoTime(text) => Some(Contradiction::Start { started_at: text.to_string() }),
+        Started::At(_) => None,
+    }
 }
 
 fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {

@@ -16,16 +16,14 @@ use railgauge_wire::{
     remedy::Remedy,
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Transport},
-    unit::{GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    unit::{self, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
     watch::Watched,
 };
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
-use super::read;
 pub use super::{
-    changes::Changes,
     imported::{Imported, ImportedFile, ImportedValue},
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
     started::Started,
@@ -37,7 +35,7 @@ use crate::{
     topology::fabric::Hop,
 };
 
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Setting of a [`LinkRecord`], present where switches of the network reduce (CollNet, SHARP).
 pub const COLLNET: &str = "collnet";
@@ -213,14 +211,13 @@ pub struct FlowRoute {
 
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "read::Outcome")]
 pub struct Outcome {
     pub case: u64,
-    /// Repeat, counted from 0.
+    /// Repeat, counted from 0; most plans measure once.
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub repeat: u32,
     /// Start in UTC. For a pair measured by itself it is the time at the hosts, estimated from the answer (late by the answer's latency,
-    /// early by the pauses between cases); for all others, the time before links and groups were opened. In the journal it is `started_at`
-    /// (RFC 3339 with milliseconds) or, if equivalent, `ago`: milliseconds before the line's `at`.
+    /// early by the pauses between cases); for all others, the time before links and groups were opened.
     pub started_at: Started,
     pub link: Option<LinkRecord>,
     /// Number of the earlier line with the link ([`Event::Link`]): thousands of cases use equal links.
@@ -252,10 +249,10 @@ pub struct Sample {
     pub responder: Option<Box<Measurement>>,
     pub checked: Checked,
     /// Counter changes over the window at the initiator: name → difference.
-    #[serde(default, skip_serializing_if = "nothing_changed")]
-    pub from_counters: Changes,
-    #[serde(default, skip_serializing_if = "nothing_changed")]
-    pub to_counters: Changes,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub from_counters: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub to_counters: BTreeMap<String, u64>,
     /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where not measured. An agent's window
     /// cannot be longer.
     pub waited: Option<Nanoseconds>,
@@ -280,10 +277,6 @@ pub struct Sample {
     pub gpus: ThinVec<GpuDuring>,
     /// Training steps: the same buckets in sequence without a backward pass, at the slowest rank.
     pub alone: Option<Box<Latency>>,
-}
-
-fn nothing_changed(changes: &Changes) -> bool {
-    changes.is_empty()
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

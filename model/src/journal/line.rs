@@ -1,6 +1,6 @@
 //! One line of the journal: how it is written and checked.
 //!
-//! `{"v":5,"n":7,"at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `n` counts the lines of a run from 1, so
+//! `{"v":6,"n":7,"at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `n` counts the lines of a run from 1, so
 //! that a missing line is found. The first line has a random `run` after its `n`. `sum` is a CRC-32, so that every change of the file is
 //! found: in the first line, of all its bytes before `,"sum"`; in every other line, of the run's name and these bytes, so that a line of
 //! another run is not accepted.
@@ -53,13 +53,13 @@ pub enum LineError {
 }
 
 #[derive(Serialize)]
-struct Written<'a, E> {
+struct Written<'a> {
     v: u32,
     n: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a str>,
     at: &'a str,
-    event: &'a E,
+    event: &'a Event,
 }
 
 #[derive(Deserialize)]
@@ -71,8 +71,8 @@ struct Read {
     event: Event,
 }
 
-/// The bytes of line `n` of a run, with its newline. `event` is an [`Event`], or what serialises as one.
-pub fn encode<E: Serialize>(run: &str, n: u64, at: &str, event: &E) -> serde_json::Result<Vec<u8>> {
+/// The bytes of line `n` of a run, with its newline.
+pub fn encode(run: &str, n: u64, at: &str, event: &Event) -> serde_json::Result<Vec<u8>> {
     let is_first = n == 1;
     let mut bytes = serde_json::to_vec(&Written { v: VERSION, n, run: is_first.then_some(run), at, event })?;
     bytes.pop();
@@ -111,11 +111,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     if read.n == 0 || read.n > MOST {
         return Err(LineError::Damaged("its number cannot be"));
     }
-    let mut event = read.event;
-    if let Event::Outcome(outcome) = &mut event {
-        outcome.started_at.resolve(&read.at).map_err(|why| LineError::Unknown(why.to_string()))?;
-    }
-    Ok(Numbered { run: of, n: read.n, line: Line { at: read.at, event } })
+    Ok(Numbered { run: of, n: read.n, line: Line { at: read.at, event: read.event } })
 }
 
 /// The run's name in a first line; `None` if the line is damaged or not ours. The rest is not read.
@@ -203,18 +199,18 @@ mod tests {
             let sum = crc32fast::hash(text.as_bytes());
             format!("{text},\"sum\":\"{sum:08x}\"}}")
         };
-        assert_eq!(decode(sealed(r#"{"v":6,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(6)));
-        let before = sealed(r#"{"v":4,"n":2,"run":"r","at":"x","event":"Finished""#);
-        assert_eq!(decode(before.as_bytes(), None), Err(LineError::Version(4)));
-        let own = before.replacen("\"v\":4", "\"v\":5", 1);
+        assert_eq!(decode(sealed(r#"{"v":7,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(7)));
+        let before = sealed(r#"{"v":5,"n":2,"run":"r","at":"x","event":"Finished""#);
+        assert_eq!(decode(before.as_bytes(), None), Err(LineError::Version(5)));
+        let own = before.replacen("\"v\":5", "\"v\":6", 1);
         let own = sealed(own.split(",\"sum\"").next().unwrap());
         assert_eq!(decode(own.as_bytes(), None).unwrap().line.event, Event::Finished);
         assert_eq!(decode(own.as_bytes(), Some("s")), Err(LineError::Damaged("it is of another run")));
-        let nobodys = sealed(r#"{"v":5,"n":2,"at":"x","event":"Finished""#);
+        let nobodys = sealed(r#"{"v":6,"n":2,"at":"x","event":"Finished""#);
         for run in [None, Some("r")] {
             assert!(matches!(decode(nobodys.as_bytes(), run), Err(LineError::Unknown(_))));
         }
-        let unknown = sealed(r#"{"v":5,"n":1,"run":"r","at":"x","event":{"Something":1}"#);
+        let unknown = sealed(r#"{"v":6,"n":1,"run":"r","at":"x","event":{"Something":1}"#);
         assert!(matches!(decode(unknown.as_bytes(), None), Err(LineError::Unknown(why)) if why.contains("Something")));
         assert!(decode(&bytes(), Some("r")).is_ok());
         assert!(matches!(decode(b"hello", None), Err(LineError::Damaged(_))));

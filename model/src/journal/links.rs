@@ -2,47 +2,13 @@
 
 use std::collections::HashMap;
 
-use railgauge_wire::{failure::Failure, unit};
-use serde::Serialize;
-
-use super::event::{LinkRecord, Outcome, Sample, Started};
+use super::event::LinkRecord;
 
 /// Most links in memory: at about 300 bytes each, 20 MB. Further links are written again.
 const MOST: usize = 1 << 16;
 
 /// Outcomes after which a link is written again: this limits what one damaged line makes unusable, for 2 bytes an outcome.
 const TOLD_FOR: u32 = 256;
-
-/// An outcome that refers to a link in another line; it serialises as an [`Event`](super::event::Event) does.
-#[derive(Serialize)]
-pub(super) enum Told<'o> {
-    Outcome(Telling<'o>),
-}
-
-/// The fields of an [`Outcome`], without copying its sample, and without defaults.
-#[derive(Serialize)]
-pub(super) struct Telling<'o> {
-    case: u64,
-    #[serde(skip_serializing_if = "unit::is_zero")]
-    repeat: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ago: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started_at: Option<&'o Started>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    link_line: Option<u64>,
-    result: &'o Result<Sample, Failure>,
-}
-
-impl<'o> Told<'o> {
-    /// The outcome for a line written at `at`, with the number of the line of its link, if any.
-    pub(super) fn new(outcome: &'o Outcome, at: &str, link_line: Option<u64>) -> Self {
-        let Outcome { case, repeat, started_at, link: _, link_line: _, result } = outcome;
-        let ago = started_at.before(at);
-        let started_at = Some(started_at).filter(|_| ago.is_none());
-        Self::Outcome(Telling { case: *case, repeat: *repeat, ago, started_at, link_line, result })
-    }
-}
 
 /// Lines of this process that hold links. A resumed run writes them again rather than trusting lines it did not write.
 #[derive(Debug, Default)]
@@ -73,51 +39,6 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{event::Event, line};
-
-    #[test]
-    fn what_is_told_is_the_outcome() {
-        let at = "2026-11-28T03:00:02.250Z";
-        let outcome = |repeat, started_at: &str, link_line| Outcome {
-            case: 7,
-            repeat,
-            started_at: started_at.into(),
-            link: None,
-            link_line,
-            result: Ok(Sample::default()),
-        };
-        // The last one began after its line was written: the clock was set back.
-        for outcome in [
-            outcome(0, "2026-11-28T03:00:01.000Z", Some(12)),
-            outcome(2, "2026-11-28T03:00:02.250Z", None),
-            outcome(1, "2026-11-28T04:00:00.000Z", Some(3)),
-        ] {
-            let told = Told::new(&outcome, at, outcome.link_line);
-            let line = line::encode("r", 2, at, &told).unwrap();
-            let Event::Outcome(read) = line::decode(&line, Some("r")).unwrap().line.event else { panic!() };
-            assert_eq!(*read, outcome);
-        }
-        let told = |outcome: &Outcome| serde_json::to_value(Told::new(outcome, at, None)).unwrap()["Outcome"].take();
-        let short = told(&outcome(0, "2026-11-28T03:00:01.000Z", None));
-        assert_eq!((&short["ago"], short.as_object().unwrap().len()), (&1250.into(), 3));
-        let long = told(&outcome(1, "2026-11-28T04:00:00.000Z", None));
-        assert_eq!((&long["started_at"], long.as_object().unwrap().len()), (&"2026-11-28T04:00:00.000Z".into(), 4));
-    }
-
-    #[test]
-    fn an_outcome_has_one_start() {
-        let line = |start: &str| {
-            let event = format!(
-                "{{\"Outcome\":{{\"case\":1{start},\"result\":{{\"Ok\":{{\"initiator\":{{}},\"checked\":{{\"verified\":1}}}}}}}}}}"
-            );
-            serde_json::from_str::<Event>(&event).map_err(|error| error.to_string())
-        };
-        line(",\"ago\":3").unwrap();
-        line(",\"started_at\":\"x\"").unwrap();
-        assert!(line("").unwrap_err().contains("started_at"));
-        assert!(line(",\"ago\":3,\"started_at\":\"x\"").unwrap_err().contains("`ago`"));
-        assert!(line(",\"ago\":-3").is_err());
-    }
 
     #[test]
     fn a_link_is_told_again_after_a_while() {

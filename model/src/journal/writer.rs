@@ -14,12 +14,11 @@ use std::{
 };
 
 use railgauge_wire::unit::Bytes;
-use serde::Serialize;
 
 use super::{
     event::{Event, Line, LinkRecord},
     line::{self, Tail},
-    links::{Links, Told},
+    links::Links,
 };
 use crate::files;
 
@@ -139,26 +138,28 @@ impl Journal {
     pub fn append(&mut self, line: &Line) -> io::Result<Option<Full>> {
         match &line.event {
             Event::Outcome(outcome) => {
-                let link = outcome.link.as_ref().map(|link| self.link_line(&line.at, link)).transpose()?;
-                self.put(&line.at, &Told::new(outcome, &line.at, link))?;
+                let mut outcome = outcome.clone();
+                let link = outcome.link.take();
+                outcome.link_line = link.map(|link| self.link_line(&line.at, link)).transpose()?;
+                self.put(&line.at, &Event::Outcome(outcome))?;
             }
             event => self.put(&line.at, event)?,
         }
         Ok(self.full.then_some(Full))
     }
 
-    fn link_line(&mut self, at: &str, link: &LinkRecord) -> io::Result<u64> {
-        let key = Links::key(link)?;
+    fn link_line(&mut self, at: &str, link: LinkRecord) -> io::Result<u64> {
+        let key = Links::key(&link)?;
         if let Some(told) = self.links.line(&key) {
             return Ok(told);
         }
         let told = self.next;
-        self.put(at, &Event::Link(Box::new(link.clone())))?;
+        self.put(at, &Event::Link(Box::new(link)))?;
         self.links.told(key, told);
         Ok(told)
     }
 
-    fn put<E: Serialize>(&mut self, at: &str, event: &E) -> io::Result<()> {
+    fn put(&mut self, at: &str, event: &Event) -> io::Result<()> {
         let bytes = line::encode(&self.run, self.next, at, event)?;
         if let Err(error) = self.write(&bytes) {
             if error.kind() != io::ErrorKind::StorageFull && error.kind() != io::ErrorKind::QuotaExceeded {
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(journal.append(&line()).unwrap(), None);
         drop(journal);
         let whole = fs::read_to_string(&path).unwrap();
-        let torn = format!("{whole}{{\"v\":5,\"n\":2,\"at\":\"2");
+        let torn = format!("{whole}{{\"v\":6,\"n\":2,\"at\":\"2");
         fs::write(&path, &torn).unwrap();
         let claim = Claim::open(&path).unwrap();
         assert!(claim.is_written().unwrap());

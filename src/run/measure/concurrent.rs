@@ -279,8 +279,7 @@ fn finish(
         let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass returned no measurement");
         let Timed { initiator, responder, waited, gpus } = measured.ok_or_else(nothing)?;
         let waited = Some(waited);
-        let counters =
-            Sample { from_counters: from_counters.into(), to_counters: to_counters.into(), ..Sample::default() };
+        let counters = Sample { from_counters, to_counters, ..Sample::default() };
         Ok(Sample {
             initiator,
             responder,

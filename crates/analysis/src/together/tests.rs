@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use railgauge_model::{
-    journal::event::{Changes, LinkRecord, Together},
+    journal::event::{LinkRecord, Together},
     plan,
     schedule::{Inventory, schedule},
 };
@@ -97,7 +97,7 @@ fn sample(made: Made) -> Sample {
     let counters = [("counters/port_xmit_data".to_owned(), made.seen / 4)].into();
     Sample {
         initiator,
-        from_counters: if made.seen > 0 { counters } else { Changes::default() },
+        from_counters: if made.seen > 0 { counters } else { BTreeMap::default() },
         together: Some(Together { start: Nanoseconds(1), from: moment, to: moment }.into()),
         ..Sample::default()
     }

@@ -1,7 +1,4 @@
-use railgauge_model::{
-    journal::event::Changes,
-    schedule::{Cell, Flow, Port},
-};
+use railgauge_model::schedule::{Cell, Flow, Port};
 use railgauge_wire::{
     facts::{Interface, RdmaDevice, RdmaPort},
     measure::Measurement,
@@ -46,10 +43,7 @@ pub(super) fn link() -> LinkRecord {
 
 /// A sample of 1 GiB; counters at the initiator and the responder.
 fn sample(from: &[(&str, u64)], to: &[(&str, u64)]) -> Sample {
-    let counters = |list: &[(&str, u64)]| {
-        let all: BTreeMap<String, u64> = list.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
-        Changes::from(all)
-    };
+    let counters = |list: &[(&str, u64)]| list.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
     let bytes = 1 << 30;
     Sample {
         initiator: Measurement {
