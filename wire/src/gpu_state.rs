@@ -110,14 +110,20 @@ impl Range {
     }
 }
 
-type Over = (Option<Range>, u64);
+/// Both joined, or the one that is known.
+fn either<T>(one: Option<T>, other: Option<T>, both: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(both(one, other)),
+        (one, other) => one.or(other),
+    }
+}
 
-/// Joins two: the median is the mean of both medians, weighted by readings.
-fn both((one, n): Over, (other, m): Over) -> Option<Range> {
-    let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
-    let (n, m) = (n.max(1) as f64, m.max(1) as f64);
-    let median = a.median + (b.median - a.median) * (m / (n + m));
-    Some(Range { min: a.min.min(b.min), median, max: a.max.max(b.max) })
+fn merged<K: Ord>(mut all: BTreeMap<K, u64>, more: BTreeMap<K, u64>, join: fn(u64, u64) -> u64) -> BTreeMap<K, u64> {
+    for (key, count) in more {
+        let own = all.entry(key).or_default();
+        *own = join(*own, count);
+    }
+    all
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -186,10 +192,7 @@ pub struct GpuSeen {
 impl GpuReading {
     /// Joins two readings: the later values, and all reasons of either.
     pub fn joined(self, next: Self) -> Self {
-        let held = match (self.held, next.held) {
-            (Some(before), Some(after)) => Some(before.into_iter().chain(after).collect()),
-            (one, other) => one.or(other),
-        };
+        let held = either(self.held, next.held, |before, after| before.into_iter().chain(after).collect());
         Self { held, others: self.others.max(next.others), ..next }
     }
 }
@@ -197,60 +200,44 @@ impl GpuReading {
 impl GpuSeen {
     /// Joins two windows. Medians are means of both, weighted by readings. Counts are the largest rise in one window: what a healthy GPU
     /// does now and then must not add up over many.
-    pub fn joined(self, next: Self) -> Self {
+    pub fn joined(mut self, mut next: Self) -> Self {
         if self == Self::default() {
             return next;
         }
-        let readings = (self.readings, next.readings);
-        let range = |of: fn(&Self) -> Option<Range>| both((of(&self), readings.0), (of(&next), readings.1));
-        let (sm_mhz, memory_mhz, watts) =
-            (range(|one| one.sm_mhz), range(|one| one.memory_mhz), range(|one| one.watts));
-        let (celsius, memory_celsius) = (range(|one| one.celsius), range(|one| one.memory_celsius));
-        let held = match (self.held, next.held) {
-            (Some(mut all), Some(more)) => {
-                for (hold, times) in more {
-                    let sum = all.entry(hold).or_default();
-                    *sum = added(*sum, times);
-                }
-                Some(all)
-            }
-            (one, other) => one.or(other),
+        let (n, m) = (self.readings.max(1) as f64, next.readings.max(1) as f64);
+        let range = |a: Range, b: Range| {
+            let median = a.median + (b.median - a.median) * (m / (n + m));
+            Range { min: a.min.min(b.min), median, max: a.max.max(b.max) }
         };
-        let pcie = match (self.pcie, next.pcie) {
-            (Some(a), Some(b)) => {
-                let hull = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
-                let (generation, width) = (hull(a.generation, b.generation), hull(a.width, b.width));
-                Some(PcieSeen { generation, width, best: b.best.or(a.best) })
-            }
-            (one, other) => one.or(other),
-        };
-        let mut counted = self.counted;
-        for (name, rise) in next.counted {
-            let most = counted.entry(name).or_default();
-            *most = rise.max(*most);
+        for (own, of_next) in self.ranges().into_iter().zip(next.ranges()) {
+            *of_next = either(*own, *of_next, range);
         }
-        let xids = all_xids(self.xids, next.xids);
+        let hull = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
+        let pcie = |a: PcieSeen, b: PcieSeen| PcieSeen {
+            generation: hull(a.generation, b.generation),
+            width: hull(a.width, b.width),
+            best: b.best.or(a.best),
+        };
         Self {
-            pci: next.pci,
             index: next.index.or(self.index),
             pass: (self.pass.0.min(next.pass.0), self.pass.1.max(next.pass.1)),
-            readings: added(readings.0, readings.1),
-            sm_mhz,
-            memory_mhz,
+            readings: added(self.readings, next.readings),
             best_mhz: next.best_mhz.or(self.best_mhz),
-            watts,
             limit_watts: next.limit_watts.or(self.limit_watts),
-            celsius,
-            memory_celsius,
-            held,
-            pcie,
+            held: either(self.held, next.held, |all, more| merged(all, more, added)),
+            pcie: either(self.pcie, next.pcie, pcie),
             others: self.others.max(next.others),
-            counted,
-            xids,
+            counted: merged(self.counted, next.counted, u64::max),
+            xids: either(self.xids, next.xids, all_xids),
             is_amd: self.is_amd || next.is_amd,
             lost: self.lost || next.lost,
             failure: next.failure.or(self.failure),
+            ..next
         }
+    }
+
+    const fn ranges(&mut self) -> [&mut Option<Range>; 5] {
+        [&mut self.sm_mhz, &mut self.memory_mhz, &mut self.watts, &mut self.celsius, &mut self.memory_celsius]
     }
 }
 
@@ -260,29 +247,19 @@ fn added(one: u64, other: u64) -> u64 {
 }
 
 /// Xids of both without duplicates; those of a bad GPU first, so that those of programs do not crowd them out.
-fn all_xids(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
-    let (Some(mut all), Some(more)) = (one.clone(), other.clone()) else { return one.or(other) };
+fn all_xids(mut all: Vec<u32>, more: Vec<u32>) -> Vec<u32> {
     all.extend(more);
     all.sort_unstable_by_key(|xid| (is_of_program(*xid), *xid));
     all.dedup();
     all.truncate(MOST_XIDS);
-    Some(all)
+    all
 }
 
 /// Joins the views of several flows of a host, some concurrent: readings are those of the flow that has most.
 pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
     seen.into_iter().fold(GpuSeen::default(), |one, other| {
         let readings = one.readings.max(other.readings);
-        let held = match (one.held.clone(), other.held.clone()) {
-            (Some(mut all), Some(more)) => {
-                for (hold, times) in more {
-                    let most = all.entry(hold).or_default();
-                    *most = times.max(*most);
-                }
-                Some(all)
-            }
-            (one, other) => one.or(other),
-        };
+        let held = either(one.held.clone(), other.held.clone(), |all, more| merged(all, more, u64::max));
         GpuSeen { readings, held, ..one.joined(other) }
     })
 }
@@ -301,9 +278,7 @@ pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
         if let Some(held) = &mut seen.held {
             held.values_mut().for_each(|times| *times = (*times).min(readings));
         }
-        let values =
-            [&mut seen.sm_mhz, &mut seen.memory_mhz, &mut seen.watts, &mut seen.celsius, &mut seen.memory_celsius];
-        for value in values {
+        for value in seen.ranges() {
             *value = value.filter(|range| range.min <= range.median && range.median <= range.max);
         }
     }
