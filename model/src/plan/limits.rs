@@ -1,7 +1,7 @@
 //! Limits of what a plan may request. The reader of plans checks them, and [`beyond`] checks plans from elsewhere, such as a journal: their
 //! author must not choose how much time and memory they take.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use railgauge_wire::terms::Op;
 
@@ -29,6 +29,8 @@ pub const THREADS: u64 = 64;
 pub const REPEATS: u64 = 1000;
 pub const ROUNDS: u64 = 65_536;
 pub const ENVIRONMENTS: usize = 1000;
+
+type Groups = BTreeMap<String, Vec<String>>;
 
 pub fn beyond(plan: &Plan) -> Option<String> {
     let over = |found: u128, most: u128, what: &str| {
@@ -65,7 +67,7 @@ pub fn beyond(plan: &Plan) -> Option<String> {
                 over(neighbours.into(), NEIGHBOURS.into(), "neighbours"),
                 over(rounds.into(), ROUNDS.into(), "rounds"),
                 over(rails.len() as u128, u128::from(LAST_RAIL) + 1, "rails"),
-                over(least(plan, test), MEASUREMENTS.into(), "measurements at least"),
+                over(least(&plan.groups, test), MEASUREMENTS.into(), "measurements at least"),
             ];
             what.into_iter().flatten().next().map(|what| format!("test `{}` has {what}", test.name))
         })
@@ -73,8 +75,8 @@ pub fn beyond(plan: &Plan) -> Option<String> {
 }
 
 /// The fewest measurements of a test: those with one rail per host.
-pub fn least(plan: &Plan, test: &Test) -> u128 {
-    flows(plan, test).saturating_mul(cells(test)).saturating_mul(test.repeats.into())
+pub fn least(groups: &Groups, test: &Test) -> u128 {
+    flows(groups, test).saturating_mul(cells(test)).saturating_mul(test.repeats.into())
 }
 
 pub fn cells(test: &Test) -> u128 {
@@ -98,25 +100,31 @@ pub fn within(op: Op, parts: u128) -> u128 {
 }
 
 /// The fewest flows of a test: those with one rail per host.
-pub fn flows(plan: &Plan, test: &Test) -> u128 {
+pub fn flows(groups: &Groups, test: &Test) -> u128 {
     let hosts: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
     let n = hosts.len() as u128;
     let pairs = n * n.saturating_sub(1) / 2;
     if let Some(collective) = &test.collective {
         return if collective.grouping == Grouping::Pairs { pairs } else { 0 };
     }
-    let of_group = |name: &String| {
-        let members = plan.groups.get(name).into_iter().flatten().map(String::as_str);
-        members.filter(|host| hosts.contains(host)).collect::<HashSet<_>>().len() as u128
+    let of_group = |name: &String| -> HashSet<&str> {
+        let members = groups.get(name).into_iter().flatten().map(String::as_str);
+        members.filter(|host| hosts.contains(host)).collect()
     };
     match &test.pattern {
         Pattern::Tournament => pairs,
         Pattern::Random(rounds) => u128::from(*rounds).min(n.saturating_sub(1)) * (n / 2),
         Pattern::Between(left, right) => {
             let (left, right) = (of_group(left), of_group(right));
-            // A pair of two overlapping groups is kept once, and a host is never paired with itself.
-            (left * right).saturating_sub(left.min(right)) / 2
+            // A pair of two hosts of both groups is kept once, and a host is never paired with itself.
+            let both = left.intersection(&right).count() as u128;
+            left.len() as u128 * right.len() as u128 - both * (both + 1) / 2
         }
+        Pattern::Ring | Pattern::AtOnce(AtOnce::Ring) if n > 2 => n,
+        Pattern::Neighbours => n / 2,
+        Pattern::OneToMany(_)
+        | Pattern::ManyToOne(_)
+        | Pattern::AtOnce(AtOnce::Incast(Some(_)) | AtOnce::Outcast(Some(_))) => n.saturating_sub(1),
         Pattern::AtOnce(AtOnce::AllToAll | AtOnce::Incast(None) | AtOnce::Outcast(None)) => 2 * pairs,
         Pattern::AtOnce(AtOnce::Permutation(rounds)) => u128::from(*rounds) * n,
         Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => u128::from(*rounds) * (n / 2) * 2,

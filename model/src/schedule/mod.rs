@@ -57,7 +57,7 @@ pub use turns::turns;
 
 use crate::plan::{
     Plan, limits,
-    model::{Pattern, Rails},
+    model::{Pattern, Rails, Test},
 };
 
 /// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
@@ -74,83 +74,81 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
     let mut schedule = Schedule::default();
     let mut amount = 0_u128;
     for (index, test) in plan.tests.iter().enumerate() {
-        // The size of a test is bounded before anything is made: first by the plan alone, then with the rails of its hosts.
-        let bounded = |amount: u128| {
-            let widest =
-                inventory.widest(test).filter(|(_, rails)| *rails > 1 && !matches!(test.rails, Rails::Only(_)));
-            match amount > u128::from(limits::MEASUREMENTS) {
-                false => Ok(()),
-                true => Err(ScheduleError::TooMany {
-                    test: test.name.clone(),
-                    amount,
-                    most: limits::MEASUREMENTS,
-                    widest: widest.map(|(host, n)| format!("; `{host}` has {n} ports, the most")).unwrap_or_default(),
-                }),
-            }
-        };
-        bounded(amount.saturating_add(limits::least(plan, test)))?;
         let each = limits::cells(test).saturating_mul(test.repeats.into());
-        if let Some(collective) = &test.collective {
-            let rounds = group::rounds(test, collective, &directory, &names)?;
-            let groups = rounds.iter().map(Vec::len).sum::<usize>() as u128;
-            amount = amount.saturating_add(groups.saturating_mul(each));
-            bounded(amount)?;
-            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
-            schedule.cells.push(model::cells(test));
-            continue;
-        }
-        if test.op.is_collective() {
-            return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
-        }
-        if test.transport.is_within_host() {
-            let members: Vec<Arc<str>> =
-                directory.members(test).into_iter().filter_map(|host| names.get(host as usize).cloned()).collect();
-            let parts = |host: &str| inventory.get(host, test.transport).unwrap_or(1);
-            let flows = members.iter().map(|host| node::flows(test, parts(host))).sum::<u128>();
+        // The size of a test is bounded before anything is made: first by the plan alone, then with the rails of its hosts.
+        bounded(inventory, test, amount.saturating_add(limits::least(&plan.groups, test)))?;
+        let bound = |flows: u128| {
             amount = amount.saturating_add(flows.saturating_mul(each));
-            bounded(amount)?;
-            let rounds = node::rounds(test, &members, parts, plan.launch.via.way().is_one_machine());
-            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
-            schedule.cells.push(model::cells(test));
-            continue;
-        }
+            bounded(inventory, test, amount)
+        };
         let mut notes = Vec::new();
-        if let Pattern::Fabric(pattern) = &test.pattern {
-            let members: Vec<Arc<str>> =
-                directory.members(test).into_iter().filter_map(|host| names.get(host as usize).cloned()).collect();
-            let seed = pattern::Draw::of(plan).seed(1);
-            // What the hosts are is known only when they are up, and the other tests are measured regardless.
-            let rounds = match on_fabric::rounds(test, pattern, inventory, &members, seed, &mut notes) {
-                Err(ScheduleError::NoPairs { test, why }) => {
-                    notes.push(format!("test `{test}` has no pairs, and nothing of it is measured: {why}"));
-                    Vec::new()
-                }
-                rounds => rounds?,
-            };
-            amount = amount.saturating_add((rounds.iter().map(Vec::len).sum::<usize>() as u128).saturating_mul(each));
-            bounded(amount)?;
-            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
-            schedule.cells.push(model::cells(test));
-            schedule.notes.extend(notes.into_iter().map(|text| Note { test: index, text }));
-            continue;
-        }
-        let pairs = pattern::rounds(test, &directory, pattern::Draw::of(plan), &mut notes)?;
-        let counts = inventory.counts(plan, test.transport);
-        rails::note_differences(test, &directory, &counts, &names, &mut notes);
-        amount = amount.saturating_add(rails::flows(&pairs, &test.rails, &counts).saturating_mul(each));
-        bounded(amount)?;
-        let rounds = rails::spread(&pairs, &test.rails, &counts, &names);
-        if rounds.is_empty() {
-            let why = "its list of rails is empty".to_owned();
-            return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
-        }
-        let rounds = inventory.at_distance(rounds, test.gpu_distance);
-        if let (true, Some(distance)) = (rounds.is_empty(), test.gpu_distance) {
-            notes.push(format!("test {}: no two ends have GPUs that are {distance} from their NICs", test.name));
-        }
+        let rounds = rounds(plan, test, inventory, &directory, &names, &mut notes, bound)?;
         schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
         schedule.cells.push(model::cells(test));
         schedule.notes.extend(notes.into_iter().map(|text| Note { test: index, text }));
     }
     Ok(schedule)
+}
+
+fn bounded(inventory: &Inventory, test: &Test, amount: u128) -> Result<(), ScheduleError> {
+    if amount <= u128::from(limits::MEASUREMENTS) {
+        return Ok(());
+    }
+    let widest = inventory.widest(test).filter(|(_, rails)| *rails > 1 && !matches!(test.rails, Rails::Only(_)));
+    let widest = widest.map(|(host, n)| format!("; `{host}` has {n} ports, the most")).unwrap_or_default();
+    Err(ScheduleError::TooMany { test: test.name.clone(), amount, most: limits::MEASUREMENTS, widest })
+}
+
+/// The flows of a test. Their number passes `bound` before they are made, where it is known.
+fn rounds(
+    plan: &Plan,
+    test: &Test,
+    inventory: &Inventory,
+    directory: &pattern::Directory<'_>,
+    names: &[Arc<str>],
+    notes: &mut Vec<String>,
+    mut bound: impl FnMut(u128) -> Result<(), ScheduleError>,
+) -> Result<Vec<Vec<Flow>>, ScheduleError> {
+    let members = || directory.members(test).into_iter().filter_map(|host| names.get(host as usize).cloned());
+    let counted = |rounds: &[Vec<Flow>]| rounds.iter().map(Vec::len).sum::<usize>() as u128;
+    if let Some(collective) = &test.collective {
+        let rounds = group::rounds(test, collective, directory, names)?;
+        return bound(counted(&rounds)).map(|()| rounds);
+    }
+    if test.op.is_collective() {
+        return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
+    }
+    if test.transport.is_within_host() {
+        let members: Vec<Arc<str>> = members().collect();
+        let parts = |host: &str| inventory.get(host, test.transport).unwrap_or(1);
+        bound(members.iter().map(|host| node::flows(test, parts(host))).sum())?;
+        return Ok(node::rounds(test, &members, parts, plan.launch.via.way().is_one_machine()));
+    }
+    if let Pattern::Fabric(pattern) = &test.pattern {
+        let members: Vec<Arc<str>> = members().collect();
+        let seed = pattern::Draw::of(plan).seed(1);
+        // What the hosts are is known only when they are up, and the other tests are measured regardless.
+        let rounds = match on_fabric::rounds(test, pattern, inventory, &members, seed, notes) {
+            Err(ScheduleError::NoPairs { test, why }) => {
+                notes.push(format!("test `{test}` has no pairs, and nothing of it is measured: {why}"));
+                Vec::new()
+            }
+            rounds => rounds?,
+        };
+        return bound(counted(&rounds)).map(|()| rounds);
+    }
+    let pairs = pattern::rounds(test, directory, pattern::Draw::of(plan), notes)?;
+    let counts = inventory.counts(plan, test.transport);
+    rails::note_differences(test, directory, &counts, names, notes);
+    bound(rails::flows(&pairs, &test.rails, &counts))?;
+    let rounds = rails::spread(&pairs, &test.rails, &counts, names);
+    if rounds.is_empty() {
+        let why = "its list of rails is empty".to_owned();
+        return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
+    }
+    let rounds = inventory.at_distance(rounds, test.gpu_distance);
+    if let (true, Some(distance)) = (rounds.is_empty(), test.gpu_distance) {
+        notes.push(format!("test {}: no two ends have GPUs that are {distance} from their NICs", test.name));
+    }
+    Ok(rounds)
 }

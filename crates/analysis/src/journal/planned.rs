@@ -133,7 +133,7 @@ fn too_many(plan: &Plan, cases: &[Case]) -> Option<String> {
     let ranks = cases.iter().map(|case| case.flow.members.len()).max().unwrap_or_default() as u128;
     let mut all = 0_u128;
     for test in &plan.tests {
-        let (flows, cells) = (flows(plan, test), cells(test));
+        let (flows, cells) = (flows(&plan.groups, test), cells(test));
         let hidden = test.collective.is_none() && test.gpu_distance.is_some();
         let few = if hidden { flows <= most.max(MOST_LEFT_OUT) && cells <= MOST_LEFT_OUT } else { true };
         let wide = test.collective.as_ref().is_some_and(|collective| u128::from(collective.ranks_per_host) > ranks);

@@ -150,7 +150,7 @@ mod tests {
         let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
         let applied: Vec<_> = schedule.cells[0].iter().map(|cell| cell.applied.as_deref()).collect();
         assert_eq!(applied, [Some("0us"), Some("50us 10us")]);
-        assert_eq!(limits::least(&plan, &plan.tests[0]), 2);
+        assert_eq!(limits::least(&plan.groups, &plan.tests[0]), 2);
         assert!(
             schedule.cells[0][0].is_reference(&plan.tests[0]) && !schedule.cells[0][1].is_reference(&plan.tests[0])
         );

@@ -4,8 +4,8 @@ use railgauge_wire::terms::Metric;
 
 use crate::plan::{
     hosts::Hosts,
-    limits::MEASUREMENTS as MOST,
-    model::{AtOnce, Cut, OnFabric, Pattern, Rails, Test, Victim},
+    limits::{self, MEASUREMENTS as MOST},
+    model::{AtOnce, Cut, Pattern, Rails, Test, Victim},
     read::Table,
 };
 
@@ -35,39 +35,6 @@ impl<'a> Members<'a> {
 
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(name)
-    }
-
-    fn pairs(&self, pattern: &Pattern) -> u64 {
-        let n = self.list.len() as u64;
-        let group = |name: &str| {
-            let members = self.hosts.groups.get(name).map(Vec::as_slice).unwrap_or_default();
-            members.iter().filter(|name| self.has(name)).count() as u64
-        };
-        match pattern {
-            Pattern::Tournament => n * (n - 1) / 2,
-            Pattern::Random(rounds) => u64::from(*rounds) * (n / 2),
-            Pattern::Ring => n,
-            Pattern::Neighbours => n / 2,
-            Pattern::OneToMany(_) | Pattern::ManyToOne(_) => n - 1,
-            Pattern::Between(one, other) => group(one) * group(other),
-            Pattern::Pairs(pairs) => pairs.len() as u64,
-            Pattern::AtOnce(at_once) => match at_once {
-                AtOnce::Incast(Some(_)) | AtOnce::Outcast(Some(_)) => n - 1,
-                AtOnce::Incast(None) | AtOnce::Outcast(None) | AtOnce::AllToAll => n * (n - 1),
-                AtOnce::Ring => n,
-                AtOnce::Permutation(rounds) => u64::from(*rounds) * n,
-                AtOnce::Bisection(Cut::Drawn(rounds)) => u64::from(*rounds) * (n / 2 * 2),
-                AtOnce::Bisection(Cut::Groups(one, other)) => 2 * group(one).min(group(other)),
-                // The flow twice, and every host but three to one of these.
-                AtOnce::Victim(victim) => u64::from(victim.draws) * (n - 1),
-            },
-            // The topology determines its pairs; a round has at most this many.
-            Pattern::Fabric(OnFabric::SameLeaf(rounds) | OnFabric::CrossLeaf(rounds)) => {
-                u64::from(rounds.unwrap_or(1)) * (n / 2)
-            }
-            Pattern::Fabric(OnFabric::CoverLinks(_)) => n / 2,
-            Pattern::Within => n,
-        }
     }
 
     /// Whether a sum over simultaneous flows concerns `group`: a NIC at an end of the flows, or for the sum of a round every host of the
@@ -120,15 +87,14 @@ impl<'a> Members<'a> {
 }
 
 /// Reports an excessive number of measurements. Rails that only the hosts know are not counted.
-pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, pattern: &Pattern) {
+pub fn judge_amount(table: &Table<'_>, test: &Test, hosts: &Hosts) {
     let rails = match &test.rails {
-        Rails::Only(rails) => rails.len() as u64,
-        Rails::Aligned | Rails::Crossed | Rails::Each => 1,
+        Rails::Only(rails) if test.pattern != Pattern::Within => rails.len() as u128,
+        _ => 1,
     };
-    let pairs = members.pairs(pattern);
-    let cells = [rails, test.sizes.len() as u64, test.qps.len() as u64, u64::from(test.repeats)];
-    let amount = cells.iter().fold(pairs, |amount, factor| amount.saturating_mul(*factor));
-    if amount > MOST {
+    let amount = limits::least(&hosts.groups, test).saturating_mul(rails);
+    if amount > MOST.into() {
+        let pairs = limits::flows(&hosts.groups, test);
         let message = format!("this test has {amount} measurements of {pairs} pairs");
         let help = format!("a test has at most {MOST}: use fewer sizes or repeats, or pattern = \"random\"");
         table.wrong(table.span.clone(), message, help);

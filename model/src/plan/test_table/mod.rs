@@ -189,8 +189,8 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     }
     beside::judge(table, &mut test);
     rails::judge(table, &test);
-    if let (Some(members), Some(pattern)) = (&members, &pattern) {
-        members::judge_amount(table, &test, members, pattern);
+    if pattern.is_some() {
+        members::judge_amount(table, &test, hosts);
     }
     unjudged(table, &test);
     distances::spread(test, &distances)
