@@ -326,7 +326,7 @@ fn begin(place: &Path, mut loaded: Loaded, binary: AgentBinary) -> anyhow::Resul
         resolved: Box::new(loaded.plan.clone()),
         version: env!("CARGO_PKG_VERSION").into(),
         controller: controller(),
-        launcher: loaded.plan.launch.via.way().words(),
+        launcher: loaded.plan.launch.via.way().words,
     };
     let tail = Tail::of_new_run().context("no random bytes for the name of the run")?;
     let journal = begun(&directory, claim, tail)?;

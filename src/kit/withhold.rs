@@ -32,7 +32,7 @@ impl Withheld {
                     let environments = test.collective.iter_mut().flat_map(|collective| &mut collective.env);
                     environments.for_each(|env| self.environment(env));
                 }
-                *launcher = resolved.launch.via.way().words();
+                *launcher = resolved.launch.via.way().words;
                 if self.replaces {
                     *launcher = WITHHELD.to_owned();
                     resolved.description.clear();
@@ -108,7 +108,7 @@ mod tests {
             plan_hash: String::new(),
             version: "0".into(),
             controller: "c".into(),
-            launcher: plan.launch.via.way().words(),
+            launcher: plan.launch.via.way().words,
             resolved: Box::new(plan),
         }
     }

@@ -88,7 +88,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         hosts.only(&chosen.hosts);
     }
     if hosts.sound {
-        launch.via.way().judge(&launch_table, &hosts.list);
+        launch.via.judge(&launch_table, &hosts.list);
     }
     let (mut tests, left_out) = test_table::read(&top, &hosts, chosen);
     if let Some(repeats) = chosen.and_then(|chosen| chosen.repeats) {

@@ -122,7 +122,7 @@ fn rounds(
         let members: Vec<Arc<str>> = members().collect();
         let parts = |host: &str| inventory.get(host, test.transport).unwrap_or(1);
         bound(members.iter().map(|host| node::flows(test, parts(host))).sum())?;
-        return Ok(node::rounds(test, &members, parts, plan.launch.via.way().is_one_machine()));
+        return Ok(node::rounds(test, &members, parts, plan.launch.via.way().is_one_machine));
     }
     if let Pattern::Fabric(pattern) = &test.pattern {
         let members: Vec<Arc<str>> = members().collect();

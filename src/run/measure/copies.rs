@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) async fn measure(work: &Work, hosts: &Hosts, spine: &Spine) {
     let mut running = JoinSet::new();
     // All hosts of a local run are this machine: simultaneous copies would share its slots.
-    let at_once = if work.plan.launch.via.way().is_one_machine() { 1 } else { usize::MAX };
+    let at_once = if work.plan.launch.via.way().is_one_machine { 1 } else { usize::MAX };
     for (host, gpus) in wanted(work, hosts) {
         let Some(agent) = hosts.agents.get(&host).cloned() else { continue };
         if running.len() >= at_once {

@@ -24,7 +24,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
             entry.wrong(words.span.clone(), "this override matches no host", help);
         }
         let matched: Vec<usize> = names.iter().filter_map(|name| hosts.position.get(name)).copied().collect();
-        let over = Override::read(&entry, matched.len(), launch);
+        let set_over = over(&entry, matched.len(), launch);
         for index in matched {
             for key in ["address", "user", "port", "devices", "tcp"] {
                 let Some(span) = entry.written(key) else { continue };
@@ -38,7 +38,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
                         .add(mistake.help("match the host with only one override, or set the key in only one of them"));
                 }
             }
-            over.apply(&mut hosts.list[index]);
+            set_over(&mut hosts.list[index]);
         }
     }
     one_host_each(table, hosts, launch, |index| set.get(&(index, "address")).cloned());
@@ -47,7 +47,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
 /// Reports hosts that the launcher would find at one address: one machine would be measured as two. `written` is where a host's address is
 /// in the plan.
 fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: impl Fn(usize) -> Option<Range<usize>>) {
-    let by_address = launch.via.way().is_found_by_address();
+    let by_address = launch.via.way().is_found_by_address;
     let mut first: HashMap<(&str, Option<u16>), usize> = HashMap::new();
     for (index, host) in hosts.list.iter().enumerate().filter(|_| by_address) {
         let known = *first.entry((&host.address, host.port)).or_insert(index);
@@ -60,55 +60,36 @@ fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: imp
     }
 }
 
-struct Override {
-    address: Option<String>,
-    user: Option<String>,
-    port: Option<u16>,
-    devices: Option<Vec<String>>,
-    tcp: Option<Vec<String>>,
-}
-
-impl Override {
-    fn read(entry: &Table<'_>, matched: usize, launch: &Launch) -> Self {
-        for key in ["user", "port"] {
-            if let Some(span) = entry.name_span(key).filter(|_| !launch.via.way().uses(key)) {
-                let help =
-                    format!("leave it out: it is used by via = \"ssh\", and by a command that contains {{{key}}}");
-                entry.wrong(span, format!("nothing uses `{key}`"), help);
-            }
-        }
-        let address = entry.text("address");
-        if let Some(address) = &address {
-            let host_name = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
-            if !address.value.chars().all(host_name) || address.value.starts_with('-') {
-                let help = "write a name, an IPv4 address or an IPv6 address without brackets";
-                entry.wrong(address.span.clone(), format!("\"{}\" is not an address", address.value), help);
-            } else if matched > 1 {
-                let help = "hosts with the same address would all be the same host: match a single host";
-                entry.wrong(address.span.clone(), format!("one address for {matched} hosts"), help);
-            }
-        }
-        judge_argument(entry, "user");
-        Self {
-            address: address.map(|at| at.value),
-            user: entry.text("user").map(|at| at.value),
-            port: entry.whole("port").map(|at| at.value),
-            devices: entry.written("devices").map(|_| ports(entry, "devices")),
-            tcp: entry.written("tcp").map(|_| ports(entry, "tcp")),
+/// What an override sets, as a function that sets it.
+fn over(entry: &Table<'_>, matched: usize, launch: &Launch) -> impl Fn(&mut Host) + use<> {
+    for key in ["user", "port"] {
+        if let Some(span) = entry.name_span(key).filter(|_| !launch.via.way().uses.contains(&key)) {
+            let help = format!("leave it out: it is used by via = \"ssh\", and by a command that contains {{{key}}}");
+            entry.wrong(span, format!("nothing uses `{key}`"), help);
         }
     }
-
-    fn apply(&self, host: &mut Host) {
-        if let Some(address) = &self.address {
-            host.address.clone_from(address);
+    let address = entry.text("address");
+    if let Some(address) = &address {
+        let host_name = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
+        if !address.value.chars().all(host_name) || address.value.starts_with('-') {
+            let help = "write a name, an IPv4 address or an IPv6 address without brackets";
+            entry.wrong(address.span.clone(), format!("\"{}\" is not an address", address.value), help);
+        } else if matched > 1 {
+            let help = "hosts with the same address would all be the same host: match a single host";
+            entry.wrong(address.span.clone(), format!("one address for {matched} hosts"), help);
         }
-        host.user = self.user.clone().or(host.user.take());
-        host.port = self.port.or(host.port);
-        if let Some(devices) = &self.devices {
-            host.devices.clone_from(devices);
+    }
+    judge_argument(entry, "user");
+    let (user, port) = (entry.text("user"), entry.whole("port"));
+    let [devices, tcp] = ["devices", "tcp"].map(|key| entry.written(key).map(|_| ports(entry, key)));
+    move |host| {
+        if let Some(address) = &address {
+            host.address.clone_from(&address.value);
         }
-        if let Some(tcp) = &self.tcp {
-            host.tcp.clone_from(tcp);
+        host.user = user.as_ref().map(|at| at.value.clone()).or(host.user.take());
+        host.port = port.as_ref().map(|at| at.value).or(host.port);
+        for (own, set) in [(&mut host.devices, &devices), (&mut host.tcp, &tcp)] {
+            set.iter().for_each(|set| own.clone_from(set));
         }
     }
 }

@@ -38,33 +38,27 @@ impl Command {
         }
         Self(command::read(launch, key, EXAMPLE))
     }
-}
 
-pub fn way(command: &Command) -> &dyn Way {
-    command
-}
-
-impl Way for Command {
-    fn words(&self) -> String {
-        format!("command: {}", self.0.join(" "))
-    }
-
-    fn is_found_by_address(&self) -> bool {
-        !self.0.iter().any(|word| word.contains("{name}"))
-    }
-
-    fn uses(&self, key: &str) -> bool {
-        self.0.iter().any(|word| word.contains(&format!("{{{key}}}")))
-    }
-
-    fn judge(&self, launch: &Table<'_>, hosts: &[Host]) {
+    pub(super) fn judge(&self, launch: &Table<'_>, hosts: &[Host]) {
         let (key, words) = (Self::KEY.name, &self.0);
         let Some(span) = launch.written(key) else { return };
-        let says = |place: &str| command::places(words).any(|name| name == place);
-        if hosts.len() > 1 && !words.is_empty() && !says("host") && !says("name") {
+        if hosts.len() > 1 && !words.is_empty() && !self.says("host") && !self.says("name") {
             let message = "`command` does not contain `{host}`: all agents would run in the same place";
             launch.wrong(span, message, "put {host} where the command needs the host's address");
         }
         command::judge(launch, key, words, hosts.iter());
+    }
+
+    fn says(&self, place: &str) -> bool {
+        command::places(&self.0).any(|name| name == place)
+    }
+}
+
+pub fn way(command: &Command) -> Way {
+    Way {
+        words: format!("command: {}", command.0.join(" ")),
+        is_found_by_address: !command.says("name"),
+        uses: ["user", "port"].into_iter().filter(|key| command.says(key)).collect(),
+        is_one_machine: false,
     }
 }

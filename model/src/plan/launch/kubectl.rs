@@ -47,20 +47,6 @@ impl Kubectl {
     }
 }
 
-pub fn way(kubectl: &Kubectl) -> &dyn Way {
-    kubectl
-}
-
-impl Way for Kubectl {
-    fn words(&self) -> String {
-        "pods of Kubernetes (kubectl exec)".into()
-    }
-
-    fn is_found_by_address(&self) -> bool {
-        true
-    }
-
-    fn uses(&self, _key: &str) -> bool {
-        false
-    }
+pub fn way(_: &Kubectl) -> Way {
+    Way { words: "pods of Kubernetes (kubectl exec)".into(), is_found_by_address: true, ..Way::default() }
 }

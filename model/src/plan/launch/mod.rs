@@ -40,7 +40,7 @@ macro_rules! declare {
                 }
             }
 
-            pub fn way(&self) -> &dyn Way {
+            pub fn way(&self) -> Way {
                 match self {
                     $(Self::$variant $(($data))? => $module::way($($data)?),)*
                 }
@@ -62,7 +62,6 @@ macro_rules! declare {
     };
 }
 
-mod engine;
 mod keys;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -82,22 +81,24 @@ pub use ssh::{HostKeys, judge_argument};
 
 launchers!(declare);
 
-pub trait Way {
-    fn words(&self) -> String;
-
+#[derive(Debug, Default)]
+pub struct Way {
+    pub words: String,
     /// Whether two hosts with one address and one port are one host.
-    fn is_found_by_address(&self) -> bool;
-
-    /// Whether it uses a host's key `user` or `port`.
-    fn uses(&self, key: &str) -> bool;
-
+    pub is_found_by_address: bool,
+    /// Those of a host's keys `user` and `port` that have an effect.
+    pub uses: Vec<&'static str>,
     /// Whether all hosts are the controller's machine and share its slots and processors.
-    fn is_one_machine(&self) -> bool {
-        false
-    }
+    pub is_one_machine: bool,
+}
 
+impl Launcher {
     /// Reports keys of `[launch]` that have no effect for these hosts.
-    fn judge(&self, _launch: &Table<'_>, _hosts: &[Host]) {}
+    pub fn judge(&self, launch: &Table<'_>, hosts: &[Host]) {
+        if let Self::Command(command) = self {
+            command.judge(launch, hosts);
+        }
+    }
 }
 
 pub fn read(launch: &Table<'_>, there: bool) -> Launch {
