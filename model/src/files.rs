@@ -78,7 +78,7 @@ pub fn replace<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
-    replace_with_mode(path, MODE, true, write, failed)
+    prepare(path, write, &failed)?.place().map_err(failed)
 }
 
 /// The first half of [`replace`]: fills the temporary file, which is removed unless it is placed.
@@ -120,16 +120,6 @@ fn in_words(directory: &Path, error: &io::Error) -> io::Error {
         _ => return io::Error::new(error.kind(), error.to_string()),
     };
     io::Error::new(error.kind(), why)
-}
-
-fn replace_with_mode<E>(
-    path: &Path,
-    mode: u32,
-    replaces: bool,
-    write: impl FnOnce(&File) -> Result<(), E>,
-    failed: impl Fn(io::Error) -> E,
-) -> Result<(), E> {
-    prepare_with_mode(path, mode, replaces, write, &failed)?.place().map_err(failed)
 }
 
 /// [`prepare`] with this mode minus the umask, set before the content is written. An existing file is replaced only if `replaces`.
@@ -183,7 +173,7 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 
 /// [`write()`] for a file that only its owner may ever read. Fails with [`io::ErrorKind::AlreadyExists`] if the file exists.
 pub fn write_private_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    replace_with_mode(path, PRIVATE, false, |mut file| file.write_all(content.as_ref()), |error| error)
+    prepare_with_mode(path, PRIVATE, false, |mut file| file.write_all(content.as_ref()), |error| error)?.place()
 }
 
 #[cfg(test)]
@@ -226,7 +216,7 @@ mod tests {
             assert_eq!(mode(file), 0o600);
             file.write_all(b"x")
         };
-        replace_with_mode(&path, PRIVATE, true, checked, |error| error).unwrap();
+        prepare_with_mode(&path, PRIVATE, true, checked, |error| error).unwrap().place().unwrap();
         fs::remove_file(&path).unwrap();
         write_private_new(&path, "y").unwrap();
         assert_eq!((mode(&File::open(&path).unwrap()), fs::read(&path).unwrap()), (0o600, b"y".to_vec()));

@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use super::{
     told::{Cable, Device, Nic, Plug, Switch, Told},
-    unread::{Remarks, Unread},
+    unread::{self, Remarks, Unread},
 };
-use crate::border::{self, text::printable};
+use crate::border::text::printable;
 
 pub const HEARD: &str = "lldp (heard by the hosts)";
 
 pub fn read(text: &str, host: &str) -> Result<Told, Unread> {
-    let value: Value = border::read(text.as_bytes()).map_err(|refusal| not_json(&refusal))?;
+    let value: Value = unread::json(text)?;
     let heard = neighbours::read(&value).map_err(|why| Unread::Whole(why.to_string()))?;
     let mut told = Told { source: format!("lldp ({})", printable(host)), ..Told::default() };
     let mut remarks = Remarks::default();
@@ -69,13 +69,6 @@ fn called(neighbour: &Neighbour) -> String {
     match &neighbour.port {
         Some(port) => format!("{} port {port}", neighbour.name),
         None => neighbour.name.clone(),
-    }
-}
-
-fn not_json(refusal: &border::Refusal) -> Unread {
-    match refusal {
-        border::Refusal::Shape(error) if error.line() > 0 => Unread::line(error.line(), printable(&error.to_string())),
-        other => Unread::Whole(printable(&other.to_string())),
     }
 }
 

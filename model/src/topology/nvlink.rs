@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     told::Told,
-    unread::{MOST_CABLES, Unread},
+    unread::{self, MOST_CABLES, Unread},
 };
-use crate::border::{self, text::printable};
+use crate::border::text::printable;
 
 /// Hosts of each domain by its name, `UUID.CLIQUE`.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -23,10 +23,7 @@ pub struct Document {
 /// # Errors
 /// It is not such a document, or it has too many hosts.
 pub fn read(text: &str) -> Result<Told, Unread> {
-    let document: Document = border::read(text.as_bytes()).map_err(|refusal| match refusal {
-        border::Refusal::Shape(error) if error.line() > 0 => Unread::line(error.line(), printable(&error.to_string())),
-        other => Unread::Whole(printable(&other.to_string())),
-    })?;
+    let document: Document = unread::json(text)?;
     let hosts: usize = document.domains.values().map(BTreeSet::len).sum();
     if hosts > MOST_CABLES {
         return Err(Unread::Whole(format!("it has {hosts} hosts")));

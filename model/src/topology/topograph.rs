@@ -7,9 +7,8 @@ use serde::Deserialize;
 
 use super::{
     told::{Cable, Device, Nic, Plug, Switch, Told},
-    unread::{MOST_CABLES, Remarks, Unread},
+    unread::{self, MOST_CABLES, Remarks, Unread},
 };
-use crate::border::{self, text::printable};
 
 /// Labels of the accelerator domain: of topograph 1.0, and of earlier releases.
 const DOMAINS: &[&str] = &["accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator"];
@@ -36,10 +35,7 @@ struct Instance {
 /// # Errors
 /// It is not JSON with a list `instances`, or is too large.
 pub fn read(text: &str) -> Result<Told, Unread> {
-    let document: Document = border::read(text.as_bytes()).map_err(|refusal| match refusal {
-        border::Refusal::Shape(error) if error.line() > 0 => Unread::line(error.line(), printable(&error.to_string())),
-        other => Unread::Whole(printable(&other.to_string())),
-    })?;
+    let document: Document = unread::json(text)?;
     let mut told = Told { source: "topograph".into(), ..Told::default() };
     let (mut remarks, mut known) = (Remarks::default(), BTreeSet::new());
     for instance in document.instances {

@@ -1,3 +1,7 @@
+use serde::de::DeserializeOwned;
+
+use crate::border::{self, Refusal, text::printable};
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     #[error("line {line}: {why}")]
@@ -14,6 +18,13 @@ impl Unread {
     pub fn line(line: usize, why: impl Into<String>) -> Self {
         Self::Line { line, why: why.into() }
     }
+}
+
+pub(super) fn json<T: DeserializeOwned>(text: &str) -> Result<T, Unread> {
+    border::read(text.as_bytes()).map_err(|refusal| match refusal {
+        Refusal::Shape(error) if error.line() > 0 => Unread::line(error.line(), printable(&error.to_string())),
+        other => Unread::Whole(printable(&other.to_string())),
+    })
 }
 
 /// Most cables of one source: three levels of switches with 64 ports join 65,536 hosts by 196,608.

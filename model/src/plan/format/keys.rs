@@ -106,73 +106,68 @@ impl Section {
 }
 
 impl Shape {
+    /// What a value must be, and an example; the words of shapes with limits or words of their own are incomplete.
+    fn told(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("a string", "\"text\""),
+            Self::Path => ("a path", "\"path/to/file\""),
+            Self::Flag => ("true or false", "true"),
+            Self::Matrix => {
+                ("a table of names and strings, or lists of strings", "{ NCCL_ALGO = [\"Ring\", \"Tree\"] }")
+            }
+            Self::Sizes => ("a size, a sweep such as \"64..8MiB x2\", or a list of both", "\"64..8MiB x2\""),
+            Self::Size => ("a size such as \"25MiB\"", "\"25MiB\""),
+            Self::SizeRange => ("a size or a range of sizes such as \"64KiB..8MiB\"", "\"64KiB..8MiB\""),
+            Self::Window => (
+                "\"2s\", \"1000 iterations\", or { confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }",
+                "\"2s\"",
+            ),
+            Self::Hosts => ("a hostlist such as \"gpu[001-032]\", or a list of them", "[\"gpu[001-032]\"]"),
+            Self::Texts => ("a list of strings", "[\"text\"]"),
+            Self::Command => ("a command line, or a list of its words", "\"ip netns exec {host}\""),
+            Self::Environment => ("a table of names and strings", "{ NCCL_DEBUG = \"INFO\" }"),
+            Self::Versions => ("a table of names and versions", "{ mlx5_core = \"28.43.1014\" }"),
+            Self::Frequencies => ("a table of names and frequencies such as \"10/s\"", "{ symbol_error = \"10/s\" }"),
+            Self::Groups => ("a table of group names and hostlists", "{ rack1 = \"gpu[001-016]\" }"),
+            Self::Places => {
+                ("a path, or a table of hostlists and places", "{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }")
+            }
+            Self::Pairs => {
+                ("a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]", "[[\"gpu001\", \"gpu002\"]]")
+            }
+            Self::TwoGroups => ("a list of two groups", "[\"rack1\", \"rack2\"]"),
+            Self::TwoHosts => ("a list of two hosts", "[\"gpu001\", \"gpu002\"]"),
+            Self::Rails => ("\"aligned\", \"crossed\", \"each\", or a list of rails such as [0, 2]", "[0, 2]"),
+            Self::RailList => ("a list of rails such as [0, 2]", "[0, 2]"),
+            Self::Quantity => ("a number with a unit such as \"90 Gb/s\" or \"5us\"", "\"90 Gb/s\""),
+            Self::Table(_) => ("a table", "{ … }"),
+            Self::Tables(_) => ("a list of tables", "[{ … }]"),
+            Self::Time(..) => ("a duration", "\"2s\""),
+            Self::Percent(..) => ("a percentage", "\"5%\""),
+            Self::Whole(..) | Self::Wholes(..) => ("a whole number", ""),
+            Self::Word(words) | Self::Words(words) => ("a word", words().first().copied().unwrap_or_default()),
+        }
+    }
+
     /// For messages and the reference: "must be …".
     pub fn words(&self) -> String {
+        let words = self.told().0;
         match self {
-            Self::Text => "a string".into(),
-            Self::Path => "a path".into(),
-            Self::Flag => "true or false".into(),
-            Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
-            Self::Wholes(least, most) => format!("a whole number from {least} to {most}, or a list of them"),
+            Self::Whole(least, most) => format!("{words} from {least} to {most}"),
+            Self::Wholes(least, most) => format!("{words} from {least} to {most}, or a list of them"),
             Self::Word(words) => one_of(&words()),
             Self::Words(words) => format!("{}, or a list of them", one_of(&words())),
-            Self::Matrix => "a table of names and strings, or lists of strings".into(),
-            Self::Time(least, most) => format!("a duration from \"{least}\" to \"{most}\""),
-            Self::Sizes => "a size, a sweep such as \"64..8MiB x2\", or a list of both".into(),
-            Self::Size => "a size such as \"25MiB\"".into(),
-            Self::SizeRange => "a size or a range of sizes such as \"64KiB..8MiB\"".into(),
-            Self::Window => {
-                "\"2s\", \"1000 iterations\", or { confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }".into()
-            }
-            Self::Hosts => "a hostlist such as \"gpu[001-032]\", or a list of them".into(),
-            Self::Texts => "a list of strings".into(),
-            Self::Command => "a command line, or a list of its words".into(),
-            Self::Environment => "a table of names and strings".into(),
-            Self::Versions => "a table of names and versions".into(),
-            Self::Frequencies => "a table of names and frequencies such as \"10/s\"".into(),
-            Self::Groups => "a table of group names and hostlists".into(),
-            Self::Places => "a path, or a table of hostlists and places".into(),
-            Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
-            Self::TwoGroups => "a list of two groups".into(),
-            Self::TwoHosts => "a list of two hosts".into(),
-            Self::Rails => "\"aligned\", \"crossed\", \"each\", or a list of rails such as [0, 2]".into(),
-            Self::RailList => "a list of rails such as [0, 2]".into(),
-            Self::Quantity => "a number with a unit such as \"90 Gb/s\" or \"5us\"".into(),
-            Self::Percent(least, most) => format!("a percentage from {least} to {most}"),
-            Self::Table(_) => "a table".into(),
-            Self::Tables(_) => "a list of tables".into(),
+            Self::Time(least, most) => format!("{words} from \"{least}\" to \"{most}\""),
+            Self::Percent(least, most) => format!("{words} from {least} to {most}"),
+            _ => words.into(),
         }
     }
 
     pub fn example(&self) -> String {
         match self {
-            Self::Text => "\"text\"".into(),
-            Self::Path => "\"path/to/file\"".into(),
-            Self::Flag => "true".into(),
             Self::Whole(least, _) | Self::Wholes(least, _) => least.to_string(),
-            Self::Matrix => "{ NCCL_ALGO = [\"Ring\", \"Tree\"] }".into(),
-            Self::Word(words) | Self::Words(words) => format!("\"{}\"", words().first().copied().unwrap_or_default()),
-            Self::Time(..) => "\"2s\"".into(),
-            Self::Sizes => "\"64..8MiB x2\"".into(),
-            Self::Size => "\"25MiB\"".into(),
-            Self::SizeRange => "\"64KiB..8MiB\"".into(),
-            Self::Window => "\"2s\"".into(),
-            Self::Hosts => "[\"gpu[001-032]\"]".into(),
-            Self::Texts => "[\"text\"]".into(),
-            Self::Command => "\"ip netns exec {host}\"".into(),
-            Self::Environment => "{ NCCL_DEBUG = \"INFO\" }".into(),
-            Self::Versions => "{ mlx5_core = \"28.43.1014\" }".into(),
-            Self::Frequencies => "{ symbol_error = \"10/s\" }".into(),
-            Self::Groups => "{ rack1 = \"gpu[001-016]\" }".into(),
-            Self::Places => "{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }".into(),
-            Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
-            Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
-            Self::TwoHosts => "[\"gpu001\", \"gpu002\"]".into(),
-            Self::Rails | Self::RailList => "[0, 2]".into(),
-            Self::Quantity => "\"90 Gb/s\"".into(),
-            Self::Percent(..) => "\"5%\"".into(),
-            Self::Table(_) => "{ … }".into(),
-            Self::Tables(_) => "[{ … }]".into(),
+            Self::Word(_) | Self::Words(_) => format!("\"{}\"", self.told().1),
+            _ => self.told().1.into(),
         }
     }
 
@@ -216,21 +211,20 @@ impl Shape {
 pub fn expected(words: &[&str]) -> String {
     match words {
         [] | [_] | [_, _] => format!("expected {}", one_of(words)),
-        more => {
-            format!("expected one of {}", more.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
-        }
+        more => format!("expected one of {}", quoted(more)),
     }
 }
 
 /// `"a", "b" or "c"`.
 pub fn one_of(words: &[&str]) -> String {
     match words {
-        [] => String::new(),
-        [word] => format!("\"{word}\""),
-        [words @ .., last] => {
-            format!("{} or \"{last}\"", words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
-        }
+        [] | [_] => quoted(words),
+        [words @ .., last] => format!("{} or \"{last}\"", quoted(words)),
     }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }
 
 pub fn sections() -> Vec<&'static Section> {

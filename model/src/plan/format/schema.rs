@@ -53,60 +53,45 @@ fn key(key: &Key) -> Value {
 
 fn shape(of: Shape) -> Value {
     let text = || json!({ "type": "string", "minLength": 1 });
+    let pattern = |pattern: &str| json!({ "type": "string", "pattern": pattern });
     let list = |items: Value| json!({ "type": "array", "items": items });
+    let some = |items: Value| json!({ "type": "array", "items": items, "minItems": 1, "uniqueItems": true });
+    let pair = || json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 });
+    let table = |values: Value| json!({ "type": "object", "additionalProperties": values });
+    let either = |one: Value, other: Value| json!({ "oneOf": [one, other] });
     match of {
         Shape::Text | Shape::Path => text(),
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Shape::Wholes(least, most) => {
-            let one = json!({ "type": "integer", "minimum": least, "maximum": most });
-            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1, "uniqueItems": true }] })
-        }
+        Shape::Wholes(least, most) => either(shape(Shape::Whole(least, most)), some(shape(Shape::Whole(least, most)))),
         Shape::Word(words) => json!({ "enum": words() }),
-        Shape::Words(words) => {
-            let one = json!({ "enum": words() });
-            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1, "uniqueItems": true }] })
-        }
+        Shape::Words(words) => either(shape(Shape::Word(words)), some(shape(Shape::Word(words)))),
         Shape::Matrix => {
             let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 });
-            json!({ "type": "object", "additionalProperties": { "oneOf": [{ "type": "string" }, texts] } })
+            table(either(json!({ "type": "string" }), texts))
         }
-        Shape::Time(..) => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *(ns|us|µs|ms|s|min|h)$" }),
+        Shape::Time(..) => pattern(r"^[0-9]+(\.[0-9]+)? *(ns|us|µs|ms|s|min|h)$"),
         Shape::Sizes => {
-            let one = json!({ "type": ["string", "integer"], "minimum": 1 });
-            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+            let list = json!({ "type": "array", "items": shape(Shape::SizeRange), "minItems": 1 });
+            either(shape(Shape::SizeRange), list)
         }
-        Shape::Size => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *([KMG]iB|[kMG]B|B)?$" }),
+        Shape::Size => pattern(r"^[0-9]+(\.[0-9]+)? *([KMG]iB|[kMG]B|B)?$"),
         Shape::SizeRange => json!({ "type": ["string", "integer"], "minimum": 1 }),
-        Shape::Window => json!({ "oneOf": [text(), section(&WINDOW)] }),
-        Shape::Hosts | Shape::Command => json!({ "oneOf": [text(), list(text())] }),
+        Shape::Window => either(text(), section(&WINDOW)),
+        Shape::Hosts | Shape::Command => either(text(), list(text())),
         Shape::Texts => list(text()),
-        Shape::TwoGroups | Shape::TwoHosts => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
-        Shape::Pairs => list(json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 })),
-        Shape::Environment | Shape::Versions => {
-            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        Shape::TwoGroups | Shape::TwoHosts => pair(),
+        Shape::Pairs => list(pair()),
+        Shape::Environment | Shape::Versions => table(json!({ "type": "string" })),
+        Shape::Frequencies => table(pattern(r"^[0-9]+(\.[0-9]+)? */s$")),
+        Shape::Groups => table(shape(Shape::Hosts)),
+        Shape::Places => either(text(), table(text())),
+        Shape::Rails => either(json!({ "enum": ["aligned", "crossed", "each"] }), shape(Shape::RailList)),
+        Shape::RailList => some(json!({ "type": "integer", "minimum": 0, "maximum": LAST_RAIL })),
+        Shape::Quantity => pattern(r"^[0-9]+(\.[0-9]+)? *[^0-9 ]+$"),
+        Shape::Percent(least, most) => {
+            either(json!({ "type": "number", "minimum": least, "maximum": most }), pattern(r"^[0-9]+(\.[0-9]+)? *%?$"))
         }
-        Shape::Frequencies => {
-            let one = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? */s$" });
-            json!({ "type": "object", "additionalProperties": one })
-        }
-        Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),
-        Shape::Places => {
-            let places = json!({ "type": "object", "additionalProperties": text() });
-            json!({ "oneOf": [text(), places] })
-        }
-        Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed", "each"] }, shape(Shape::RailList)] }),
-        Shape::RailList => {
-            let rail = json!({ "type": "integer", "minimum": 0, "maximum": LAST_RAIL });
-            json!({ "type": "array", "items": rail, "minItems": 1, "uniqueItems": true })
-        }
-        Shape::Quantity => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *[^0-9 ]+$" }),
-        Shape::Percent(least, most) => json!({
-            "oneOf": [
-                { "type": "number", "minimum": least, "maximum": most },
-                { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *%?$" },
-            ]
-        }),
         Shape::Table(inner) => section(inner),
         Shape::Tables(inner) => list(section(inner)),
     }
