@@ -184,8 +184,7 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
         Ok(baseline) => Some(baseline),
         Err(why) => {
             let message = format!("the baseline's file {why}");
-            top.wrong(path.span, message, "`railgauge runs baseline RUNS -o FILE` makes one from earlier runs");
-            None
+            top.reject(path.span, message, "`railgauge runs baseline RUNS -o FILE` makes one from earlier runs")
         }
     }
 }

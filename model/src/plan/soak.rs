@@ -118,13 +118,11 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
     let Some(test) = tests.iter().find(|test| test.name == name.value) else {
         let known = table.book.nearest(&name.value, tests.iter().map(|test| test.name.as_str()));
         let help = known.map_or("name a test of the plan".to_owned(), |known| format!("did you mean `{known}`?"));
-        table.wrong(name.span, format!("the plan has no test `{}`", name.value), help);
-        return None;
+        return table.reject(name.span, format!("the plan has no test `{}`", name.value), help);
     };
     if let Some(why) = unfit(test) {
         let help = "name a bandwidth test of pairs that leaves the cluster as it is";
-        table.wrong(name.span, format!("`{}` {why}", name.value), help);
-        return None;
+        return table.reject(name.span, format!("`{}` {why}", name.value), help);
     }
     Some(name.value)
 }

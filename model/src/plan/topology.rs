@@ -109,10 +109,7 @@ fn is_yaml(path: &Path) -> bool {
 }
 
 fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
-    let wrong = |what: String, help: &str| {
-        table.wrong(path.span.clone(), what, help);
-        None
-    };
+    let wrong = |what: String, help: &str| table.reject(path.span.clone(), what, help);
     let text = match file::read_up_to(&path.value, LARGEST) {
         Ok(text) => text,
         Err(fault) => return wrong(format!("the file of `{name}` {fault}"), fault.help()),
@@ -195,8 +192,7 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
 fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> {
     let wrong = |what: String| {
         let message = format!("{}: {what}", path_text(&path.value));
-        table.wrong(path.span.clone(), message, format!("write it again on {host}: `lldpcli -f json show neighbors`"));
-        None
+        table.reject(path.span.clone(), message, format!("write it again on {host}: `lldpcli -f json show neighbors`"))
     };
     match file::read_up_to(&path.value, LARGEST) {
         Err(fault) => wrong(format!("the file {fault}")),

@@ -80,8 +80,7 @@ fn hosts_of(table: &Table<'_>, hosts: &Hosts, name: &str, span: Range<usize>) ->
     let names = match expand(name) {
         Ok(names) => names,
         Err(wrong) => {
-            table.wrong(span, wrong.message, wrong.help);
-            return None;
+            return table.reject(span, wrong.message, wrong.help);
         }
     };
     if !table.book.afford(names.len(), &span) {
@@ -106,12 +105,10 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
             Ok(list) => {
                 let message = format!("\"{part}\" stands for {} and these are {hosts} hosts", list.len());
                 let help = "give one place for all of them, or a range with as many as there are hosts";
-                table.wrong(words.span.clone(), message, help);
-                return None;
+                return table.reject(words.span.clone(), message, help);
             }
             Err(wrong) => {
-                table.wrong(words.span.clone(), wrong.message, wrong.help);
-                return None;
+                return table.reject(words.span.clone(), wrong.message, wrong.help);
             }
         }
     }
@@ -121,8 +118,7 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
         match place(of(0, at), of(1, at)) {
             Ok(place) => made.push(place),
             Err(why) => {
-                table.wrong(words.span.clone(), why.to_string(), "for example \"rack12/u07\", or \"rack12\"");
-                return None;
+                return table.reject(words.span.clone(), why.to_string(), "for example \"rack12/u07\", or \"rack12\"");
             }
         }
     }

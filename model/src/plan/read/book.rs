@@ -55,6 +55,12 @@ impl<'a> Book<'a> {
         self.add(Mistake::at(span, message).help(help));
     }
 
+    /// [`wrong`](Self::wrong), for what then has no value.
+    pub fn reject<T>(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Option<T> {
+        self.wrong(span, message, help);
+        None
+    }
+
     pub fn note(&self, note: Mistake) {
         self.notes.borrow_mut().push(note);
     }

@@ -71,6 +71,11 @@ impl<'a> Table<'a> {
         self.book.wrong(span, message, help);
     }
 
+    /// [`wrong`](Self::wrong), for what then has no value.
+    pub fn reject<T>(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Option<T> {
+        self.book.reject(span, message, help)
+    }
+
     pub(super) fn key(&self, name: &str) -> &'static Key {
         debug_assert!(self.section.key(name).is_some(), "{name} is not in the table of {}", self.section.header);
         self.section.key(name).unwrap_or(&self.section.keys[0])

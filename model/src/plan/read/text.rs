@@ -25,8 +25,7 @@ impl Words {
         // Everything printed of a plan, also from a journal, passes this check.
         if !has_printable_lines(&text) {
             let message = "a string with an invisible or control character";
-            book.wrong(span, message, "remove the character; if a program needs it, put it into a script");
-            return None;
+            return book.reject(span, message, "remove the character; if a program needs it, put it into a script");
         }
         // After the quote, unless there are escapes, three quotes, or it is a default that is not in the file.
         let written = book.text.get(span.clone()).unwrap_or_default();

@@ -43,8 +43,7 @@ impl<'a> Table<'a> {
             value if value.contains(['\n', '\r']) && name != "description" => format!("`{name}` contains a line break"),
             _ => return Some(text),
         };
-        self.wrong(text.span, message, "write a non-empty string on one line, or leave the key out");
-        None
+        self.reject(text.span, message, "write a non-empty string on one line, or leave the key out")
     }
 
     /// Relative paths start from the plan's directory.
@@ -186,8 +185,7 @@ impl<'a> Table<'a> {
             return Some(time);
         }
         let message = format!("`{name}` must be from \"{least}\" to \"{most}\"");
-        self.wrong(time.span, message, "is the unit right?");
-        None
+        self.reject(time.span, message, "is the unit right?")
     }
 
     /// Texts, each with its place; one text is a list of one.
@@ -210,8 +208,7 @@ impl<'a> Table<'a> {
             return Some(raw.map(|_| value));
         }
         let help = "write two percent as 2 or \"2%\"";
-        self.wrong(raw.span, format!("`{name}` must be from {least} to {most} percent"), help);
-        None
+        self.reject(raw.span, format!("`{name}` must be from {least} to {most} percent"), help)
     }
 }
 

@@ -83,8 +83,7 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     }
     if flows.len() > limits::BESIDE {
         let message = format!("{} numbers of connections", flows.len());
-        table.wrong(numbers.span, message, format!("list at most {}", limits::BESIDE));
-        return None;
+        return table.reject(numbers.span, message, format!("list at most {}", limits::BESIDE));
     }
     Some(flows)
 }
@@ -93,8 +92,7 @@ fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))?;
     if rate.value < SLOWEST_EACH * f64::from(most) {
         let message = format!("{} at this rate would send nothing in most windows", count(most as usize, "connection"));
-        table.wrong(rate.span, message, "give each connection 1 Mb/s or more");
-        return None;
+        return table.reject(rate.span, message, "give each connection 1 Mb/s or more");
     }
     Some(GigabitsPerSecond(rate.value))
 }

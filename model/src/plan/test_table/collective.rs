@@ -149,10 +149,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     if let (Some(size), true) = (&size, word.value != "every") {
         test.wrong(size.span.clone(), "`group_size` applies only with groups = \"every\"", "leave it out");
     }
-    let wrong = |message: String, help: &str| {
-        test.wrong(word.span.clone(), message, help);
-        None
-    };
+    let wrong = |message: String, help: &str| test.reject(word.span.clone(), message, help);
     let members = members?;
     let hosts = count(members.list.len(), "host");
     let count = members.list.len();

@@ -90,8 +90,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
     let (name, span) = match given.as_slice() {
         [] => {
             let help = format!("add one of {}", LIMITS.join(", "));
-            table.wrong(table.span.clone(), "this expectation has no limit", help);
-            return None;
+            return table.reject(table.span.clone(), "this expectation has no limit", help);
         }
         [one] => one.clone(),
         [first, second, ..] => {
@@ -108,15 +107,13 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
     };
     if (name == "at_least" || name == "at_most") && name != wanted {
         let message = format!("`{name}` on {metric}, for which {word} values are better");
-        table.wrong(span, message, format!("write `{wanted}`"));
-        return None;
+        return table.reject(span, message, format!("write `{wanted}`"));
     }
     match name {
         "percent_of_ceiling" => {
             if !metric.has_ceiling() {
                 let message = format!("no ceiling can be computed for {metric}");
-                table.wrong(span, message, format!("write `{wanted}` or `within_percent_of_peers`"));
-                return None;
+                return table.reject(span, message, format!("write `{wanted}` or `within_percent_of_peers`"));
             }
             table.percent(name).map(|at| (Limit::PercentOfCeiling(at.value), None))
         }
@@ -124,8 +121,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
         "within_percent_of_baseline" => {
             if !subject.baseline {
                 let message = format!("`{name}` without a [baseline] in the plan");
-                table.wrong(span, message, "point to one: [baseline] file = \"baseline.json\"");
-                return None;
+                return table.reject(span, message, "point to one: [baseline] file = \"baseline.json\"");
             }
             table.percent(name).map(|at| (Limit::WithinPercentOfBaseline(at.value), None))
         }
@@ -133,8 +129,11 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
             let value = table.parsed(name, |text| quantity::limit(text, metric))?;
             let At { value: (value, written), span, .. } = value;
             if value <= 0.0 {
-                table.wrong(span, format!("`{name}` of zero is always or never met"), "give a value above zero");
-                return None;
+                return table.reject(
+                    span,
+                    format!("`{name}` of zero is always or never met"),
+                    "give a value above zero",
+                );
             }
             let limit = if name == "at_least" { Limit::AtLeast(value) } else { Limit::AtMost(value) };
             Some((limit, Some(written)))
@@ -190,8 +189,7 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
     if let Some(nothing) = nothing {
         let message = format!("{nothing} {}", group.value);
         let help = "an expectation that matches nothing can never be met";
-        table.wrong(group.span, message, help);
-        return None;
+        return table.reject(group.span, message, help);
     }
     Some(group.value)
 }

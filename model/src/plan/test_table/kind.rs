@@ -76,8 +76,7 @@ fn of_group(
 fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
     if tcp && !Transport::Tcp.carries(op.value) {
         let message = format!("TCP cannot carry {}", op.value);
-        test.wrong(op.span, message, "TCP supports write, read and send; for RDMA use transport = \"verbs\"");
-        return None;
+        return test.reject(op.span, message, "TCP supports write, read and send; for RDMA use transport = \"verbs\"");
     }
     Some(op.value)
 }

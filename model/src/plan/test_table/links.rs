@@ -13,17 +13,13 @@ pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &H
     if let (true, Some(metric)) = (covers, kind.metric.filter(|metric| *metric != TestMetric::Bandwidth)) {
         let span = table.written("pattern").unwrap_or(table.span.clone());
         let message = format!("the pattern cover-links loads links, and this test measures {metric}");
-        table.wrong(span, message, "set metric = \"bandwidth\", or use the pattern cross-leaf");
-        return None;
+        return table.reject(span, message, "set metric = \"bandwidth\", or use the pattern cross-leaf");
     }
     let Some(span) = table.written("links_covered") else {
         return (covers && kind.metric == Some(TestMetric::Bandwidth)).then_some(100.0);
     };
     let wanted = table.percent("links_covered")?.value;
-    let wrong = |message: &str, help: &str| {
-        table.wrong(span.clone(), message, help);
-        None
-    };
+    let wrong = |message: &str, help: &str| table.reject(span.clone(), message, help);
     if pattern.is_none() || kind.metric != Some(TestMetric::Bandwidth) {
         return wrong("`links_covered` applies to the bandwidth of pairs only", "leave it out of this test");
     }

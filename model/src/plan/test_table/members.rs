@@ -26,8 +26,11 @@ impl<'a> Members<'a> {
         };
         if list.is_empty() {
             let span = test.raw("hosts").map_or(test.span.clone(), |raw| raw.span);
-            test.wrong(span, "this test has no hosts", "name groups or hosts from [hosts] that are not excluded");
-            return None;
+            return test.reject(
+                span,
+                "this test has no hosts",
+                "name groups or hosts from [hosts] that are not excluded",
+            );
         }
         let names = list.iter().cloned().collect();
         Some(Self { list, hosts, names })

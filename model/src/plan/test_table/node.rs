@@ -144,8 +144,7 @@ pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>
         precision.square(4096),
         precision.square(ROWS)
     );
-    test.wrong(raw.span.clone(), message, help);
-    None
+    test.reject(raw.span.clone(), message, help)
 }
 
 /// The sizes of a test of a GPU's memory, which the plan must give: a test of a small part would be mistaken for one of all. `None` after
@@ -155,13 +154,11 @@ pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
         let sizes = sizes?;
         let Some(small) = sizes.iter().find(|size| **size < LEAST_TESTED) else { return Some(sizes) };
         let message = format!("{small} bytes are no test of a GPU's memory: what is small stays in its caches");
-        test.wrong(raw.span.clone(), message, "the smallest size is \"1GiB\"");
-        return None;
+        return test.reject(raw.span.clone(), message, "the smallest size is \"1GiB\"");
     }
     let span = test.written("op").unwrap_or_default();
     let message = "`sizes` must say how much of the memory of each GPU is tested";
-    test.wrong(span, message, "a GPU of 80 GB has more than 72 GiB free where nothing else runs: sizes = \"72GiB\"");
-    None
+    test.reject(span, message, "a GPU of 80 GB has more than 72 GiB free where nothing else runs: sizes = \"72GiB\"")
 }
 
 /// The sizes of a test of memory latency: powers of two, so that one order of reads visits every line. `None` after reporting a mistake.
@@ -173,8 +170,7 @@ pub fn spread(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
     };
     let message = format!("the reads of a memory latency cannot be spread over {wrong} bytes");
     let help = format!("use a power of two, of {LEAST_SPREAD} bytes at least, such as \"1GiB\"");
-    test.wrong(raw.span.clone(), message, help);
-    None
+    test.reject(raw.span.clone(), message, help)
 }
 
 /// The window and the rails of a test within hosts. An impossible value is a mistake in the test itself, and dropped in a default.

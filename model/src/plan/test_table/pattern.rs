@@ -87,10 +87,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         [host] => format!("{} ({host})", count(1, "host")),
         _ => count(hosts.len(), "host"),
     };
-    let wrong = |message: String, help: String| {
-        test.wrong(pattern.span.clone(), message, help);
-        None
-    };
+    let wrong = |message: String, help: String| test.reject(pattern.span.clone(), message, help);
     if hosts.len() < 2 {
         let message = format!("the pattern {} has no pairs with {counted}", pattern.value);
         return wrong(message, "a pair needs two hosts: add hosts".into());
@@ -106,8 +103,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
             if rounds.value as usize > all {
                 let message = format!("a tournament of {counted} has only {all} rounds");
                 let help = format!("at most rounds = {all}; pattern = \"tournament\" runs all of them");
-                test.wrong(rounds.span, message, help);
-                return None;
+                return test.reject(rounds.span, message, help);
             }
             Some(Pattern::Random(rounds.value))
         }
@@ -133,8 +129,7 @@ fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>
             format!("the pattern {} needs to know the switches, and the plan has no [topology]", pattern.value);
         let help = "add for example [topology] with slurm = \"/etc/slurm/topology.conf\"; in an allocation of Slurm with a topology plugin \
                     via = \"slurm\" needs none";
-        test.wrong(pattern.span.clone(), message, help);
-        return None;
+        return test.reject(pattern.span.clone(), message, help);
     }
     let rounds = || if test.has("rounds") { test.whole::<u32>("rounds").map(|at| Some(at.value)) } else { Some(None) };
     Some(match pattern.value {
@@ -198,8 +193,7 @@ pub(super) fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(Str
     let inside: HashSet<&str> = first.into_iter().collect();
     if let Some(shared) = second.into_iter().find(|name| inside.contains(name)) {
         let message = format!("{shared} is in both groups: a host cannot be its own peer");
-        test.wrong(two.span, message, "use two groups without a common host");
-        return None;
+        return test.reject(two.span, message, "use two groups without a common host");
     }
     Some((one.text.clone(), other.text.clone()))
 }
@@ -213,8 +207,7 @@ fn group<'a>(test: &Table<'_>, name: &Words, members: &'a Members<'_>) -> Option
     if chosen.is_empty() {
         let message = format!("no host of the group {} takes part in this test", name.text);
         let help = "add the group to `hosts`, or leave `hosts` out";
-        test.wrong(name.span.clone(), message, help);
-        return None;
+        return test.reject(name.span.clone(), message, help);
     }
     Some(chosen)
 }
@@ -255,8 +248,7 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
         return None;
     }
     if list.is_empty() {
-        test.wrong(raw.span, "`pairs` is empty", "for example pairs = [[\"gpu001\", \"gpu002\"]]");
-        return None;
+        return test.reject(raw.span, "`pairs` is empty", "for example pairs = [[\"gpu001\", \"gpu002\"]]");
     }
     if absent > 0 {
         members.hosts.leave_out(format!("{absent} of its {}", count(absent + list.len(), "pair")));

@@ -40,14 +40,12 @@ pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) 
         (TestMetric::Compute, Some(op)) if op != Op::Matmul => {
             let wrong = format!("{op} does not support metric = \"compute\"");
             let help = "matrix products (op = \"matmul\") are measured so; use \"bandwidth\" or \"latency\" for other operations";
-            test.wrong(metric.span, wrong, help);
-            return None;
+            return test.reject(metric.span, wrong, help);
         }
         _ => return Some(metric),
     };
     let help = "a training step is an all_reduce; use \"bandwidth\" or \"latency\" for other operations";
-    test.wrong(metric.span, wrong, help);
-    None
+    test.reject(metric.span, wrong, help)
 }
 
 /// The size of all gradients: those of `model`, or `sizes`; `None` after reporting a mistake.
@@ -58,8 +56,7 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     let Some(model) = test.word("model") else {
         if test.written("model").is_none() && test.raw("sizes").is_none() {
             let help = "for example model = \"resnet-50\", or sizes = \"100MB\" of gradients";
-            test.wrong(test.span.clone(), "a training step needs `model` or `sizes`", help);
-            return None;
+            return test.reject(test.span.clone(), "a training step needs `model` or `sizes`", help);
         }
         return sizes::read(test, kind);
     };
@@ -69,8 +66,11 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
         return None;
     }
     let [datatype] = datatypes(test)[..] else {
-        test.wrong(model.span, "a `model` with several datatypes", "give one `datatype`, or write one test for each");
-        return None;
+        return test.reject(
+            model.span,
+            "a `model` with several datatypes",
+            "give one `datatype`, or write one test for each",
+        );
     };
     let parameters = MODELS.iter().find(|(name, _)| *name == model.value).map(|(_, parameters)| *parameters)?;
     Some(vec![datatype.bytes() * parameters])

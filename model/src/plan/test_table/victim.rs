@@ -18,8 +18,7 @@ pub(crate) const REPEATS: u32 = 3;
 pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     let wrong = |key: &str, message: String, help: &str| {
         let span = test.name_span(key).unwrap_or(test.span.clone());
-        test.wrong(span, message, help);
-        None
+        test.reject(span, message, help)
     };
     let hosts = members.list.len();
     if hosts < Victim::HOSTS {
@@ -55,8 +54,7 @@ fn ends(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     let [from, into] = two.value.as_slice() else { return None };
     let sound = [from, into].map(|end| takes_part(test, &end.text, end.span.clone(), members));
     if from.text == into.text {
-        test.wrong(two.span, format!("{} cannot be its own peer", from.text), "name two hosts");
-        return None;
+        return test.reject(two.span, format!("{} cannot be its own peer", from.text), "name two hosts");
     }
     (sound == [true, true]).then(|| (from.text.clone(), into.text.clone()))
 }

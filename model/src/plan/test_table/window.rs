@@ -27,8 +27,7 @@ pub fn read(test: &Table<'_>, adaptive: bool) -> Option<Window> {
     let raw = test.raw("measure")?;
     if !adaptive && raw.value.is_table() {
         let message = "a collective is not measured adaptively: its ranks would not agree";
-        test.wrong(raw.span, message, "write measure = \"2s\" or measure = \"20 iterations\"");
-        return None;
+        return test.reject(raw.span, message, "write measure = \"2s\" or measure = \"20 iterations\"");
     }
     if raw.value.is_str() {
         return test.parsed("measure", text).map(|at| at.value);
