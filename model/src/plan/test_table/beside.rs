@@ -12,7 +12,7 @@ use crate::plan::{
     grammar::quantity,
     limits,
     mistakes::Mistake,
-    model::{Beside, BesideCommand, BesideOn, BesideWay, Limit, Test},
+    model::{Beside, BesideCommand, BesideOn, BesideWay, Test},
     read::Table,
 };
 
@@ -99,7 +99,6 @@ fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
 
 /// Reports what such a test cannot be, and removes the traffic where it is impossible.
 pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
-    let on_loss = || test.expect.iter().filter(|wanted| wanted.metric == Metric::BesideLoss);
     let Some(span) = table.name_span("beside") else { return };
     let wrong = |key: &str, message: String, help: &str| {
         let at = table.written(key).unwrap_or(span.clone());
@@ -108,15 +107,7 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
     if test.beside.is_none() {
         return;
     }
-    if on_loss().any(|wanted| !matches!(wanted.limit, Limit::AtMost(_))) {
-        let help = "write for example at_most = \"10%\": a share of a loss near zero says nothing";
-        wrong("expect", "beside_loss takes `at_most` only".to_owned(), help);
-    }
-    if on_loss().next().is_some() && test.repeats < victim::REPEATS {
-        let repeats = count(test.repeats as usize, "repeat");
-        let help = format!("set repeats = {} or more: their scatter is the noise", victim::REPEATS);
-        wrong("repeats", format!("beside_loss cannot be told from noise with {repeats}"), &help);
-    }
+    victim::loss(test, Metric::BesideLoss, &wrong);
     if test.collective.is_some() || test.op.is_collective() {
         let help = "it belongs to tests of pairs: leave it out, or measure write or send";
         wrong("op", format!("`beside` does not apply to {}", test.op), help);

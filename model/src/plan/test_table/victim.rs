@@ -13,7 +13,7 @@ use crate::plan::{
 };
 
 /// Fewest repeats that distinguish a loss from noise: with two, the 95 % interval of Student's t is 13 standard errors wide on either side.
-pub(crate) const REPEATS: u32 = 3;
+const REPEATS: u32 = 3;
 
 pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     let wrong = |key: &str, message: String, help: &str| {
@@ -82,14 +82,18 @@ pub(super) fn judge(table: &Table<'_>, test: &Test) {
         let message = "a victim beside an incast goes with aligned rails or a list of them";
         wrong("rails", message, "write rails = \"aligned\": the flow and the incast take all rails at the same time");
     }
-    let on_loss = || test.expect.iter().filter(|wanted| wanted.metric == Metric::VictimLoss);
+    loss(test, Metric::VictimLoss, |key, message, help| wrong(key, &message, help));
+}
+
+/// Reports limits on a loss that cannot be judged, through `wrong` with the key, the message and the help.
+pub(super) fn loss(test: &Test, loss: Metric, wrong: impl Fn(&str, String, &str)) {
+    let on_loss = || test.expect.iter().filter(|wanted| wanted.metric == loss);
     if on_loss().any(|wanted| !matches!(wanted.limit, Limit::AtMost(_))) {
-        let message = "victim_loss takes `at_most` only";
-        wrong("expect", message, "write for example at_most = \"10%\": a share of a loss near zero says nothing");
+        let help = "write for example at_most = \"10%\": a share of a loss near zero says nothing";
+        wrong("expect", format!("{loss} takes `at_most` only"), help);
     }
-    let wanted = on_loss().next().is_some();
-    if wanted && test.repeats < REPEATS {
-        let message = format!("victim_loss cannot be told from noise with {}", count(test.repeats as usize, "repeat"));
-        wrong("repeats", &message, &format!("set repeats = {REPEATS} or more: their scatter is the noise"));
+    if on_loss().next().is_some() && test.repeats < REPEATS {
+        let message = format!("{loss} cannot be told from noise with {}", count(test.repeats as usize, "repeat"));
+        wrong("repeats", message, &format!("set repeats = {REPEATS} or more: their scatter is the noise"));
     }
 }
