@@ -23,21 +23,21 @@ const MOST: usize = 1 << 20;
 
 /// Validates one frame of an agent. Fails if the bytes are not a reply.
 pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
-    let seen = border::look(bytes)?;
+    let mut value: Value = frame::decode(bytes)?;
+    let seen = border::look(&value);
     for (what, has, most) in [("bytes", bytes.len(), LARGEST), ("bytes of text", seen.said, MOST)] {
         if has > most {
             let cause = format!("its reply has {has} {what}; at most {most} are taken");
-            return refused(bytes, cause, remedy::CHECK_ANSWERER);
+            return refused(&value, cause, remedy::CHECK_ANSWERER);
         }
     }
     if let Some(what) = seen.impossible {
         let cause = format!("in its reply {what}, which no number there can be");
-        return refused(bytes, cause, remedy::LEAVE_HOST_OUT);
+        return refused(&value, cause, remedy::LEAVE_HOST_OUT);
     }
     if !seen.unprintable && seen.longest <= LONGEST {
         return frame::decode(bytes).map(bounded);
     }
-    let mut value: Value = frame::decode(bytes)?;
     border::clean(&mut value, harmless);
     Ok(bounded(border::typed(&value)?))
 }
@@ -93,8 +93,7 @@ fn known(remedy: &Remedy) -> bool {
     Entry::find(&remedy.id).is_some_and(ours) && remedy.values.len() <= remedy::VALUES
 }
 
-fn refused(bytes: &[u8], cause: String, remedy: Entry) -> std::io::Result<FromAgent> {
-    let value: Value = frame::decode(bytes)?;
+fn refused(value: &Value, cause: String, remedy: Entry) -> std::io::Result<FromAgent> {
     let id = value.pointer("/Reply/id").and_then(Value::as_u64);
     let id = id.ok_or_else(|| std::io::Error::other("a reply without the number of its request"))?;
     let failure = Failure::new(Stage::Converse, Kind::Internal, cause).remedy(remedy);

@@ -1,9 +1,4 @@
-use std::{borrow::Cow, fmt};
-
-use serde::{
-    Deserialize,
-    de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor},
-};
+use serde_json::Value;
 
 use super::text;
 
@@ -21,135 +16,71 @@ const IN_LINES: &[&str] = &["description", "apply", "undo", "command"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
+    /// Bytes of all texts, with names of fields.
     pub said: usize,
     pub longest: usize,
     pub unprintable: bool,
-    /// Place and value of the first number beyond [`FARTHEST`].
+    /// Place and value of a number beyond [`FARTHEST`].
     pub impossible: Option<String>,
 }
 
-pub fn look(bytes: &[u8]) -> serde_json::Result<Look> {
-    let mut all = Looker::default();
-    let mut from = serde_json::Deserializer::from_slice(bytes);
-    Below { all: &mut all, free: false, in_lines: false }.deserialize(&mut from)?;
-    from.end()?;
-    let mut seen = all.seen;
-    seen.impossible = all.number.map(|number| {
-        let place: Vec<&str> = all.place.iter().rev().map(String::as_str).collect();
+pub fn look(value: &Value) -> Look {
+    let far = far(value).map(|(mut place, number)| {
+        place.reverse();
         format!("`{}` is {number}", text::printable(&place.join(".")))
     });
-    Ok(seen)
+    let mut seen = Look { impossible: far, ..Look::default() };
+    seen.texts(value, false);
+    seen
 }
 
 pub(super) fn has_lines(field: &str) -> bool {
     IN_LINES.contains(&field)
 }
 
-#[derive(Default)]
-struct Looker {
-    seen: Look,
-    number: Option<String>,
-    place: Vec<String>,
-}
+impl Look {
+    fn texts(&mut self, value: &Value, in_lines: bool) {
+        match value {
+            Value::String(text) => self.text(text, in_lines),
+            Value::Array(items) => items.iter().for_each(|item| self.texts(item, in_lines)),
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                self.text(name, false);
+                self.texts(value, has_lines(name));
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
 
-impl Looker {
     fn text(&mut self, text: &str, in_lines: bool) {
-        self.seen.said += text.len();
-        self.seen.longest = self.seen.longest.max(text.len());
+        self.said += text.len();
+        self.longest = self.longest.max(text.len());
         let printable = if in_lines { text::has_printable_lines(text) } else { text::is_printable(text) };
-        self.seen.unprintable |= !printable;
-    }
-
-    fn below(&mut self, had: bool, name: impl FnOnce() -> String) {
-        if self.number.is_some() && !had {
-            self.place.push(name());
-        }
+        self.unprintable |= !printable;
     }
 }
 
-struct Below<'l> {
-    all: &'l mut Looker,
-    free: bool,
-    in_lines: bool,
-}
-
-impl Below<'_> {
-    fn number(self, is_far: bool, number: impl fmt::Display) {
-        if is_far && !self.free && self.all.number.is_none() {
-            self.all.number = Some(number.to_string());
+/// A number beyond [`FARTHEST`], and the fields and positions that lead to it, last first.
+fn far(value: &Value) -> Option<(Vec<String>, String)> {
+    let below = |name: String, value: &Value| {
+        far(value).map(|(mut place, number)| {
+            place.push(name);
+            (place, number)
+        })
+    };
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
+            let is_far = whole.map_or_else(
+                || number.as_f64().is_some_and(|number| number.abs() > FARTHEST as f64),
+                |number| number > FARTHEST,
+            );
+            is_far.then(|| (Vec::new(), number.to_string()))
         }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Below<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-/// A field name, borrowed where it has no escapes.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
-
-impl<'de> Visitor<'de> for Below<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        self.number(number > FARTHEST, number);
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
-        self.number(number.unsigned_abs() > FARTHEST, number);
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
-        self.number(number.abs() > FARTHEST as f64, format_args!("{number:e}"));
-        Ok(())
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.all.text(text, self.in_lines);
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self { all, free, in_lines } = self;
-        let mut place = 0_usize;
-        loop {
-            let had = all.number.is_some();
-            let below = Below { all: &mut *all, free, in_lines };
-            let Some(()) = items.next_element_seed(below)? else { return Ok(()) };
-            all.below(had, || place.to_string());
-            place += 1;
+        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| below(at.to_string(), item)),
+        Value::Object(fields) => {
+            let mut bound = fields.iter().filter(|(name, _)| !FREE.contains(&name.as_str()));
+            bound.find_map(|(name, value)| below(name.clone(), value))
         }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let Self { all, free, .. } = self;
-        while let Some(Name(name)) = fields.next_key()? {
-            all.text(&name, false);
-            let had = all.number.is_some();
-            let free = free || FREE.contains(&&*name);
-            fields.next_value_seed(Below { all: &mut *all, free, in_lines: has_lines(&name) })?;
-            all.below(had, || name.into_owned());
-        }
-        Ok(())
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
     }
 }

@@ -34,14 +34,14 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     if plain::is_plain(bytes) {
         return Ok(serde_json::from_slice(bytes)?);
     }
-    let seen = look(bytes)?;
+    let mut value: Value = serde_json::from_slice(bytes)?;
+    let seen = look(&value);
     if let Some(what) = seen.impossible {
         return Err(Refusal::Number(what));
     }
     if !seen.unprintable {
         return Ok(serde_json::from_slice(bytes)?);
     }
-    let mut value: Value = serde_json::from_slice(bytes)?;
     clean(&mut value, text::printable);
     Ok(typed(&value)?)
 }
