@@ -3,43 +3,36 @@ use std::{ops::AddAssign, time::Duration};
 use railgauge_wire::{case::Spent, unit::Nanoseconds};
 use serde::{Deserialize, Serialize};
 
-/// Wall time of a run by stage. Many hosts do the same at once: each phase counts once, by the host or flow that took longest. Time between
-/// the parts is in `waiting`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Stages {
-    pub connect: Nanoseconds,
-    pub deploy: Nanoseconds,
-    pub start: Nanoseconds,
-    pub facts: Nanoseconds,
-    pub planning: Nanoseconds,
-    pub open: Nanoseconds,
-    pub verify: Nanoseconds,
-    pub warm_up: Nanoseconds,
-    pub windows: Nanoseconds,
-    pub waiting: Nanoseconds,
+macro_rules! stages {
+    ($($(#[$doc:meta])* $part:ident = $word:literal,)*) => {
+        /// Wall time of a run by stage. Many hosts do the same at once: each phase counts once, by the host or flow that took longest. Time
+        /// between the parts is in `waiting`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct Stages { $($(#[$doc])* pub $part: Nanoseconds,)* }
+
+        impl Stages {
+            pub fn parts(&self) -> Vec<(&'static str, Nanoseconds)> {
+                vec![$(($word, self.$part)),*]
+            }
+        }
+
+        impl AddAssign for Stages {
+            fn add_assign(&mut self, more: Self) {
+                $(self.$part = self.$part.saturating_add(more.$part);)*
+            }
+        }
+    };
+}
+
+stages! {
+    connect = "connect", deploy = "deploy", start = "start", facts = "facts", planning = "planning", open = "open",
+    verify = "verify", warm_up = "warm-up", windows = "windows", waiting = "waiting",
     /// Judging which suspects to measure again. The final page is made while agents are released; neither counts.
-    pub judging: Nanoseconds,
+    judging = "judging",
 }
 
 impl Stages {
-    pub fn parts(&self) -> [(&'static str, Nanoseconds); 11] {
-        let Self { connect, deploy, start, facts, planning, open, verify, warm_up, windows, waiting, judging } = *self;
-        [
-            ("connect", connect),
-            ("deploy", deploy),
-            ("start", start),
-            ("facts", facts),
-            ("planning", planning),
-            ("open", open),
-            ("verify", verify),
-            ("warm-up", warm_up),
-            ("windows", windows),
-            ("waiting", waiting),
-            ("judging", judging),
-        ]
-    }
-
     pub fn total(&self) -> Nanoseconds {
         self.parts().into_iter().fold(Nanoseconds::ZERO, |sum, (_, part)| sum.saturating_add(part))
     }
@@ -83,23 +76,6 @@ impl OfFlow {
         sum.warm_up = sum.warm_up.saturating_add(more.warm_up);
         sum.window = sum.window.saturating_add(more.window);
         sum.waiting = sum.waiting.saturating_add(more.waiting);
-    }
-}
-
-impl AddAssign for Stages {
-    fn add_assign(&mut self, more: Self) {
-        let add = |sum: &mut Nanoseconds, more: Nanoseconds| *sum = sum.saturating_add(more);
-        add(&mut self.connect, more.connect);
-        add(&mut self.deploy, more.deploy);
-        add(&mut self.start, more.start);
-        add(&mut self.facts, more.facts);
-        add(&mut self.planning, more.planning);
-        add(&mut self.open, more.open);
-        add(&mut self.verify, more.verify);
-        add(&mut self.warm_up, more.warm_up);
-        add(&mut self.windows, more.windows);
-        add(&mut self.waiting, more.waiting);
-        add(&mut self.judging, more.judging);
     }
 }
 
