@@ -1,4 +1,3 @@
-use railgauge_model::plan::model::{Rails, Test};
 use railgauge_wire::link::registered;
 
 use super::*;

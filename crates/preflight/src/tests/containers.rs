@@ -75,7 +75,7 @@ fn a_device_that_others_of_the_host_replace_is_left_out() {
     assert_eq!(found.remedy.id, "install-provider");
     let rails = |facts: &HostFacts| {
         let host = plan().hosts.into_iter().find(|host| host.name == "gpu3").unwrap();
-        railgauge_model::schedule::devices(&host, Some(facts), Transport::Verbs)
+        railgauge_model::schedule::devices::devices(&host, Some(facts), Transport::Verbs)
     };
     let facts = cluster.facts.get_mut("gpu3").unwrap();
     assert_eq!(rails(facts), [facts.rdma[0].name.clone()]);
