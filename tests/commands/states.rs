@@ -4,7 +4,9 @@
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge::night::{Condition, Judged, Keep, Lists, Nights, Scheduler, Standing, State, choose, index, metrics, reported};
+use railgauge::night::{
+    Condition, Judged, Keep, Lists, Nights, Scheduler, Standing, State, choose, index, metrics, reported,
+};
 use railgauge_analysis::{
     history::{self, METRICS},
     trend::{History, Options, State as Change, Trend, Watched, trend},
