@@ -20,7 +20,7 @@ use std::{
     time::Instant,
 };
 
-use railgauge_analysis::{frames::FrameFile, journal, localise::localise, results::results, rows::rows, verdict::Sums};
+use railgauge_analysis::{frames::FrameFile, journal, localise::localise, results::results, rows::rows, sums::Sums};
 use railgauge_frame::Parquet;
 use railgauge_model::{
     journal::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
-use railgauge_analysis::verdict::Status;
+use railgauge_analysis::status::Status;
 use railgauge_model::{
     border::text::path_text,
     plan::{self, count::count},

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use railgauge_analysis::verdict::Status;
+use railgauge_analysis::status::Status;
 use railgauge_frame::Parquet;
 use railgauge_model::directory::{JUNIT, PAGE, VERDICTS};
 use railgauge_report::{self as report, Written, imported, text};

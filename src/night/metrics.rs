@@ -14,7 +14,8 @@ use prometheus_client::{
 use railgauge_analysis::{
     journal::JournalEnd,
     row::Row,
-    verdict::{Cases, Status, Verdict},
+    status::Status,
+    verdict::{Cases, Verdict},
 };
 use railgauge_wire::terms::Metric;
 

@@ -3,8 +3,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use railgauge_analysis::{
     history,
+    status::Status,
     trend::{self, Reported},
-    verdict::Status,
 };
 use railgauge_model::border::text::path_text;
 use railgauge_report::index::Outcome;

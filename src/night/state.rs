@@ -6,7 +6,10 @@
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge_analysis::verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Status, Tally, not_tested};
+use railgauge_analysis::{
+    status::Status,
+    verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Tally, not_tested},
+};
 use railgauge_report::index::Outcome;
 use serde::Serialize;
 

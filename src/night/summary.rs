@@ -17,7 +17,9 @@ use parking_lot::Mutex;
 use railgauge_analysis::{
     history::{numbers, shape},
     journal::JournalEnd,
-    verdict::{Cases, Kind, Measured, Offender, Part, Status, Sums, Tally, Untested, VERSION},
+    status::Status,
+    sums::Sums,
+    verdict::{Cases, Kind, Measured, Offender, Part, Tally, Untested, VERSION},
 };
 use railgauge_model::{
     border::text::path_text,
@@ -284,7 +286,7 @@ fn changed(directory: &Path) -> Timestamp {
 }
 
 struct Skim {
-    /// Its CRC-32, as [`railgauge_analysis::verdict::Sums`] has it.
+    /// Its CRC-32, as [`railgauge_analysis::sums::Sums`] has it.
     sum: String,
     first: Vec<u8>,
     last: Vec<u8>,

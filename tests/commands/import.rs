@@ -13,7 +13,7 @@ use std::{
 
 use crate::support::Scenario;
 use railgauge::import;
-use railgauge_analysis::imported::ImportedRun;
+use railgauge_analysis::{history::Run, imported::ImportedRun};
 use railgauge_wire::terms::Metric;
 use serde_json::Value;
 
@@ -170,7 +170,7 @@ fn wrong_data_is_never_a_value_that_is_compared() {
     let (wrong, right): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.wrong > 0);
     assert!(wrong.len() == 2 && wrong.iter().all(|row| row.wrong == 17 && row.error.is_some()));
     assert!(right.len() == 2 && right.iter().all(|row| row.error.is_none()));
-    let readings = run.run(place.path(), &[Metric::Busbw]).readings;
+    let readings = Run::of_import(&run, place.path(), &[Metric::Busbw]).readings;
     assert_eq!(readings.iter().filter(|reading| reading.value.is_ok()).count(), 1);
 }
 

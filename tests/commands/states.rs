@@ -9,8 +9,8 @@ use railgauge::night::{
 };
 use railgauge_analysis::{
     history::{self, METRICS},
+    status::Status,
     trend::{History, Options, State as Change, Trend, Watched, trend},
-    verdict::Status,
 };
 use railgauge_frame::Parquet;
 use railgauge_model::{

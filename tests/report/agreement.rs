@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, path::Path};
 
 use proptest::prelude::*;
 use railgauge_analysis::{
+    case::State,
     journal::{Journal, parse},
     localise::{Standing, further, localise},
     outliers::{Look, OfTest, Outliers, outliers},
-    results::{State, results},
+    results::results,
     rows::rows,
-    verdict::Status,
+    status::Status,
 };
 use railgauge_report::{
     Drawn, draw, text,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge_analysis::{journal, verdict::Status};
+use railgauge_analysis::{journal, status::Status};
 use railgauge_model::{
     journal::event::{Event, Line},
     plan::model::{Limit, Topology},

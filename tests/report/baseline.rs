@@ -6,9 +6,11 @@ use railgauge_analysis::{
     baseline::{learn, replaced_within},
     history::Run,
     journal::{Journal, parse},
+    reason::Id,
     results::results,
     rows::rows,
-    verdict::{Id, Status, Verdict, verdicts},
+    status::Status,
+    verdict::{Verdict, verdicts},
 };
 use railgauge_model::plan::{
     baseline::{Baseline, BaselineError, wanted},

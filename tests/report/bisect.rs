@@ -7,7 +7,8 @@ use railgauge_analysis::{
     localise::{Localisation, Standing, further, localise},
     results::results,
     rows::rows,
-    verdict::{Kind, Status},
+    status::Status,
+    verdict::Kind,
 };
 use railgauge_model::{
     journal::event::{Case, GpuDuring, Sample},

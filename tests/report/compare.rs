@@ -7,7 +7,7 @@ use railgauge_analysis::{
     history::{METRICS, Run, RunError},
     journal,
     row::Untrusted,
-    verdict::Status,
+    status::Status,
 };
 use railgauge_report as report;
 use railgauge_wire::{terms::Metric, unit::Bytes};

@@ -3,7 +3,7 @@
 
 use railgauge_analysis::{
     compare::{Comparison, Counts, Obstacle, Options, When, Word},
-    verdict::Status,
+    status::Status,
 };
 use railgauge_report as report;
 use railgauge_wire::terms::Metric;

@@ -5,7 +5,8 @@ use std::{path::Path, sync::Arc};
 use railgauge_analysis::{
     history::METRICS,
     journal::parse,
-    verdict::{Kind, Status, Verdicts},
+    status::Status,
+    verdict::{Kind, Verdicts},
 };
 use railgauge_model::journal::event::{Case, Event, Line, Outcome};
 use railgauge_report::draw;

@@ -6,7 +6,7 @@ use railgauge_analysis::{
     costs::{Answer, costs},
     journal::{HostUp, Journal, JournalEnd, Try},
     results::results,
-    verdict::Status,
+    status::Status,
 };
 use railgauge_model::{
     journal::event::{Case, LinkRecord, RankAccount, Sample},

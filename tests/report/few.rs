@@ -6,7 +6,8 @@ use railgauge_analysis::{
     journal::{Journal, parse},
     results::results,
     rows::rows,
-    verdict::{Kind, Lack, Status, Verdict, verdicts},
+    status::Status,
+    verdict::{Kind, Lack, Verdict, verdicts},
 };
 use railgauge_model::schedule::Flow;
 use railgauge_report::draw;

@@ -6,7 +6,8 @@ use railgauge_analysis::{
     journal::Journal,
     results::results,
     rows::rows,
-    verdict::{Kind, Status, Verdict, Verdicts, verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, Verdicts, verdicts},
 };
 use railgauge_report::{draw, text};
 

@@ -6,7 +6,8 @@ use railgauge_analysis::{
     journal,
     results::results,
     rows::rows,
-    verdict::{BrokenBy, Kind, Status, Verdict, verdicts},
+    status::Status,
+    verdict::{BrokenBy, Kind, Verdict, verdicts},
 };
 use railgauge_model::{
     journal::event::{Case, Event, Line, Outcome},

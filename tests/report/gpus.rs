@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use railgauge_analysis::{
+    case::{CaseResult, State},
     gpus::of_test,
     journal::{Journal, parse},
     localise::{OpenReason, Standing, localise},
-    results::{CaseResult, State, results},
+    results::results,
     rows::rows,
-    verdict::{Kind, Status, Verdict, verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, verdicts},
 };
 use railgauge_model::journal::event::{Case, GpuDuring};
 use railgauge_report::{draw, view::Pointer};

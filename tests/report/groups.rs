@@ -3,10 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use railgauge_analysis::{
+    case::State,
     journal::{Journal, JournalEnd, Try},
-    results::{State, results},
+    results::results,
     rows::rows,
-    verdict::{Status, verdicts},
+    status::Status,
+    verdict::verdicts,
 };
 use railgauge_model::{
     journal::event::{Case, Sample},

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use railgauge_analysis::{
     journal::{Journal, JournalEnd, JournalError, parse},
     row::Row,
-    verdict::{Kind, Status, Verdict},
+    status::Status,
+    verdict::{Kind, Verdict},
 };
 use railgauge_model::{
     journal::{

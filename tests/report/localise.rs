@@ -8,7 +8,8 @@ use railgauge_analysis::{
     results::results,
     row::{Phase, Row},
     rows::rows,
-    verdict::{Kind, Status, Verdict, Verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, Verdicts},
 };
 use railgauge_model::journal::event::{Case, Event, Line};
 use railgauge_report::{draw, frame_rows, text};

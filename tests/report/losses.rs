@@ -4,7 +4,9 @@ use std::path::Path;
 
 use railgauge_analysis::{
     journal::parse,
-    verdict::{Id, Kind, Status, Verdicts},
+    reason::Id,
+    status::Status,
+    verdict::{Kind, Verdicts},
 };
 use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_report::draw;

@@ -5,9 +5,10 @@ use std::{path::Path, sync::Arc};
 
 use railgauge_analysis::{
     journal::{Journal, parse},
+    reason::Id,
     results::results,
     rows::rows,
-    verdict::{Id, verdicts},
+    verdict::verdicts,
 };
 use railgauge_model::plan::model::{AtOnce, Expectation, Limit, Pattern};
 use railgauge_wire::{

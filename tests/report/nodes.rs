@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use railgauge_analysis::{
+    case::State,
     journal::{Journal, JournalEnd, Try},
     localise::{Localisation, Named, Standing, further, localise},
     nics::nics,
-    results::{State, results},
+    results::results,
     rows::rows,
-    verdict::{Kind, Status, verdicts},
+    status::Status,
+    verdict::{Kind, verdicts},
 };
 use railgauge_model::{
     journal::event::{Case, GpuDuring, LinkRecord, Sample},

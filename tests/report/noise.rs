@@ -4,9 +4,11 @@ use std::path::Path;
 
 use railgauge_analysis::{
     journal::{Journal, parse},
+    reason::Id,
     results::results,
     rows::rows,
-    verdict::{Id, Judged, Kind, Status, Verdict, Verdicts, verdicts},
+    status::Status,
+    verdict::{Judged, Kind, Verdict, Verdicts, verdicts},
 };
 use railgauge_model::{
     journal::event::{Event, Sample},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use railgauge_analysis::{journal::parse, row::Row, verdict::Status};
+use railgauge_analysis::{journal::parse, row::Row, status::Status};
 use railgauge_frame as frame;
 use railgauge_model::{
     journal::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},

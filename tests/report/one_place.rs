@@ -11,7 +11,9 @@ use railgauge_analysis::{
     outliers::{Look, Part, outliers},
     results::results,
     rows::judged_rows,
-    verdict::{Kind, Status, Sums, Verdicts},
+    status::Status,
+    sums::Sums,
+    verdict::{Kind, Verdicts},
 };
 use railgauge_model::{
     directory::{JOURNAL, VERDICTS},

@@ -5,7 +5,8 @@ use std::{path::Path, sync::Arc};
 use railgauge_analysis::{
     journal::{Journal, Try, parse},
     outliers::Look,
-    verdict::{Kind, Status},
+    status::Status,
+    verdict::Kind,
 };
 use railgauge_model::plan::model::Waiver;
 use railgauge_report::{draw, view::View};

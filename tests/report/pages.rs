@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use railgauge_analysis::{
     journal::{self, Journal},
-    verdict::{Kind, Status},
+    status::Status,
+    verdict::Kind,
 };
 use railgauge_model::journal::event::Event;
 use railgauge_report::{draw, text, view::View};

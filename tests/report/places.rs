@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fs};
 
-use railgauge_analysis::verdict::{Id, Kind, Status, Verdict, Verdicts};
+use railgauge_analysis::{
+    reason::Id,
+    status::Status,
+    verdict::{Kind, Verdict, Verdicts},
+};
 use railgauge_model::journal::event::Event;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use railgauge_analysis::verdict::Status;
+use railgauge_analysis::status::Status;
 use railgauge_model::plan::{self, Plan};
 use railgauge_preflight::{Cluster, demands, drift, judge};
 use railgauge_report::preflight::{Looked, PreflightView, status, view, write};

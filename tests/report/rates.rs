@@ -7,7 +7,8 @@ use railgauge_analysis::{
     localise::{Localisation, localise},
     results::results,
     rows::rows,
-    verdict::{Kind, Status, Verdict, verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, verdicts},
 };
 use railgauge_model::{
     journal::event::Case,

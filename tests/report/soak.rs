@@ -12,7 +12,8 @@ use std::{fs, path::Path, time::Duration};
 
 use railgauge_analysis::{
     soak::{LISTED, outages::Scope, soaking},
-    verdict::{Kind, Status},
+    status::Status,
+    verdict::Kind,
 };
 use railgauge_model::journal::event::Soaked;
 use railgauge_model::plan::model::Pattern;

@@ -7,8 +7,9 @@ use railgauge_analysis::{
     results::results,
     row::Row,
     rows::rows,
+    status::Status,
     switches::{OnLinks, Switches, switches},
-    verdict::{Kind, Status, Verdict, verdicts},
+    verdict::{Kind, Verdict, verdicts},
 };
 use railgauge_model::{
     plan::model::Topology,

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use railgauge_analysis::{
     history::METRICS,
+    status::Status,
     trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
-    verdict::Status,
 };
 use railgauge_report as report;
 

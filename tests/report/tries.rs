@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use railgauge_analysis::{
+    case::State,
     journal::{Journal, Try, parse},
-    results::{Mismatch, State, results},
+    results::{Mismatch, results},
     rows::rows,
-    verdict::{Status, Verdicts, verdicts},
+    status::Status,
+    verdict::{Verdicts, verdicts},
 };
 use railgauge_model::journal::event::{Event, Line};
 use railgauge_report::draw;

@@ -6,7 +6,8 @@ use railgauge_analysis::{
     journal::{Journal, parse},
     results::results,
     rows::rows,
-    verdict::{Kind, Lack, Status, Untested, Verdicts, verdicts},
+    status::Status,
+    verdict::{Kind, Lack, Untested, Verdicts, verdicts},
 };
 use railgauge_model::{
     journal::event::Event,

@@ -3,11 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use railgauge_analysis::{
+    case::State,
     journal::{self, Journal, Try},
-    results::{Mismatch, State, results},
+    results::{Mismatch, results},
     row::Reading,
     rows::rows,
-    verdict::{Status, Verdicts, verdicts},
+    status::Status,
+    verdict::{Verdicts, verdicts},
 };
 use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_wire::{

@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use railgauge_analysis::{
+    case::State,
     journal::{self, Journal, JournalEnd, Try},
-    results::{State, results},
+    reason::Id,
+    results::results,
     row::Row,
     rows::rows,
-    verdict::{Id, Kind, Status, Verdict, Verdicts, verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, Verdicts, verdicts},
 };
 use railgauge_model::plan::model::{Expectation, Limit, Waiver};
 use railgauge_wire::{terms::Metric, unit::Bytes};

@@ -6,7 +6,8 @@ use railgauge_analysis::{
     journal::{Journal, JournalEnd, Try},
     results::results,
     rows::judged_rows,
-    verdict::{Kind, Status, Verdicts, verdicts},
+    status::Status,
+    verdict::{Kind, Verdicts, verdicts},
 };
 use railgauge_model::{
     journal::event::{Case, LinkRecord, Sample},

@@ -10,8 +10,9 @@ use railgauge_analysis::{
     journal::parse,
     results::results,
     rows::rows,
+    status::Status,
     trend,
-    verdict::{Status, verdicts},
+    verdict::verdicts,
 };
 use railgauge_model::{
     journal::event::Event,

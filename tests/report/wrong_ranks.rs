@@ -1,9 +1,6 @@
 //! Wrong bytes of a collective: the ranks at which they arrived are named, with their hosts.
 
-use railgauge_analysis::{
-    journal::Journal,
-    results::{State, results},
-};
+use railgauge_analysis::{case::State, journal::Journal, results::results};
 use railgauge_wire::{step::Checked, unit::Bytes};
 
 use crate::bisect::{Cluster, run};

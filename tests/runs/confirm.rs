@@ -20,8 +20,9 @@ use railgauge::{
     },
 };
 use railgauge_analysis::{
+    case::State,
     journal::{self, Journal as Read, JournalEnd},
-    results::{State, further, results},
+    results::{further, results},
 };
 use railgauge_model::{
     directory::Directory,
@@ -110,7 +111,7 @@ fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::RunEnd, usi
 
 fn states(journal: &Read) -> (Vec<State>, Vec<State>) {
     let states =
-        |all: Vec<_>| all.iter().map(|result: &railgauge_analysis::results::CaseResult<'_>| result.state).collect();
+        |all: Vec<_>| all.iter().map(|result: &railgauge_analysis::case::CaseResult<'_>| result.state).collect();
     (states(results(journal).unwrap()), states(further(journal)))
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -20,22 +20,14 @@ use railgauge_stats::robust::median;
 use railgauge_wire::terms::Metric;
 
 use super::{
-    history::Run,
-    journal::JournalError,
-    row::{CaseColumns, CellColumns, Phase, Reading, Row},
+    journal::{JournalError, tools},
+    row::{CaseColumns, CellColumns, Phase, Row},
 };
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedRun {
     pub at: Timestamp,
     pub said: Imported,
-}
-
-pub(super) fn tools(said: &Imported) -> String {
-    let mut tools: Vec<&str> = said.files.iter().map(|file| file.tool.as_str()).collect();
-    tools.sort_unstable();
-    tools.dedup();
-    tools.join(", ")
 }
 
 /// `None` if the journal is railgauge's own, or starts with a damaged line, which the normal reader reports.
@@ -91,11 +83,11 @@ fn is_import(line: &[u8]) -> bool {
     head.contains("\"event\":{\"Imported\":")
 }
 
-struct Measured<'i> {
-    first: &'i ImportedValue,
-    values: Vec<f64>,
-    error: Option<String>,
-    wrong: u64,
+pub(crate) struct Measured<'i> {
+    pub(crate) first: &'i ImportedValue,
+    pub(crate) values: Vec<f64>,
+    pub(crate) error: Option<String>,
+    pub(crate) wrong: u64,
 }
 
 impl ImportedRun {
@@ -104,7 +96,7 @@ impl ImportedRun {
     }
 
     /// By case and metric, in the order of the cases.
-    fn measured(&self) -> BTreeMap<(u64, Metric), Measured<'_>> {
+    pub(crate) fn measured(&self) -> BTreeMap<(u64, Metric), Measured<'_>> {
         let mut all: BTreeMap<(u64, Metric), Measured<'_>> = BTreeMap::new();
         for one in &self.said.values {
             let Some(value) = one.value() else { continue };
@@ -115,30 +107,6 @@ impl ImportedRun {
             entry.wrong = entry.wrong.saturating_add(one.wrong);
         }
         all
-    }
-
-    pub fn run(&self, directory: &Path, metrics: &[Metric]) -> Run {
-        let reading = |(&(case, metric), found): (&(u64, Metric), &Measured<'_>)| Reading {
-            case,
-            metric,
-            value: Reading::trusted(median(&found.values).ok(), found.error.as_deref()),
-            wrong: found.wrong,
-            transport: found.first.transport.as_str().into(),
-            devices: [found.first.device.as_str().into(), "".into()],
-        };
-        let all = self.measured();
-        Run {
-            path: PathBuf::from(directory),
-            run_id: self.said.run_id.clone(),
-            plan: (*self.said.plan).clone(),
-            plan_hash: self.said.files.iter().map(|file| file.sha256.as_str()).collect::<Vec<_>>().join(" "),
-            version: format!("{} (imported)", self.tools()),
-            imported: true,
-            started: self.at,
-            hosts: BTreeMap::new(),
-            cases: self.said.cases.clone(),
-            readings: all.iter().filter(|((_, metric), _)| metrics.contains(metric)).map(reading).collect(),
-        }
     }
 
     pub fn rows(&self) -> Vec<Row> {

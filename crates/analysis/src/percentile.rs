@@ -12,7 +12,7 @@ use std::fmt;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
-use super::results::CaseResult;
+use crate::case::CaseResult;
 
 /// Operations that must be expected above a quantile.
 const ABOVE: u64 = 10;

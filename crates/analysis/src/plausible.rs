@@ -4,11 +4,11 @@
 //! link's rate or the controller's clock. Missing and impossible values are distinguished: the first means "measure
 //! again", the second "do not trust the host, the driver or railgauge".
 
-mod contradiction;
+mod clock;
 mod counts;
-mod found;
 mod group;
 mod link;
+mod outside;
 mod pair;
 mod times;
 mod window;
@@ -22,33 +22,22 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::HostFacts,
     measure::Measurement,
-    terms::{Op, TestMetric, Transport},
     unit::{Nanoseconds, NanosecondsF64},
 };
 
 use super::{
+    case::{Absent, CaseResult, Contradiction, Implausible, Impossible, Lack},
     ceiling,
     journal::HostUp,
-    results::CaseResult,
     rows, together,
     value::{self, Direction},
 };
 
-pub(super) use contradiction::Contradiction;
-use contradiction::outside;
-pub(super) use found::{Absent, Impossible, Lack};
-pub(super) use group::verified;
-
-/// Factor by which an agent's clock may run faster than the controller's. Far above the error of crystals, because
-/// stopped virtual machines catch up.
-const CLOCK_TOLERANCE: f64 = 1.02;
-const CLOCK_ALLOWANCE: NanosecondsF64 = NanosecondsF64(10e6);
-
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Implausible {
-    pub absent: Vec<Absent>,
-    pub impossible: Vec<Impossible>,
-}
+use self::{
+    clock::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE},
+    counts::responder_counts,
+    outside::outside,
+};
 
 /// Checks the samples of a case for completeness, for contradictions, and against `hosts`: those that answered.
 pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Implausible {
@@ -137,18 +126,6 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
         }
     });
     missing.collect()
-}
-
-/// Whether arriving bytes are counted by the receiver: a responder's sockets over TCP, and the receives of messages
-/// over verbs. Reads and writes over verbs need nothing of the responder.
-fn responder_counts(result: &CaseResult<'_>) -> bool {
-    let cell = &result.case.cell;
-    let takes_part = match cell.transport {
-        Transport::Tcp => true,
-        Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm) && cell.metric == TestMetric::Bandwidth,
-        Transport::Nccl | Transport::Cpu | Transport::Gpu | Transport::Nic => false,
-    };
-    takes_part && result.case.flow.members.is_empty()
 }
 
 fn impossible(

@@ -10,7 +10,8 @@ use railgauge_model::plan::model::Host;
 use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
-use super::{ceiling::LinkEnd, journal::Journal, results::CaseResult};
+use super::{ceiling::LinkEnd, journal::Journal};
+use crate::case::CaseResult;
 
 pub const PROVEN: &[(&str, &str)] = &[
     ("rdma_rxe", "tests/lab/verbs.rs: virtual hosts with Soft-RoCE"),

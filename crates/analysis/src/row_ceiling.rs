@@ -9,9 +9,9 @@ use railgauge_wire::{
 
 use super::{
     ceiling::{self, RankHost},
-    results::CaseResult,
     together::Ceilings,
 };
+use crate::case::CaseResult;
 
 /// `F` looks up a host's facts by name.
 pub(super) struct RowCeilings<F> {

@@ -19,13 +19,13 @@ use railgauge_wire::{
 use super::{
     journal::Journal,
     parallel, percentile,
-    results::CaseResult,
     row::{CaseColumns, CellColumns, Phase, Row, Texts},
     row_ceiling::RowCeilings,
     together,
     value::{self, Direction},
     words,
 };
+use crate::case::CaseResult;
 
 /// The ceiling of a row in its unit.
 type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + Sync + 'c;

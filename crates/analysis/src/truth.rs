@@ -15,28 +15,14 @@ use railgauge_wire::{
 
 mod arrival;
 mod counted;
-mod doubt;
 mod ends;
+mod thresholds;
 
-use super::{ceiling::wire_efficiency, gpus};
-
-/// Factor by which bytes on the wire may exceed payload and headers.
-const WIRE_TOLERANCE: f64 = 1.02;
-/// Bytes of other traffic: address resolution, the controller's own connection, housekeeping.
-const WIRE_ALLOWANCE: f64 = 256.0 * 1024.0;
-/// Bytes on the wire of an acknowledgement: 14 + 40 + 8 + 12 + 4 + 4 for RoCE v2 over IPv6, 14 + 40 + 32 for TCP over
-/// IPv6 with timestamps; Ethernet pads frames to 64 and adds a checksum of 4.
-const ACKNOWLEDGEMENT: f64 = 90.0;
-/// Bytes on the wire per payload byte of TCP alongside a flow: 1,538 for 1,460 at the usual MTU, plus some retransmissions.
-const BESIDE_HEADERS: f64 = 1.1;
-/// Payload below which the wire check is skipped: the allowance would be a quarter of it.
-const WIRE_MINIMUM: Bytes = Bytes::from_mib(1);
-/// Share of packets lost or sent again above which a sample is doubted.
-pub(super) const LOSS_TOLERANCE: f64 = 1e-3;
-/// Share of packets lost by TCP above which that is noted. The value still counts, because TCP sends them again.
-pub(super) const NOTED: f64 = 1e-4;
-/// Losses accepted whatever their share.
-const LOSS_ALLOWANCE: u64 = 3;
+use super::{
+    case::{Doubt, LOSS_TOLERANCE, Load, Uncounted},
+    ceiling::wire_efficiency,
+    gpus,
+};
 
 /// Events for which one occurrence is enough, with their counters: these count the same event, and the first that moved is reported.
 const BREAKS: &[(&str, &[&str])] = &[
@@ -65,21 +51,10 @@ const BREAKS: &[(&str, &[&str])] = &[
 
 pub(super) type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
-pub use counted::Uncounted;
 use counted::{Counted, End, Way};
-pub(super) use doubt::Doubt;
 pub(super) use ends::known_before;
-
-/// Traffic of one NIC between two readings of its counters, by the accounts of all flows that share it.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Load {
-    pub sent: Bytes,
-    pub received: Bytes,
-    /// Payload of the test's own other traffic that left. RDMA counters may not include it.
-    pub beside_sent: Bytes,
-    pub beside_received: Bytes,
-    pub packets: f64,
-}
+pub(super) use thresholds::NOTED;
+use thresholds::{ACKNOWLEDGEMENT, BESIDE_HEADERS, LOSS_ALLOWANCE, WIRE_ALLOWANCE, WIRE_MINIMUM, WIRE_TOLERANCE};
 
 pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
     let (moved, packets) = (moved(sample), packets(link, sample));

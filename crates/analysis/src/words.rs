@@ -1,5 +1,6 @@
 mod limit;
 mod number;
+mod time;
 
 use railgauge_model::schedule::Flow;
 use railgauge_wire::{group::Training, terms::Transport, unit::Bytes};
@@ -9,6 +10,7 @@ pub use number::{
     between, brief, change, number, percent, percent_of, scatter, share, share_of, short, signed, spread, worse,
 };
 pub use railgauge_model::plan::count::{are, be, count, have, was, were};
+pub use time::{lasting, lasting_about, moment};
 
 /// With the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
 pub fn size(bytes: Bytes) -> String {

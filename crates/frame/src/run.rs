@@ -6,11 +6,11 @@ use std::{
 };
 
 use railgauge_analysis::{
+    case::CaseResult,
     frames::FrameError,
     history::{RunError, computed, stored},
     imported,
     journal::{Journal, JournalEnd},
-    results::CaseResult,
     rows::rows,
 };
 use railgauge_model::{

@@ -5,10 +5,12 @@ use std::{collections::HashMap, time::Duration};
 use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 use railgauge_analysis::{
+    case::State,
     journal::{Journal, Try},
     localise::{Localisation, Named},
-    results::State,
-    verdict::{Kind, PREFLIGHT, Placed, RUN, SOAK, Status, Trouble, Verdict, Verdicts},
+    reason::Placed,
+    status::Status,
+    verdict::{Kind, PREFLIGHT, RUN, SOAK, Trouble, Verdict, Verdicts},
     words::size,
 };
 use railgauge_model::plan::{count::capital, model::Limit, subset::Subset};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use railgauge_analysis::{journal, verdict::Status};
+use railgauge_analysis::{journal, status::Status};
 
 use super::{
     ReportError, html,

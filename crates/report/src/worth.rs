@@ -118,9 +118,8 @@ mod tests {
 
     use super::*;
     use railgauge_analysis::{
-        soak::span::{lasting, lasting_about},
-        verdict::frequency,
-        words,
+        reason::frequency,
+        words::{self, lasting, lasting_about},
     };
 
     fn value(text: &str) -> f64 {

@@ -5,16 +5,18 @@ use std::{
 };
 
 use railgauge_analysis::{
+    case::CaseResult,
     compare::interleaved,
     frames::FrameFile,
     journal::{self, Journal},
     localise::localise,
     outliers::outliers,
     parallel,
-    results::{CaseResult, further, results},
+    results::{further, results},
     row::Row,
     rows::{Maker, judged_rows},
-    verdict::{Sums, Verdicts, verdicts_of},
+    sums::Sums,
+    verdict::{Verdicts, verdicts_of},
 };
 use railgauge_model::directory::{FRAME, JOURNAL, JUNIT, PAGE, VERDICTS};
 use railgauge_model::files;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use railgauge_analysis::verdict::{Status, Verdicts};
+use railgauge_analysis::{status::Status, verdict::Verdicts};
 use railgauge_model::plan::model::Degraded;
 
 use super::made::{Made, at, judged, status};

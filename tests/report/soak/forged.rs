@@ -1,6 +1,6 @@
 //! Parts of a soak that no run records so: they are told with their line, and nothing passes.
 
-use railgauge_analysis::verdict::Status;
+use railgauge_analysis::status::Status;
 use railgauge_model::journal::event::{Event, Line, Soaked, Stall};
 use railgauge_wire::unit::Nanoseconds;
 

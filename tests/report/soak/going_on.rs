@@ -3,7 +3,7 @@
 use railgauge_analysis::{
     journal::{Journal, JournalEnd},
     soak::span::Span,
-    verdict::Status,
+    status::Status,
 };
 use railgauge_model::journal::event::Soaked;
 use railgauge_wire::{

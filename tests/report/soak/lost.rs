@@ -5,7 +5,8 @@ use std::path::Path;
 use railgauge_analysis::{
     journal::Journal,
     soak::Soaking,
-    verdict::{Kind, Status, Verdicts},
+    status::Status,
+    verdict::{Kind, Verdicts},
 };
 use railgauge_model::journal::event::{Event, Line, Stall};
 use railgauge_report::{draw, text, view::View};

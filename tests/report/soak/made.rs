@@ -7,7 +7,8 @@ use railgauge_analysis::{
     results::results,
     rows::rows,
     soak::{Soaking, soaking},
-    verdict::{Kind, Status, Verdict, Verdicts, verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, Verdicts, verdicts},
 };
 use railgauge_model::{
     journal::event::{Event, Line, Soaked, SoakedFlow, Stall},

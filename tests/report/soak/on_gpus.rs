@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge_analysis::{journal::Journal, verdict::Status};
+use railgauge_analysis::{journal::Journal, status::Status};
 use railgauge_model::journal::event::SoakedGpu;
 use railgauge_report::draw;
 use railgauge_wire::{

@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use railgauge_analysis::{
-    journal::Journal,
-    verdict::{Id, Status},
-};
+use railgauge_analysis::{journal::Journal, reason::Id, status::Status};
 use railgauge_report::{draw, signoff};
 use railgauge_wire::{unit::Nanoseconds, watch::Gap};
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use railgauge_analysis::{
     history::Run,
+    status::Status,
     trend::{Options, Replaced, State, Trend, Way},
-    verdict::Status,
 };
 use railgauge_model::schedule::Flow;
 use railgauge_report::trend::{text, view};

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use railgauge_analysis::{
     history::{Run, RunError},
     row::Untrusted,
+    status::Status,
     trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
-    verdict::Status,
 };
 use railgauge_model::{journal::event::Event, plan::model::Pattern};
 use railgauge_wire::terms::Metric;

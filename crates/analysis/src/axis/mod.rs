@@ -22,7 +22,6 @@ pub use watch::Watch;
 use watch::{Placed, PortRows};
 
 use super::{
-    results::CaseResult,
     soak::{
         families::{Family, family, last_part},
         ports::PortName,
@@ -30,6 +29,7 @@ use super::{
     },
     together,
 };
+use crate::case::CaseResult;
 
 /// Passes kept, worst first.
 pub const LISTED: usize = 16;

@@ -18,8 +18,8 @@ use super::{
     refusal::{OnHosts, Refusal, SetUp},
 };
 use crate::{
+    case::CaseResult,
     journal::Journal,
-    results::CaseResult,
     row::{Reading, Row},
     settings::{self, Difference},
 };

@@ -18,7 +18,8 @@ use railgauge_wire::{terms::Metric, unit::Bytes};
 
 pub use told::{Collisions, LowFlow, NotTold};
 
-use super::{results::CaseResult, row::Row, rows::direction, together::is_telling, value, words::lane};
+use super::{row::Row, rows::direction, together::is_telling, value, words::lane};
+use crate::case::CaseResult;
 
 /// In the order of the plan; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {

@@ -17,9 +17,9 @@ use super::{
     tell,
 };
 use crate::{
+    case::CaseResult,
     history::{METRICS, Subject},
     journal::Journal,
-    results::CaseResult,
     rows::direction,
     settings, value,
 };

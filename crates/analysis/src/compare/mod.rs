@@ -18,7 +18,7 @@ use railgauge_stats::Refusal;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::verdict::Status;
+use crate::status::Status;
 
 pub use blocks::{Interleaved, interleaved};
 pub use causes::{Cause, Part};

@@ -15,11 +15,11 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::{
-    results::CaseResult,
     rows::by_repeat,
     together::{self, Loss, is_telling},
     words::{count, short, size},
 };
+use crate::case::CaseResult;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

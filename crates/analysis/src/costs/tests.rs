@@ -8,13 +8,15 @@ use railgauge_wire::{
 
 use super::*;
 use crate::{
+    case::State,
     history::{Subject, cell_words},
     journal::{Journal, Try},
     made,
-    results::{State, results},
+    results::results,
     row::Row,
     rows::rows,
-    verdict::{Status, Verdicts, verdicts},
+    status::Status,
+    verdict::{Verdicts, verdicts},
 };
 
 /// Share of 10 Gb/s left by each value: no loss, a little that noise hides, half.

@@ -8,8 +8,8 @@ use railgauge_wire::{
     natural,
 };
 
-use super::{Bad, bad, name};
-use crate::results::CaseResult;
+use super::{bad, name};
+use crate::case::{Bad, CaseResult};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfGpu {

@@ -9,29 +9,29 @@ mod names;
 mod originals;
 mod places;
 mod read_all;
+mod run;
 mod slots;
 mod stays;
 mod subject;
 mod swaps;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use railgauge_model::directory::{FRAME, JOURNAL, VERDICTS};
-use railgauge_model::{border::text::path_text, files, journal::event::Case, plan::Plan};
-use railgauge_wire::{facts::HostFacts, terms::Metric};
+use railgauge_model::{
+    directory::{FRAME, JOURNAL, VERDICTS},
+    files,
+};
+use railgauge_wire::terms::Metric;
 
 use super::{
-    frames::{FrameError, FrameFile},
+    case::CaseResult,
+    frames::FrameFile,
     imported,
-    journal::{self, Contradiction, Journal, JournalError},
-    results::{CaseResult, Mismatch, results},
+    journal::{self, Journal},
+    results::results,
     row::Reading,
     rows::rows_without_ceilings,
-    verdict::Sums,
+    sums::Sums,
 };
 
 pub use causes::{Cause, EVERY, Labels, Moved, common};
@@ -39,6 +39,7 @@ pub use names::{numbers, shape};
 use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories, without_repeats};
 pub use read_all::read_all;
+pub use run::{Run, RunError};
 pub use slots::{By, Fitted, PartKind, Slot, fitted, has_serials};
 pub use stays::{Seated, Stay, Stays};
 pub use subject::{Subject, cell_words};
@@ -56,83 +57,12 @@ pub const METRICS: [Metric; 7] = [
     Metric::LatencyP99,
 ];
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    pub path: PathBuf,
-    pub run_id: String,
-    pub plan: Plan,
-    /// SHA-256, hexadecimal.
-    pub plan_hash: String,
-    pub version: String,
-    pub imported: bool,
-    pub started: Timestamp,
-    pub hosts: BTreeMap<String, HostFacts>,
-    pub cases: Vec<Case>,
-    pub readings: Vec<Reading>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    #[error("{}: {cause}", path_text(path))]
-    Mismatch {
-        path: PathBuf,
-        /// What does not belong together.
-        cause: Mismatch,
-    },
-    #[error("{}: line {} cannot be right: {}; leave the run out", path_text(path), first.line, first.what)]
-    Contradiction {
-        path: PathBuf,
-        /// The first impossible line.
-        first: Contradiction,
-    },
-    #[error(
-        "{}: line {line} is damaged, missing, there twice or not in its place: `railgauge report` tells which cases that cost; \
-         {}",
-        path_text(path),
-        if *resumable {
-            "`railgauge run --resume DIR` measures them again; leave the run out meanwhile"
-        } else {
-            "`--resume` does not mend it: take an undamaged copy of the file, or leave the run out"
-        }
-    )]
-    Damaged {
-        path: PathBuf,
-        /// The first such line.
-        line: usize,
-        resumable: bool,
-    },
-    #[error("{}: no case was planned: the run ended before it measured", path_text(path))]
-    Unplanned {
-        path: PathBuf,
-        /// Known about the run: its plan was to be measured, and nothing was.
-        run: Box<Run>,
-    },
-    #[error("{}: imported from the output of {tools}: only `compare` takes it", path_text(path))]
-    Imported { path: PathBuf, tools: String, run: Box<Run> },
-    #[error(
-        "{}: a copy of the run in {}{sign}: its values would count twice; leave it out",
-        path_text(path),
-        path_text(original)
-    )]
-    Copy {
-        path: PathBuf,
-        /// The directory read first.
-        original: PathBuf,
-        /// Evidence, unless it is name and start.
-        sign: &'static str,
-    },
-}
-
 /// # Errors
 /// The journal or the frame cannot be read, or the run never planned a case.
 pub fn read(directory: &Path, metrics: &[Metric], frames: &dyn FrameFile) -> Result<Run, RunError> {
     let journal = directory.join(JOURNAL);
     if let Some(imported) = imported::read(&journal)? {
-        let (tools, run) = (imported.tools(), Box::new(imported.run(directory, metrics)));
+        let (tools, run) = (imported.tools(), Box::new(Run::of_import(&imported, directory, metrics)));
         return Err(RunError::Imported { path: journal, tools, run });
     }
     let mut run = head::read(directory, &journal)?;

@@ -5,6 +5,7 @@
 //! file and line, because a report on it would be a guess.
 
 mod losses;
+mod of_test;
 mod plan_hash;
 mod planned;
 mod reader;
@@ -25,13 +26,14 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
     journal::{
-        event::{Case, Change, FlowRoute, LinkRecord, Sample, Soaked, Started, VERSION},
+        event::{Case, Change, FlowRoute, Imported, LinkRecord, Sample, Soaked, Started, VERSION},
         line::Tail,
         stages::Stages,
     },
     plan::Plan,
 };
 
+pub(crate) use of_test::{measures, measures_on_any};
 pub use plan_hash::plan_hash;
 use railgauge_wire::{
     copies::Copies,
@@ -42,6 +44,14 @@ use railgauge_wire::{
     watch::Watched,
 };
 use reader::Reader;
+
+/// Programs that wrote the files of an imported run, by name.
+pub(crate) fn tools(said: &Imported) -> String {
+    let mut tools: Vec<&str> = said.files.iter().map(|file| file.tool.as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools.join(", ")
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journal {

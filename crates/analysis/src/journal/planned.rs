@@ -21,7 +21,7 @@ use railgauge_wire::{
 };
 
 use crate::{
-    results::{measures, measures_on_any},
+    journal::{measures, measures_on_any},
     words::{are, count, size},
 };
 

@@ -4,15 +4,19 @@ use std::{collections::HashSet, path::Path, sync::Arc};
 
 use foldhash::HashMap;
 
-use super::super::{imported::tools, parallel};
+use super::tools;
 use super::{
-    Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, losses::Losses, structure::Structure,
-    times,
+    super::parallel, Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, losses::Losses,
+    structure::Structure, times,
 };
-use railgauge_model::border::facts;
-use railgauge_model::journal::event::{Case, Change, Event, Line, LinkRecord};
-use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
-use railgauge_model::plan::limits;
+use railgauge_model::{
+    border::facts,
+    journal::{
+        event::{Case, Change, Event, Line, LinkRecord},
+        line::{self, LineError, Numbered, Tail},
+    },
+    plan::limits,
+};
 use railgauge_wire::unit::Bytes;
 
 pub(super) struct Reader<'p> {

@@ -10,12 +10,7 @@ use railgauge_model::{
 use railgauge_stats::localise::MOST_BATCHES;
 
 use super::{Further, Localisation, groups, groups::is_explained, lanes, localise, node};
-use crate::{
-    journal::Journal,
-    results::{self, CaseResult},
-    row::Row,
-    rows::rows_without_ceilings,
-};
+use crate::{case::CaseResult, journal::Journal, results, row::Row, rows::rows_without_ceilings};
 
 /// The further cases that settle the suspects and are not yet in the journal, round by round: a round uses no NIC
 /// twice, and the worst suspects come first.

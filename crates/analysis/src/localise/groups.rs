@@ -24,10 +24,10 @@ pub use unlike::GroupsUnlike;
 
 use super::{Localisation, Named, Standing, names, node, pick};
 use crate::{
+    case::{CaseResult, State},
     journal::Journal,
-    results::{CaseResult, State},
+    limits::is_broken,
     row::Row,
-    verdict,
     words::{count, were},
 };
 
@@ -76,7 +76,7 @@ impl<'a> Scene<'a> {
         let cases = all.iter().map(|(result, _)| *result).collect();
         let screen: Vec<_> = all.into_iter().filter(|(result, _)| result.case.cell == cell).collect();
         let scene = Self { journal, test, cell, all: cases, screen, wrong: "", demanded: false };
-        let (fails, broken) = (scene.fails(), verdict::is_broken(journal, test, results, rows));
+        let (fails, broken) = (scene.fails(), is_broken(journal, test, results, rows));
         let wrong = if fails {
             "a group failed"
         } else if broken {

@@ -20,7 +20,7 @@ use railgauge_wire::{
 
 use super::{Further, Lane, Localisation, Standing};
 use crate::{
-    results::CaseResult,
+    case::CaseResult,
     row::Row,
     words::{brief, number, worse},
 };

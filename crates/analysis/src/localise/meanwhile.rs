@@ -2,8 +2,8 @@
 
 use super::Localisation;
 use crate::{
+    case::{CaseResult, lost_at},
     gpus,
-    results::{CaseResult, lost_at},
 };
 
 /// Only for parts that are one host or its NIC and have no note yet. `results` are those of the tests, `more` those of

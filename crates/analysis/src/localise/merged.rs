@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use railgauge_model::schedule::{Flow, Port};
 
 use super::{Localisation, Named, Standing};
-use crate::results::CaseResult;
+use crate::case::CaseResult;
 
 /// Share of a part's flows from which on another part explains it.
 const SAME: f64 = 0.8;

@@ -43,10 +43,11 @@ use serde::Serialize;
 
 use super::{
     journal::Journal,
-    results::{self, CaseResult},
+    results,
     row::Row,
     words::{be, brief, count, number, worse},
 };
+use crate::case::CaseResult;
 use names::Names;
 use pick::{One, View};
 

@@ -24,9 +24,9 @@ use super::{
     conditions::Conditions, percent, pick, pick::Scatter, value,
 };
 use crate::{
+    case::CaseResult,
     gpus,
     journal::Journal,
-    results::CaseResult,
     row::Row,
     rows::rows_without_ceilings,
     words::{self, brief, count, number, part_words, worse},

@@ -21,7 +21,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::names::Names;
-use crate::{percentile, results::CaseResult, row::Row, rows, words::size};
+use crate::{case::CaseResult, percentile, row::Row, rows, words::size};
 
 const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
 /// Degrees of freedom from which on the noise of repeats is usable.

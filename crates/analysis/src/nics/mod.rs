@@ -15,11 +15,11 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::{
-    results::CaseResult,
     row::Row,
     settings,
     words::{count, lane, part_words, short, size},
 };
+use crate::case::CaseResult;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AllNics {

@@ -19,8 +19,8 @@ use railgauge_wire::{
 
 use super::{index::Index, look::Look, parts::Part};
 use crate::{
+    case::{CaseResult, State},
     localise::{self, Localisation},
-    results::{CaseResult, State},
     row::Row,
     words::{change, size},
 };

@@ -20,9 +20,9 @@ use railgauge_wire::{
 use super::{
     journal::Journal,
     localise::{Localisation, TwoClusters},
-    results::CaseResult,
     row::Row,
 };
+use crate::case::CaseResult;
 
 pub use ends::NicDeviation;
 pub use links::{Level, Link};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use railgauge_model::schedule::Flow;
 
 use crate::{
+    case::CaseResult,
     localise::{Localisation, Named, Standing},
-    results::CaseResult,
 };
 
 #[derive(Debug, Clone)]

@@ -7,8 +7,7 @@ use railgauge_wire::{
     terms::{Op, Service, TestMetric, Transport, flops},
 };
 
-use super::{Contradiction, Impossible, group, responder_counts};
-use crate::results::CaseResult;
+use crate::case::{CaseResult, Contradiction, Impossible, verified};
 
 /// Tolerance between both ends of a verbs stream: they do not start and stop to count at the same moment.
 const COUNT_TOLERANCE: f64 = 0.01;
@@ -179,8 +178,20 @@ fn of_verified(result: &CaseResult<'_>, sample: &Sample, host: &str, table: &mut
     let in_window = if cell.op == Op::GpuMemoryTest { sample.initiator.bytes.0 } else { 0 };
     let most = match flow.members.is_empty() {
         true => 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.0.max(8)) + u128::from(in_window),
-        false => group::verified(cell.op, cell.size, flow.ranks()).0.into(),
+        false => verified(cell.op, cell.size, flow.ranks()).0.into(),
     };
     let counts = [(host, sample.checked.verified.0.into()), (host, most)];
     table.at_most("bytes", ["verified", "to verify"], counts, 0);
+}
+
+/// Whether arriving bytes are counted by the receiver: a responder's sockets over TCP, and the receives of messages
+/// over verbs. Reads and writes over verbs need nothing of the responder.
+pub(super) fn responder_counts(result: &CaseResult<'_>) -> bool {
+    let cell = &result.case.cell;
+    let takes_part = match cell.transport {
+        Transport::Tcp => true,
+        Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm) && cell.metric == TestMetric::Bandwidth,
+        Transport::Nccl | Transport::Cpu | Transport::Gpu | Transport::Nic => false,
+    };
+    takes_part && result.case.flow.members.is_empty()
 }

@@ -1,19 +1,10 @@
 use railgauge_model::journal::event::Sample;
-use railgauge_wire::{terms::Op, unit::Bytes};
 
-use super::{Contradiction, link::ANY_MEMORY, outside};
-use crate::results::CaseResult;
+use super::{link::ANY_MEMORY, outside::outside};
+use crate::case::{CaseResult, Contradiction};
 
 /// Tolerance between the mean time of an operation and the window over its operations, in nanoseconds of rounding.
 const ROUNDING: f64 = 1.0;
-
-/// Bytes compared by all ranks of a group: the result of the operation on each, before the window and after it. A
-/// reduction to one rank leaves it only there, a scattered one leaves a part on each rank, everything else the whole on
-/// every rank (nccl-tests, `doc/PERFORMANCE.md`).
-pub(crate) fn verified(op: Op, size: Bytes, ranks: u32) -> Bytes {
-    let holders = if matches!(op, Op::Reduce | Op::ReduceScatter) { 1 } else { u64::from(ranks) };
-    size.saturating_mul(holders).saturating_mul(2)
-}
 
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let (flow, measured) = (&result.case.flow, &sample.initiator);

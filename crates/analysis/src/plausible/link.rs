@@ -3,8 +3,8 @@
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_wire::terms::{Carrier, Transport};
 
-use super::{Contradiction, outside};
-use crate::results::CaseResult;
+use super::outside::outside;
+use crate::case::{CaseResult, Contradiction};
 
 /// Upper bound for any pair of hosts in one direction, in Gb/s: a bond of eight ports of 1.6 Tb/s, the fastest that are
 /// defined (IEEE P802.3dj; InfiniBand GDR). Two ends on one host stay below it, too: their bytes are written and read

@@ -5,11 +5,10 @@ use railgauge_wire::{
 };
 
 use super::{
-    Contradiction,
     link::{ANY_CACHE, ANY_GPU, ANY_MEMORY, ANY_PORT},
-    outside,
+    outside::outside,
 };
-use crate::results::CaseResult;
+use crate::case::{CaseResult, Contradiction};
 
 /// Excess over the link's rate attributed to clocks and rounding: both ends' crystals differ by less than 100 ppm, and
 /// the rate itself is exact (IEEE 802.3, clause 4A).

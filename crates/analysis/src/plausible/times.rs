@@ -2,7 +2,8 @@
 
 use railgauge_wire::{measure::Latency, unit::Nanoseconds};
 
-use super::{Contradiction, outside};
+use super::outside::outside;
+use crate::case::Contradiction;
 
 /// Longest time that percentiles and histogram surely distinguish from longer ones: agents merge all operations of more
 /// than a minute, and halve round trips.

@@ -10,8 +10,12 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds, NanosecondsF64},
 };
 
-use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, Contradiction, link::ANY_PORT, outside};
-use crate::results::CaseResult;
+use super::{
+    clock::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE},
+    link::ANY_PORT,
+    outside::outside,
+};
+use crate::case::{CaseResult, Contradiction};
 
 /// Share of the planned time that a window must last. It ends with its last operation, which may be well before the end of that time.
 const ENOUGH: f64 = 0.5;

@@ -2,8 +2,7 @@
 
 use railgauge_wire::terms::Transport;
 
-use super::CaseResult;
-use crate::truth::Doubt;
+use crate::case::{CaseResult, Doubt};
 
 /// Removes doubts that follow from the plan, and TCP losses: these packets are sent again, and the value is that of the network as it is.
 ///

@@ -1,6 +1,6 @@
 //! Content of a journal that contradicts its plan: they are not of the same run.
 
-use super::count;
+use crate::words::count;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {

@@ -6,8 +6,10 @@ use railgauge_model::journal::event::Case;
 use railgauge_stats::lists::Lists;
 use railgauge_wire::failure::Kind;
 
-use super::Few;
-use crate::journal::{Journal, Try};
+use crate::{
+    case::Few,
+    journal::{Journal, Try},
+};
 
 /// The tries of each of these consecutively numbered cases, in the order of the journal.
 pub(super) fn by_case<'a>(journal: &'a Journal, cases: &[Case]) -> Vec<Few<&'a Try>> {

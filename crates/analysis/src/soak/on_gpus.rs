@@ -11,7 +11,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::traffic::Traffic;
-use crate::gpus::{self, Bad};
+use crate::{case::Bad, gpus};
 
 /// Share of its windows in which a GPU may be unread.
 const UNREAD: f64 = 0.01;

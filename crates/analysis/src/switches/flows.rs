@@ -17,8 +17,8 @@ use railgauge_wire::terms::Metric;
 
 use super::ways::{Ways, way};
 use crate::{
+    case::{CaseResult, State},
     journal::Journal,
-    results::{CaseResult, State},
     row::Row,
 };
 

@@ -14,12 +14,7 @@ use super::{
     suspects::{Located, SuspectLink, search},
     ways::Ways,
 };
-use crate::{
-    journal::Journal,
-    results::{self, CaseResult},
-    row::Row,
-    rows::rows,
-};
+use crate::{case::CaseResult, journal::Journal, results, row::Row, rows::rows};
 
 /// Most rounds for links per test. On a large fabric three settle a suspect; with few hosts, and thus few controls a round, it takes more.
 const ROUNDS: u32 = 8;

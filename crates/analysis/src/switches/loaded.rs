@@ -13,7 +13,7 @@ use railgauge_wire::{terms::Metric, unit::Bytes};
 use serde::Serialize;
 
 use super::ways::{Ways, way};
-use crate::{results::CaseResult, row::Row};
+use crate::{case::CaseResult, row::Row};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Loaded {

@@ -13,7 +13,8 @@ pub use further::further;
 pub use loaded::{Loaded, NotLoaded};
 pub use suspects::{OnLinks, SuspectLink};
 
-use super::{journal::Journal, results::CaseResult, row::Row, rows};
+use super::{journal::Journal, row::Row, rows};
+use crate::case::CaseResult;
 use flows::Measured;
 use ways::Ways;
 

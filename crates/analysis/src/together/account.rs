@@ -10,8 +10,7 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use super::Stray;
-use crate::results::CaseResult;
+use crate::case::{CaseResult, Stray};
 
 pub(super) struct Account<'s> {
     pub(super) host: &'s str,

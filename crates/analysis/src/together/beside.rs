@@ -15,9 +15,14 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::{Loss, cell, ends, is_telling, on, victims::rates};
+use super::{
+    cells::{cell, ends, on},
+    victims::Loss,
+    victims::is_telling,
+    victims::rates,
+};
 use crate::{
-    results::CaseResult,
+    case::CaseResult,
     words::{count, short, size},
 };
 

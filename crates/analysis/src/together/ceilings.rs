@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use railgauge_model::schedule::Port;
 use railgauge_wire::{facts::HostFacts, terms::Metric};
 
-use super::{Cell, cell, ends};
-use crate::{ceiling::of_nic, results::CaseResult};
+use super::cells::{Cell, cell, ends};
+use crate::{case::CaseResult, ceiling::of_nic};
 
 /// In Gb/s.
 pub struct Ceilings {

@@ -7,7 +7,7 @@
 mod account;
 mod beside;
 mod ceilings;
-mod scattered;
+mod cells;
 mod scope;
 mod victims;
 
@@ -20,6 +20,8 @@ pub use account::strays;
 use account::{Account, accounts};
 pub use beside::{Answer, Beside, Counted, OfKind, Other, beside};
 pub use ceilings::Ceilings;
+use cells::{Cell, cell, on};
+pub use cells::{direction, ends};
 use railgauge_model::{
     journal::event::{Case, Moment, Sample},
     schedule::Port,
@@ -28,108 +30,24 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
     terms::Metric,
-    unit::{Bytes, Nanoseconds, NanosecondsI64},
+    unit::{Nanoseconds, NanosecondsI64},
 };
-pub use scattered::{Scattered, Stray};
 pub use scope::Subjects;
-pub use victims::{Alone, Loss, is_telling, judge_victims};
+pub use victims::{Loss, is_telling, judge_victims};
 
 use super::{
+    case::{CaseResult, FlowShare, Part, Pass, Scattered},
     journal::HostUp,
-    results::CaseResult,
-    truth::{self, Load},
+    truth,
     value::{self, Direction, Spans},
 };
 
 /// Share of the window in which all flows must have run.
 const ENOUGH: f64 = 0.5;
 
-/// The identity of a cell in a round: message size, queue pairs, concurrent connections, and the value of the test.
-type Cell<'a> = (Bytes, u32, Option<u32>, Option<&'a str>);
-
 type RoundPort<'a> = (&'a str, u32, Cell<'a>, &'a Port);
 
 type PassKey<'a> = (&'a str, u32, Cell<'a>, u32, Nanoseconds);
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pass {
-    /// After the planned start; `None` if unknown or too short.
-    pub overlap: Option<(NanosecondsI64, NanosecondsI64)>,
-    pub flows: Vec<FlowShare>,
-    pub doubts: Vec<Scattered>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowShare {
-    pub case: u64,
-    pub source: Port,
-    pub sink: Port,
-    pub moved: Bytes,
-    /// Payload of other traffic between its hosts on the same way, including before and after the window.
-    pub beside: Bytes,
-    pub against: Bytes,
-    pub packets: f64,
-    pub gbps: Option<f64>,
-    /// Gb/s in each whole 100 ms of the common time, by the initiator's account.
-    pub slices: Vec<f64>,
-}
-
-impl Pass {
-    pub fn load(&self, nic: &Port) -> Load {
-        let mut load = Load::default();
-        for flow in &self.flows {
-            let (sends, receives) = (flow.source == *nic, flow.sink == *nic);
-            // An agent may claim any number, which must not overflow.
-            load.sent = load.sent.saturating_add(if sends { flow.moved } else { Bytes::ZERO });
-            load.received = load.received.saturating_add(if receives { flow.moved } else { Bytes::ZERO });
-            let (out, into) = match (sends, receives) {
-                (true, true) => (flow.beside, flow.beside),
-                (true, false) => (flow.beside, flow.against),
-                (false, true) => (flow.against, flow.beside),
-                (false, false) => (Bytes::ZERO, Bytes::ZERO),
-            };
-            load.beside_sent = load.beside_sent.saturating_add(out);
-            load.beside_received = load.beside_received.saturating_add(into);
-            load.packets += if sends || receives { flow.packets } else { 0.0 };
-        }
-        load
-    }
-
-    /// In each whole 100 ms in which all ran.
-    pub fn slices(&self) -> Vec<f64> {
-        let whole = self.flows.iter().map(|flow| flow.slices.len()).min().unwrap_or(0);
-        (0..whole).map(|slice| self.flows.iter().map(|flow| flow.slices[slice]).sum()).collect()
-    }
-
-    /// Fairness index: 1 for equal shares, 1/n if one of n has everything.
-    ///
-    /// Jain, Chiu and Hawe, "A quantitative measure of fairness", DEC TR-301 (1984): (Σx)² / (n Σx²).
-    pub fn fairness(&self) -> Option<f64> {
-        let rates: Vec<f64> = self.flows.iter().map(|flow| flow.gbps).collect::<Option<_>>()?;
-        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
-        (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
-    }
-
-    /// `None` if one of the counted flows has no number.
-    fn sum(&self, counts: impl Fn(&FlowShare) -> bool) -> Option<f64> {
-        self.flows.iter().filter(|flow| counts(flow)).map(|flow| flow.gbps).sum()
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Part {
-    pub passes: BTreeMap<u32, Arc<Pass>>,
-    pub alone: Option<Alone>,
-    /// The first of its round and cell has the row of the round's sum.
-    first: bool,
-    first_out: bool,
-    first_in: bool,
-}
-
-pub fn ends(case: &Case) -> (&Port, &Port) {
-    let flow = &case.flow;
-    if case.cell.op.pulls() { (&flow.to, &flow.from) } else { (&flow.from, &flow.to) }
-}
 
 /// `hosts` are those of the run.
 pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
@@ -177,10 +95,6 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     victims::join(results, hosts);
 }
 
-fn cell(case: &Case) -> Cell<'_> {
-    (case.cell.size, case.cell.qps, case.cell.neighbours, case.cell.applied.as_deref())
-}
-
 fn key(case: &Case, repeat: u32, start: Nanoseconds) -> PassKey<'_> {
     (&*case.test, case.round, cell(case), repeat, start)
 }
@@ -224,11 +138,6 @@ fn slices(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds)) -> Vec<f
     let begin = |slice: u64| from + SLICE * slice;
     let whole = until.saturating_sub(from) / SLICE;
     (0..whole).map(|slice| end.bytes_within(begin(slice), begin(slice + 1)) * 8.0 / SLICE.as_f64()).collect()
-}
-
-/// On the clock that showed the planned start as `start`.
-fn on(start: Moment, (from, until): (NanosecondsI64, NanosecondsI64)) -> (Nanoseconds, Nanoseconds) {
-    (start.at.saturating_add_signed(from), start.at.saturating_add_signed(until))
 }
 
 /// After the planned start.
@@ -300,15 +209,6 @@ pub fn passes<'r>(results: &[&'r CaseResult<'r>]) -> Vec<(&'r CaseResult<'r>, u3
         first.map(move |(repeat, pass)| (result, *repeat, &**pass)).collect::<Vec<_>>()
     };
     results.iter().flat_map(of).collect()
-}
-
-pub fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
-    let pass = result.part.as_ref().and_then(|part| part.passes.get(&repeat));
-    let overlap = pass.and_then(|pass| pass.overlap).zip(sample.together.as_deref());
-    let overlap = overlap.filter(|_| strays(result, sample).is_empty());
-    Direction::Within(
-        overlap.map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) }),
-    )
 }
 
 /// Rows of sums over a NIC or a round belong to their first flow.

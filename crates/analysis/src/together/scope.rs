@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use railgauge_model::schedule::Port;
 use railgauge_wire::terms::Metric;
 
-use super::{Cell, cell, ends};
-use crate::results::CaseResult;
+use super::cells::{Cell, cell, ends};
+use crate::case::CaseResult;
 
 #[derive(Debug, Default)]
 pub struct Subjects<'r> {

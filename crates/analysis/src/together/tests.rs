@@ -13,12 +13,13 @@ use railgauge_wire::{
 
 use super::*;
 use crate::{
+    case::{Doubt, State},
     journal::{HostUp, Journal, JournalEnd, Try},
-    results::{State, results},
+    results::results,
     row::Row,
     rows::rows,
-    truth::Doubt,
-    verdict::{Kind, Status, Verdict, verdicts},
+    status::Status,
+    verdict::{Kind, Verdict, verdicts},
 };
 
 mod neighbours;

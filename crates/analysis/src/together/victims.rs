@@ -9,26 +9,15 @@ use railgauge_model::{journal::event::Sample, plan::model::Victim, schedule::Flo
 use railgauge_stats::student::paired;
 use railgauge_wire::terms::Metric;
 
-use super::{Cell, cell, direction};
+use super::cells::{Cell, cell, direction};
 use crate::{
+    case::{Alone, CaseResult, State},
     journal::HostUp,
-    results::{CaseResult, State},
     value,
 };
 
 /// Fewest repeats with a useful scatter: with two the 95 % interval is 13 standard errors wide on either side.
 const FEWEST: usize = 3;
-
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Alone {
-    pub case: u64,
-    pub gbps: BTreeMap<u32, f64>,
-    pub distrusted: Option<String>,
-    /// Hosts on the same machine as an end of the flow, including that end. What the ports of one machine share is outside the fabric.
-    pub one_machine: Vec<String>,
-    /// Cases of the test alongside an incast or other traffic, each tested for a loss.
-    pub looks: usize,
-}
 
 /// Loss of a flow alongside an incast or other traffic, in percent of its rate alone; negative for a gain.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{Change, Series, State, Way, assemble::Everything, history::History, parts::Part, reason};
-use crate::verdict::Status;
+use crate::status::Status;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reported {

@@ -32,7 +32,8 @@ use railgauge_stats::{Refusal, changepoint::Grade};
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::{history::Shared, verdict::Status};
+use super::history::Shared;
+use crate::status::Status;
 
 pub use calendar::{NotADate, date, day, nights};
 pub use epochs::Epoch;

@@ -7,7 +7,7 @@ use railgauge_stats::robust::median;
 
 use super::{Alert, Change, How, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found, totals};
 use crate::{
-    verdict::Status,
+    status::Status,
     words::{be, count, number, percent, signed},
 };
 

@@ -7,7 +7,7 @@ use super::{
     parts::Part,
     reason, totals,
 };
-use crate::verdict::Status;
+use crate::status::Status;
 
 pub(super) struct Found {
     pub missing: usize,

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use railgauge_model::journal::event::{Case, Sample};
 use railgauge_wire::drivers::of_member;
 
-use super::{Doubt, LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
+use super::thresholds::{LOSS_ALLOWANCE, WIRE_TOLERANCE};
+use crate::case::{Doubt, LOSS_TOLERANCE};
 
 /// Counter of departures, counter of arrivals, and the tolerated share.
 ///

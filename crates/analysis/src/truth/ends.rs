@@ -3,8 +3,8 @@
 use railgauge_model::journal::event::{Case, LinkRecord};
 use railgauge_wire::facts::Traffic;
 
-use super::{Doubt, Ends};
-use crate::ceiling::LinkEnd;
+use super::Ends;
+use crate::{case::Doubt, ceiling::LinkEnd};
 
 /// Share of a port's rate that other traffic may use before the run: file systems and monitoring are below.
 const CARRIED: f64 = 0.05;

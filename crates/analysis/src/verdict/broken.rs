@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use railgauge_stats::robust::{Level, outlier_cut};
 
-use super::demand::Scoped;
-use crate::words::{count, size};
+use crate::{
+    limits::Scoped,
+    words::{count, size},
+};
 
 const TOLD: usize = 3;
 /// A size or setting is a cause if the others' rate of failures would break all of its cases with at most this probability.

@@ -17,14 +17,16 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Id, Kind, PREFLIGHT, SOAK, Status, Verdict};
+use super::{Kind, PREFLIGHT, SOAK, Verdict};
 use crate::{
+    case::State,
     journal::{Journal, JournalEnd},
     localise::{Localisation, Named, PartName, Standing},
     outliers::{Link, OfTest, Outliers, Part},
-    results::State,
-    soak::{Soaking, span::moment},
-    words::{count, end_word},
+    reason::Id,
+    soak::Soaking,
+    status::Status,
+    words::{count, end_word, moment},
 };
 
 pub const ANSWERS: &str = "answer";

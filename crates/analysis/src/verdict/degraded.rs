@@ -6,17 +6,18 @@ use railgauge_model::plan::model::Degraded as Limit;
 use railgauge_wire::{remedy, unit::Nanoseconds};
 
 use super::{
-    Status, Tally, Verdict,
-    reason::{Id, Reason, Value},
+    Tally, Verdict,
     soak::{Event, event, of_events, standing, verdict, watched_too_little},
 };
 use crate::{
+    reason::{Id, Reason, Value},
     soak::{
         PortLower, Soaking,
         ports::{Lower, PortName},
-        span::{Span, lasting},
+        span::Span,
     },
-    words::count,
+    status::Status,
+    words::{count, lasting},
 };
 
 /// Error of the length of such a time: rate and lanes are read once a second (docs/tests.md).

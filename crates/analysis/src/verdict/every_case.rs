@@ -10,12 +10,11 @@ use railgauge_model::plan::model::Test;
 use railgauge_wire::{remedy, terms::Op, unit::Bytes};
 use serde_json::json;
 
-use super::{
-    Kind, Status, Tally, Verdict,
-    reason::{Id, Reason, Reasons, Value},
-};
+use super::{Kind, Tally, Verdict};
 use crate::{
-    results::{CaseResult, State},
+    case::{CaseResult, State},
+    reason::{Id, Reason, Reasons, Value},
+    status::Status,
     words::count,
 };
 

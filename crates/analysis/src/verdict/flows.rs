@@ -5,15 +5,11 @@
 
 use railgauge_model::plan::{Plan, model::Test};
 
-use super::{
-    Kind, Part, Status, Tally, Untested, Verdict,
-    named::named,
-    parts,
-    reason::{Id, Reason, Reasons, Value},
-    shared::only_shared,
-};
+use super::{Kind, Part, Tally, Untested, Verdict, named::named, parts, shared::only_shared};
 use crate::{
     outliers::{Link, OfTest},
+    reason::{Id, Reason, Reasons, Value},
+    status::Status,
     words::count,
 };
 

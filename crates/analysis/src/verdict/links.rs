@@ -5,12 +5,11 @@ use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;
 use serde_json::json;
 
-use super::{
-    Kind, Status, Tally, Verdict,
-    reason::{Id, Reason, Reasons, Value},
-};
+use super::{Kind, Tally, Verdict};
 use crate::{
     localise::Standing,
+    reason::{Id, Reason, Reasons, Value},
+    status::Status,
     switches::{Loaded, NotLoaded, OnLinks, SuspectLink, Switches},
     words::{between, count, number},
 };

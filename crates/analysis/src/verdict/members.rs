@@ -10,14 +10,12 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{
-    demand::Scoped,
-    reason::{Id, Reason},
-};
 use crate::{
+    case::CaseResult,
     ceiling::{LinkEnd, lacks_members, whole},
     journal::Journal,
-    results::CaseResult,
+    limits::Scoped,
+    reason::{Id, Reason},
     row_ceiling::RowCeilings,
 };
 

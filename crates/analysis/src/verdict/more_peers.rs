@@ -9,8 +9,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::peers::AT_LEAST;
-use crate::words::{self, number};
+use crate::{
+    limits::AT_LEAST,
+    words::{self, number},
+};
 
 /// For trusted values of an expectation that have too few peers, each with its size: proposes a limit. `None` without
 /// such a value, and if the demand is too loose for any limit. Of several sizes it uses the metric's main one: the

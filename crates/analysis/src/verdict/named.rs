@@ -6,8 +6,10 @@ use railgauge_model::plan::hostlist;
 use railgauge_wire::natural;
 use serde_json::json;
 
-use super::reason::Value;
-use crate::localise::{Named, TOGETHER, Way, only};
+use crate::{
+    localise::{Named, TOGETHER, Way, only},
+    reason::Value,
+};
 
 const NAMED: usize = 8;
 

@@ -3,7 +3,7 @@
 use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{results::CaseResult, row::Row, together, words::size};
+use crate::{case::CaseResult, row::Row, together, words::size};
 
 /// Limit per verdict; the frame has them all.
 pub const OFFENDERS: usize = 50;

@@ -6,15 +6,12 @@ use railgauge_model::plan::{Plan, model::Waiver};
 use railgauge_wire::remedy;
 use serde_json::json;
 
-use super::{
-    Kind, Lack, Status, Tally, Untested, Verdict,
-    named::named,
-    not_tested,
-    reason::{Id, Reason, Reasons, Value},
-};
+use super::{Kind, Lack, Tally, Untested, Verdict, named::named, not_tested};
 use crate::{
     localise::{Localisation, Named, Standing, waives_flow},
     outliers::Link,
+    reason::{Id, Reason, Reasons, Value},
+    status::Status,
     words::count,
 };
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use railgauge_preflight::Held;
 
-use super::{
-    Kind, OFFENDERS, Status, Verdict,
+use super::{Kind, OFFENDERS, Verdict};
+use crate::{
+    localise::Localisation,
     reason::{Id, Placed, Reason},
+    status::Status,
 };
-use crate::localise::Localisation;
 
 /// Adds the places of the hosts that a verdict names, in its reason and as a field. A pass does not need any.
 pub(super) fn say(verdict: &mut Verdict, places: &BTreeMap<String, String>, localisation: &[Localisation]) {

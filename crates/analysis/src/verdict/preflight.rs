@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use railgauge_preflight::{self as preflight, Cluster, Demand, Held, Holding};
 
-use super::{
-    Kind, Status, Tally, Verdict,
+use super::{Kind, Tally, Verdict};
+use crate::{
+    journal::Journal,
     reason::{Id, Reason, Reasons, Value},
+    status::Status,
+    words::count,
 };
-use crate::{journal::Journal, words::count};
 
 pub const NAME: &str = "preflight";
 pub const ESCALATED: &str = "escalate.";

@@ -9,14 +9,10 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{
-    Kind, Status, Tally, Verdict, degraded,
-    reason::{Id, Reason, Reasons, Value, frequency},
-    shared::only_shared,
-    soak_gpus,
-};
+use super::{Kind, Tally, Verdict, degraded, shared::only_shared, soak_gpus};
 use crate::{
     journal::JournalEnd,
+    reason::{Id, Reason, Reasons, Value, frequency},
     soak::{
         Counts, Soaking,
         coverage::Hole,
@@ -24,11 +20,12 @@ use crate::{
         hit::{FlowStall, Hit},
         outages::Outage,
         rates::FlowRate,
-        span::{self, lasting},
+        span,
         stalls::{LostHost, PortsWatched, Unexplained},
         tables::Limit,
     },
-    words::count,
+    status::Status,
+    words::{count, lasting},
 };
 
 pub const NAME: &str = "soak";

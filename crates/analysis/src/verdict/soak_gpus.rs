@@ -2,13 +2,14 @@
 //! and does not fail, as in tests.
 
 use super::{
-    Status, Tally, Verdict,
-    reason::{Id, Reason, Reasons, Value},
+    Tally, Verdict,
     soak::{NAMED, more, verdict},
 };
 use crate::{
-    gpus::Bad,
+    case::Bad,
+    reason::{Id, Reason, Reasons, Value},
     soak::{Soaking, on_gpus::GpuInSoak},
+    status::Status,
     words::count,
 };
 

@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::results::{CaseResult, Objections, State};
+use crate::case::{CaseResult, Objections, State};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trouble {

@@ -18,10 +18,10 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    case::{CaseResult, NotRun, State, Uncounted},
     journal::Journal,
     localise::Localisation,
     outliers::{Link, OfTest, Outliers},
-    results::{CaseResult, NotRun, State, Uncounted},
     together,
     words::{count, size},
 };

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 
 use railgauge_wire::{failure::Failure, remedy};
 
-use super::{
-    Kind, Status, Verdict,
-    reason::{Id, Reason, Reasons},
-};
+use super::{Kind, Verdict};
 use crate::{
     journal::{Journal, JournalEnd, Loss},
+    reason::{Id, Reason, Reasons},
+    status::Status,
     words::count,
 };
 

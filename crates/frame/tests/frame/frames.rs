@@ -9,7 +9,8 @@ use railgauge_analysis::{
     results::results,
     row::Row,
     rows::{judged_rows, rows},
-    verdict::{Status, verdicts},
+    status::Status,
+    verdict::verdicts,
 };
 use railgauge_frame::{self as frame, Parquet};
 use railgauge_model::journal::event::{Event, Line, Outcome, VERSION};

@@ -7,7 +7,7 @@ use std::{
 
 use railgauge_analysis::{
     compare::{Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
-    verdict::Status,
+    status::Status,
     words::{count, number},
 };
 use railgauge_model::plan::hostlist;

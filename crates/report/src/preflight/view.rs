@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use railgauge_analysis::verdict::Status;
+use railgauge_analysis::status::Status;
 use railgauge_model::plan::{
     Plan,
     count::{are, count},

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use railgauge_analysis::{
     history::{By, PartKind, fitted},
     journal::Journal,
-    verdict::{Id, Kind, Status, Verdict, Verdicts, not_tested},
+    reason::Id,
+    status::Status,
+    verdict::{Kind, Verdict, Verdicts, not_tested},
     words::{count, number, was},
 };
 use railgauge_model::plan::count::capital;

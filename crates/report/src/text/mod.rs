@@ -10,7 +10,7 @@ use std::{
 
 pub use fit::WIDTH;
 use fit::{columns, wrap};
-use railgauge_analysis::{verdict::Status, words::count};
+use railgauge_analysis::{status::Status, words::count};
 use railgauge_model::{border::text::path_text, plan::hostlist};
 
 use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use railgauge_analysis::{
+    status::Status,
     trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
-    verdict::Status,
     words::{self, are, count, number, were},
 };
 use railgauge_model::plan::hostlist;

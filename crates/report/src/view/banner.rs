@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_analysis::{
+    case::State,
     journal::JournalEnd,
-    results::State,
-    verdict::{Broken, BrokenBy, Kind, MeasuredOn, Status, Verdict, Verdicts},
+    status::Status,
+    verdict::{Broken, BrokenBy, Kind, MeasuredOn, Verdict, Verdicts},
 };
 use railgauge_model::plan::{
     count::{count, was},

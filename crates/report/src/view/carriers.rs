@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_analysis::results::CaseResult;
+use railgauge_analysis::case::CaseResult;
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_wire::terms::{Carrier, GpuPath, LinkLayer};
 use serde::Serialize;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::{
     localise::Standing,
-    verdict::{ESCALATED, Id, Kind, Reason, Status, Verdict},
+    reason::{Id, Reason},
+    status::Status,
+    verdict::{ESCALATED, Kind, Verdict},
 };
 use railgauge_model::plan::hostlist;
 use railgauge_preflight::{Finding, Held, Severity};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use railgauge_analysis::{
+    case::of_host,
     copies,
     explain::{Fit, explained},
     journal::{HostUp, Journal},
     outliers::Outliers,
-    results::of_host,
-    verdict::Status,
+    status::Status,
     words::{amount, count},
 };
 use railgauge_model::plan::hostlist;

@@ -20,15 +20,16 @@ use std::{
 
 use jiff::Timestamp;
 use railgauge_analysis::{
+    case::CaseResult,
     compare::Interleaved,
     copies,
     journal::{Journal, JournalEnd},
     outliers::Outliers,
     overrides, parallel,
     proven::NeverRun,
-    results::CaseResult,
     row::Row,
-    verdict::{Cases, Kind, Status, Verdict, Verdicts, not_tested},
+    status::Status,
+    verdict::{Cases, Kind, Verdict, Verdicts, not_tested},
     words::{self, held_against, number, share_of, size},
 };
 use railgauge_model::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_analysis::{
-    results::{NotRun, Objection, State},
+    case::{NotRun, Objection, State},
     verdict::Trouble,
 };
 use railgauge_model::plan::hostlist;

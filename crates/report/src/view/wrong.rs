@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Pointer, help, troubles::folded};
 use railgauge_analysis::{
-    results::State,
-    verdict::{Kind, Status, Trouble, Verdicts, only_shared},
+    case::State,
+    status::Status,
+    verdict::{Kind, Trouble, Verdicts, only_shared},
     words::count,
 };
 use railgauge_wire::remedy::{self, Remedy};

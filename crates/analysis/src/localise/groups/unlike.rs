@@ -14,11 +14,11 @@ use serde::Serialize;
 
 use super::{LEAST, Played, Scene, value};
 use crate::{
+    case::CaseResult,
     localise::{
         Cluster, Localisation, TwoClusters,
         pick::{self, Scatter},
     },
-    results::CaseResult,
     row::Row,
     words::{count, number},
 };

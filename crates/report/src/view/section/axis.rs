@@ -1,11 +1,6 @@
 //! Flows and port counters on one time axis.
 
-use railgauge_analysis::{
-    axis::{Carried, Counted, LISTED, OfTest, Pass, Piece, of_test},
-    soak::{ports::PortName, span::moment},
-    verdict::frequency,
-    words::{count, number, short},
-};
+use railgauge_analysis::{axis::{Carried, Counted, LISTED, OfTest, Pass, Piece, of_test}, soak::ports::PortName, words::{count, number, short, moment}, reason::frequency};
 use railgauge_model::plan::count::capital;
 use railgauge_wire::unit::Nanoseconds;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_analysis::results::CaseResult;
+use railgauge_analysis::case::CaseResult;
 
 use super::{
     Block, Data,

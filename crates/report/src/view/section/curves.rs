@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_analysis::{
-    outliers::Link,
-    percentile,
-    results::CaseResult,
-    rows,
-    words::{self, count, number, size},
-};
+use railgauge_analysis::{outliers::Link, percentile, rows, words::{self, count, number, size}, case::CaseResult};
 use railgauge_model::plan::model::{Expectation, Limit, Test};
 use railgauge_stats::robust::median;
 use railgauge_wire::{

@@ -2,11 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use railgauge_analysis::{
-    percentile,
-    results::CaseResult,
-    words::{brief, count, percent_of, share, size, spread, were},
-};
+use railgauge_analysis::{percentile, words::{brief, count, percent_of, share, size, spread, were}, case::CaseResult};
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
 

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use railgauge_analysis::{
     axis::Watch,
+    case::CaseResult,
     collisions::Collisions,
     costs::ValueCost,
     journal::Journal,
     nics::AllNics,
     outliers::{OfTest, Outliers, Part},
     percentile,
-    results::CaseResult,
     row::Row,
     rows::Maker,
     together::Beside,

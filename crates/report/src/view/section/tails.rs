@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_analysis::{
-    percentile::{self, carries_quantile},
-    results::CaseResult,
-    words::{count, number},
-};
+use railgauge_analysis::{percentile::{self, carries_quantile}, words::{count, number}, case::CaseResult};
 use railgauge_wire::{
     terms::{Metric, TestMetric},
     unit::{Bytes, Nanoseconds},

@@ -2,12 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_analysis::{
-    percentile,
-    results::CaseResult,
-    together::{FlowShare, Pass, passes},
-    words::{count, number, percent_of, short},
-};
+use railgauge_analysis::{percentile, together::passes, words::{count, number, percent_of, short}, case::{CaseResult, FlowShare, Pass}};
 use railgauge_stats::robust::quantile;
 
 use super::{

@@ -1,7 +1,7 @@
 //! What a test is and how it was measured, in words.
 
 use railgauge_analysis::{
-    results::CaseResult,
+    case::CaseResult,
     words::{amount, count, lane, number, part_words, short, size},
 };
 use railgauge_model::{

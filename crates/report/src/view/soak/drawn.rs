@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_analysis::soak::{
-    Soaking,
-    rates::PartRate,
-    span::{Span, lasting, moment},
+use railgauge_analysis::{
+    soak::{Soaking, rates::PartRate, span::Span},
+    words::{lasting, moment},
 };
 use railgauge_wire::unit::Nanoseconds;
 

@@ -3,10 +3,9 @@ use railgauge_analysis::{
         LISTED, PortLower, Soaking,
         hit::Hit,
         outages::{Break, Outage, Scope},
-        span::{lasting, lasting_about, moment},
         stalls::{PortsWatched, Unexplained},
     },
-    words::count,
+    words::{count, lasting, lasting_about, moment},
 };
 use railgauge_wire::unit::Nanoseconds;
 

@@ -5,13 +5,13 @@ mod events;
 mod tables;
 
 use railgauge_analysis::{
+    reason::frequency,
     soak::{
         LISTED, Soaking,
-        span::{Span, lasting, moment},
+        span::Span,
         stalls::{PortsWatched, Unexplained},
     },
-    verdict::frequency,
-    words::count,
+    words::{count, lasting, moment},
 };
 use serde::Serialize;
 

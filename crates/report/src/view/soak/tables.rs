@@ -1,12 +1,8 @@
 use railgauge_analysis::{
     gpus,
-    soak::{
-        Soaking,
-        families::Family,
-        span::{lasting, moment},
-    },
-    verdict::frequency,
-    words::{count, number, size},
+    reason::frequency,
+    soak::{Soaking, families::Family},
+    words::{count, lasting, moment, number, size},
 };
 use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
 

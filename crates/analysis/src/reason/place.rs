@@ -5,13 +5,13 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Reason, Value};
-use crate::{results::CaseResult, row::Row, together};
+use crate::{case::CaseResult, row::Row, together};
 
 /// Hosts named with their places in one sentence.
 const NAMED: usize = 4;
 
 impl Reason {
-    pub(in crate::verdict) fn case(self, result: &CaseResult<'_>) -> Self {
+    pub(crate) fn case(self, result: &CaseResult<'_>) -> Self {
         let (case, flow) = (result.case, &result.case.flow);
         self.about(result.link_name())
             .hosts([&flow.from.host, &flow.to.host])
@@ -22,7 +22,7 @@ impl Reason {
             .with("dst_rail", flow.to.rail)
     }
 
-    pub(in crate::verdict) fn row(self, (result, row): (&CaseResult<'_>, &Row)) -> Self {
+    pub(crate) fn row(self, (result, row): (&CaseResult<'_>, &Row)) -> Self {
         self.case(result).about(together::name(result, row.metric))
     }
 }
@@ -35,7 +35,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    pub(in crate::verdict) fn all(hosts: &[Self]) -> Value {
+    pub(crate) fn all(hosts: &[Self]) -> Value {
         let mut named: Vec<String> = hosts.iter().take(NAMED).map(ToString::to_string).collect();
         named.extend(hosts.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")));
         Value::Data(serde_json::to_value(hosts).unwrap_or_default(), named.join(", "))
@@ -60,7 +60,7 @@ impl fmt::Display for Placed {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::reason::place::*;
 
     #[test]
     fn a_place_has_words_only_where_it_lacks_them() {

@@ -5,10 +5,7 @@ use std::fmt;
 use railgauge_wire::unit::{Bytes, Nanoseconds};
 use serde::{Serialize, Serializer};
 
-use crate::{
-    soak::span::{lasting, lasting_about, moment},
-    words::{self, amount, change, number, size},
-};
+use crate::words::{self, amount, change, lasting, lasting_about, moment, number, size};
 
 /// In JSON times and moments are in nanoseconds, sizes in bytes.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,9 +2,10 @@
 
 use railgauge_stats::robust::median;
 
-use super::CaseResult;
-use crate::truth::{Doubt, LOSS_TOLERANCE};
+use super::{CaseResult, Doubt};
 
+/// Share of packets lost or sent again above which a sample is doubted.
+pub(crate) const LOSS_TOLERANCE: f64 = 1e-3;
 /// The longest round trip of a stream within a cluster, in nanoseconds, with queues.
 const ROUND_TRIP: f64 = 1e6;
 /// Linux congestion controls that do not slow down for losses.

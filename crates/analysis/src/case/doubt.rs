@@ -3,7 +3,7 @@ use std::fmt;
 use railgauge_wire::remedy::Remedy;
 use serde::Serialize;
 
-use crate::{gpus::Bad, together::Scattered};
+use super::{Bad, Scattered};
 
 /// Amounts are bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,8 +1,10 @@
 //! A run in one sentence, from counts: what was measured, what was judged, and the first cause of a problem.
 
-use super::{
-    results::State,
-    verdict::{Cases, Id, Kind, Status, Trouble, Untested, Verdict, not_tested},
+use crate::{
+    case::State,
+    reason::Id,
+    status::Status,
+    verdict::{Cases, Kind, Trouble, Untested, Verdict, not_tested},
     words::count,
 };
 
@@ -91,10 +93,10 @@ impl Cases {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::verdict::banner::*;
     use crate::{
-        results::{Objection, Objections},
-        verdict::Reasons,
+        case::{Objection, Objections},
+        reason::Reasons,
     };
     use railgauge_wire::{
         failure::{Failure, Kind, Stage},

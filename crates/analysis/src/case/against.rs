@@ -1,16 +1,10 @@
 //! Objections to a case. Separate, because nearly all of millions of cases have none.
 
-use std::ops::Deref;
-
 use railgauge_wire::failure::Failure;
 
-use super::{CaseResult, NotRun};
-use crate::{
-    plausible::Implausible,
-    truth::{Doubt, Uncounted},
-};
+use super::{Doubt, Implausible, NotRun, Uncounted};
 
-/// Objections to a case, accessible as fields of its [`CaseResult`] by `Deref`.
+/// Objections to a case, accessible as fields of its [`CaseResult`](super::CaseResult) by `Deref`.
 #[derive(Debug, Clone, Default)]
 pub struct Against<'a> {
     pub failures: Vec<(u32, &'a Failure)>,
@@ -46,7 +40,7 @@ static NOTHING: Against<'static> = Against {
 };
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Aside<'a>(Option<Box<Against<'a>>>);
+pub(crate) struct Aside<'a>(Option<Box<Against<'a>>>);
 
 impl<'a> From<Against<'a>> for Aside<'a> {
     fn from(against: Against<'a>) -> Self {
@@ -54,19 +48,12 @@ impl<'a> From<Against<'a>> for Aside<'a> {
     }
 }
 
-impl<'a> Deref for CaseResult<'a> {
-    type Target = Against<'a>;
-
-    fn deref(&self) -> &Against<'a> {
-        self.against.0.as_deref().unwrap_or(&NOTHING)
+impl<'a> Aside<'a> {
+    pub(super) fn get(&self) -> &Against<'a> {
+        self.0.as_deref().unwrap_or(&NOTHING)
     }
-}
 
-impl<'a> CaseResult<'a> {
-    pub(super) fn change(&mut self, change: impl FnOnce(&mut Against<'a>)) {
-        // Taken out of its box: most cases have none, and need none after it.
-        let mut against = self.against.0.take().map(|against| *against).unwrap_or_default();
-        change(&mut against);
-        self.against = against.into();
+    pub(super) fn take(&mut self) -> Against<'a> {
+        self.0.take().map(|against| *against).unwrap_or_default()
     }
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use railgauge_wire::unit::Bytes;
 
-use crate::{results::CaseResult, row::Row};
+use crate::{case::CaseResult, row::Row};
 
 /// Fewest other links for a comparison. With two, the median is their mean, and one bad peer would move it by half its distance.
-pub(super) const AT_LEAST: usize = 3;
+pub(crate) const AT_LEAST: usize = 3;
 
 /// Key of peers: size, variant, ranks and rail. Within hosts all parts are peers, whatever their number; ways between
 /// two parts are peers of the same way on other hosts, since not all ways are built alike.

@@ -9,12 +9,8 @@ use railgauge_wire::{
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::wrong::WrongBytes;
-use crate::{
-    plausible::{Absent, Impossible},
-    truth::Doubt,
-    words::count,
-};
+use super::{Absent, Doubt, Impossible, WrongBytes};
+use crate::words::count;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

@@ -8,8 +8,14 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::Contradiction;
-use crate::{together::Stray, value::Senseless};
+use super::{Contradiction, Stray};
+use crate::value::Senseless;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Implausible {
+    pub absent: Vec<Absent>,
+    pub impossible: Vec<Impossible>,
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Absent {

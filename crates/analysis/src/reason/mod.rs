@@ -15,9 +15,9 @@ use serde::{
 
 use crate::words::count;
 
-pub use place::Placed;
-pub use texts::Id;
-pub use value::{Value, frequency};
+pub use crate::reason::place::Placed;
+pub use crate::reason::texts::Id;
+pub use crate::reason::value::{Value, frequency};
 
 const NAMED: usize = 8;
 
@@ -231,7 +231,7 @@ impl Serialize for Reasons {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::*;
+    use crate::reason::*;
 
     #[test]
     fn a_part_of_a_text_is_left_out_where_a_value_is_absent() {
