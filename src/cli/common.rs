@@ -14,6 +14,7 @@ use railgauge_model::{
     files,
     plan::{self, Loaded, Plan, allocation::Allocation, model::Launcher},
 };
+use railgauge_report::text::Screen;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
@@ -69,10 +70,10 @@ const HEAD: u64 = 4096;
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
-    /// Print problems only
+    /// Print one line: the answer
     #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 100)]
     pub quiet: bool,
-    /// Also print output of agents and launchers as it arrives; log.txt of a run has all of it
+    /// Print all details, and output of agents and launchers as it arrives (log.txt of a run has all of it)
     #[arg(short, long, global = true, display_order = 100)]
     pub verbose: bool,
 }
@@ -90,8 +91,8 @@ impl Common {
         }
     }
 
-    /// Shows an answer on stdout: all of `document` as JSON, or else its summary, made with or without colours. With `-q`
-    /// there is a summary only where something is wrong, so where not everything is `well`.
+    /// Shows an answer on stdout: all of `document` as JSON, or else its summary, of which the first line is the answer and
+    /// all that is printed with `-q`.
     ///
     /// # Errors
     /// stdout cannot be written, for example because a disk is full.
@@ -99,17 +100,24 @@ impl Common {
         &self,
         json: bool,
         document: &impl Serialize,
-        well: bool,
-        summary: impl FnOnce(bool) -> String,
+        summary: impl FnOnce(&Screen) -> String,
     ) -> anyhow::Result<()> {
-        match (json, self.quiet && well) {
-            (true, _) => print(&(serde_json::to_string_pretty(document).context("cannot write the result")? + "\n")),
-            (false, true) => Ok(()),
-            (false, false) => {
-                let colour = self.colour() && io::stdout().is_terminal();
-                print(&for_terminal(&summary(colour), colour))
-            }
+        if json {
+            return print(&(serde_json::to_string_pretty(document).context("cannot write the result")? + "\n"));
         }
+        let screen = self.screen();
+        let text = summary(&screen);
+        let text = if self.quiet { text.lines().next().unwrap_or_default().to_owned() + "\n" } else { text };
+        print(&for_terminal(&text, screen.colour))
+    }
+
+    /// stdout, as wide as the terminal there. A line is never broken with `-q`.
+    fn screen(&self) -> Screen {
+        let is_terminal = io::stdout().is_terminal();
+        let columns = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        let columns = columns.filter(|columns| is_terminal && *columns > 0);
+        let width = if self.quiet { usize::MAX } else { columns.map_or(Screen::PLAIN.width, |width| width.max(40)) };
+        Screen { width, colour: self.colour() && is_terminal, verbose: self.verbose }
     }
 
     /// The plan in a file, for a command that contacts its hosts: pods that stand in place of names are asked for.

@@ -72,7 +72,6 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         .map_err(|cause| anyhow::anyhow!("cannot compare the runs: {cause}"))?;
     let path = page_path(args.output, "compare", no_foreign_file)?;
     let view = page::write(&comparison, &path)?;
-    let exit = exit_of(comparison.status);
-    common.answer(args.json, &comparison, exit == Exit::Passed, |colour| page::text::summary(&view, &path, colour))?;
-    Ok(exit)
+    common.answer(args.json, &comparison, |screen| page::text::summary(&view, &path, screen))?;
+    Ok(exit_of(comparison.status))
 }

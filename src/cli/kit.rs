@@ -140,7 +140,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     });
     let has_run = matches!(end, Ok(Exit::Passed | Exit::Failed | Exit::Inconclusive));
     let well = has_run && met.is_whole() && packed.items.contains_key("run/records.jsonl");
-    common.answer(args.json, &document, well, |_| {
+    common.answer(args.json, &document, |_| {
         summary(&packed, &met, &how, (&path_text(&output), bytes.len()), &path_text(&table))
     })?;
     Ok(match () {

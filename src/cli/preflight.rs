@@ -1,6 +1,6 @@
 //! `railgauge preflight PLAN`: connects, collects facts, judges every host's configuration; no traffic.
 
-use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
+use std::{path::PathBuf, time::Instant};
 
 use railgauge_analysis::status::Status;
 use railgauge_model::{
@@ -8,7 +8,7 @@ use railgauge_model::{
     plan::{self, count::count},
 };
 use railgauge_preflight::{self as preflight, Cluster, Demand, Drift, Finding, Held, Severity};
-use railgauge_report::{self as report, preflight::Looked};
+use railgauge_report::{self as report, preflight::Looked, text::Screen};
 use railgauge_wire::natural;
 
 use super::{
@@ -65,13 +65,15 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let findings = preflight::judge(&loaded.plan, &cluster);
     let demands = preflight::demands(&loaded.plan, &cluster, &findings);
     let drift = preflight::drift(&cluster.facts);
-    common.say(format_args!(
-        "facts from {} of {}, {:.2} s after their agents' greetings; checked in {:.3} s",
-        met.facts.len(),
-        count(loaded.plan.hosts.len(), "host"),
-        met.told_within.as_secs_f64(),
-        started.elapsed().as_secs_f64(),
-    ));
+    if common.verbose {
+        common.say(format_args!(
+            "facts from {} of {}, {:.2} s after their agents' greetings; checked in {:.3} s",
+            met.facts.len(),
+            count(loaded.plan.hosts.len(), "host"),
+            met.told_within.as_secs_f64(),
+            started.elapsed().as_secs_f64(),
+        ));
+    }
     let document = serde_json::json!({
         "version": VERSION, "demands": demands, "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
         "told_within_s": met.told_within.as_secs_f64(),
@@ -90,8 +92,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         report::preflight::write(&report::preflight::view(&looked, time), page)?;
         common.say(format_args!("page: {}", path_text(page)));
     }
-    let well = status == Status::Pass && findings.iter().all(|finding| finding.severity <= Severity::Notice);
-    common.answer(args.json, &document, well, |_| text(&demands, &findings, &drift, &met))?;
+    let text = Text { demands: &demands, findings: &findings, drift: &drift, met: &met };
+    common.answer(args.json, &document, |screen| text.whole(status, screen))?;
     Ok(match status {
         Status::Pass => Exit::Passed,
         Status::Fail => Exit::Failed,
@@ -100,66 +102,105 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     })
 }
 
-/// Demands, findings, drift and lost hosts for a terminal.
-fn text(demands: &[Demand], findings: &[Finding], drift: &[Drift], met: &Hosts) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = demands.iter().try_for_each(|demand| wanted(&mut out, demand));
-    let _ = write(&mut out, findings, drift, &met.facts.len(), &met.lost);
-    out
+/// What was found, for a terminal.
+struct Text<'f> {
+    demands: &'f [Demand],
+    findings: &'f [Finding],
+    drift: &'f [Drift],
+    met: &'f Hosts,
 }
 
-/// What the plan wants, and who has it.
-fn wanted(out: &mut String, demand: &Demand) -> std::fmt::Result {
-    let word = match demand.held() {
-        Held::Met => "met",
-        Held::Unread => "unread",
-        Held::Unmet => "unmet",
-    };
-    let waived = if demand.waived { ", waived" } else { "" };
-    write!(out, "{word:<8} the plan requires {} = {} [{}{waived}]", demand.key, demand.wanted, demand.check)?;
-    let parts: Vec<String> = [(Held::Unmet, "not met: "), (Held::Unread, "not read: ")]
-        .into_iter()
-        .map(|(state, words)| (words, demand.departures(state)))
-        .filter(|(_, departures)| !departures.is_empty())
-        .map(|(words, departures)| format!("{words}{departures}"))
-        .collect();
-    match parts.as_slice() {
-        [] => writeln!(out, ": {}", count(demand.hosts(), "host")),
-        parts => writeln!(out, ": {}", parts.join("; ")),
-    }
-}
+/// Lines of each kind without `-v`.
+const SHOWN: usize = 5;
 
-fn write(
-    out: &mut String,
-    findings: &[Finding],
-    drift: &[Drift],
-    up: &usize,
-    lost: &BTreeMap<String, railgauge_wire::failure::Failure>,
-) -> std::fmt::Result {
-    for finding in findings {
-        let hosts = plan::hostlist::fold(finding.hosts.iter().map(String::as_str));
-        let waived = if finding.waived { ", waived" } else { "" };
-        writeln!(out, "{:<8} {hosts}: {} [{}{waived}]", finding.severity.word(), finding.what, finding.check)?;
-        writeln!(out, "         {}; remedy: {}", finding.meaning, finding.remedy)?;
+impl Text<'_> {
+    fn whole(&self, status: Status, screen: &Screen) -> String {
+        let of = |severity| self.findings.iter().filter(|one| !one.waived && one.severity == severity).count();
+        let up = self.met.facts.len();
+        let hosts = count(up + self.met.lost.len(), "host");
+        let words = [(Severity::Failure, "failure"), (Severity::Warning, "warning"), (Severity::Notice, "notice")];
+        let found = words.map(|(severity, word)| (of(severity), word)).into_iter().filter(|(n, _)| *n > 0);
+        let found: Vec<String> = found.map(|(n, word)| count(n, word)).collect();
+        let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
+        let unmet = self.demands.iter().filter(|demand| !demand.waived && demand.held() != Held::Met).count();
+        let met = match (self.demands.len(), unmet) {
+            (0, _) => String::new(),
+            (all, 0) => format!("{} met, ", count(all, "requirement")),
+            (all, unmet) => format!("{unmet} of {} not met, ", count(all, "requirement")),
+        };
+        let mut out = screen.answer(status, &format!("{up} of {hosts} checked: {met}{found}"));
+        let most = if screen.verbose { usize::MAX } else { SHOWN };
+        for (kind, lines) in [
+            ("lost host", self.lost()),
+            ("requirement", self.wanted(screen.verbose)),
+            ("finding", self.found(screen.verbose)),
+            ("difference between hosts", if screen.verbose { self.drifted() } else { Vec::new() }),
+        ] {
+            let more = lines.len().saturating_sub(most);
+            out.extend(lines.iter().take(most).map(|line| screen.wrapped(line, "    ")));
+            if more > 0 {
+                out += &format!("  and {}: -v\n", count(more, &format!("more {kind}")));
+            }
+        }
+        if !self.drift.is_empty() && !screen.verbose {
+            out += &format!("{} not the same on all hosts: -v\n", count(self.drift.len(), "fact"));
+        }
+        out
     }
-    for row in drift {
-        let others = row.by_value().into_iter();
-        let others: Vec<String> =
-            others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::fold(hosts))).collect();
-        let agreed = if row.decided { "most hosts" } else { "the largest group" };
-        writeln!(out, "drift    {}: {} on {agreed}; {}", row.fact, row.majority, others.join(", "))?;
-    }
-    let mut names: Vec<&String> = lost.keys().collect();
-    natural::sort(&mut names);
-    for host in names {
+
+    fn lost(&self) -> Vec<String> {
+        let mut names: Vec<&String> = self.met.lost.keys().collect();
+        natural::sort(&mut names);
         // Failures of hosts name their host.
-        writeln!(out, "lost     {}", lost[host])?;
+        names.iter().map(|host| format!("  lost: {}", self.met.lost[*host])).collect()
     }
-    let serious = findings.iter().filter(|finding| finding.severity > Severity::Notice).count();
-    let hosts = count(up + lost.len(), "host");
-    let (serious, drift) = (count(serious, "finding"), count(drift.len(), "fact"));
-    writeln!(out, "{up} of {hosts} checked: {serious} above notice, {drift} not the same on all hosts")
+
+    /// What the plan wants: all with details, otherwise what is not met.
+    fn wanted(&self, all: bool) -> Vec<String> {
+        let line = |demand: &Demand| {
+            let waived = if demand.waived { ", waived" } else { "" };
+            let parts: Vec<String> = [(Held::Unmet, "not met: "), (Held::Unread, "not read: ")]
+                .into_iter()
+                .map(|(state, words)| (words, demand.departures(state)))
+                .filter(|(_, departures)| !departures.is_empty())
+                .map(|(words, departures)| format!("{words}{departures}"))
+                .collect();
+            let met = || format!("met by {}", count(demand.hosts(), "host"));
+            let parts = if parts.is_empty() { met() } else { parts.join("; ") };
+            format!("  {} = {} [{}{waived}]: {parts}", demand.key, demand.wanted, demand.check)
+        };
+        // A failure repeats what is not met, with its remedy.
+        let has_failure = |demand: &Demand| {
+            let own = |one: &&Finding| one.severity == Severity::Failure && one.check == demand.check;
+            demand.held() == Held::Unmet && self.findings.iter().any(|one| own(&one))
+        };
+        let is_shown = |demand: &&Demand| all || demand.held() != Held::Met && !has_failure(demand);
+        self.demands.iter().filter(is_shown).map(line).collect()
+    }
+
+    /// The gravest first; notices are details.
+    fn found(&self, all: bool) -> Vec<String> {
+        let shown = self.findings.iter().filter(|one| all || one.severity > Severity::Notice);
+        let line = |finding: &Finding| {
+            let hosts = plan::hostlist::fold(finding.hosts.iter().map(String::as_str));
+            let waived = if finding.waived { ", waived" } else { "" };
+            let what = format!("  {} {hosts}: {} [{}{waived}]", finding.severity.word(), finding.what, finding.check);
+            let meaning = if all { format!("; {}", finding.meaning) } else { String::new() };
+            format!("{what}{meaning}: {}", finding.remedy)
+        };
+        shown.map(line).collect()
+    }
+
+    fn drifted(&self) -> Vec<String> {
+        let line = |row: &Drift| {
+            let others = row.by_value().into_iter();
+            let others: Vec<String> =
+                others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::fold(hosts))).collect();
+            let agreed = if row.decided { "most hosts" } else { "the largest group" };
+            format!("  drift {}: {} on {agreed}; {}", row.fact, row.majority, others.join(", "))
+        };
+        self.drift.iter().map(line).collect()
+    }
 }
 
 #[cfg(test)]
@@ -186,12 +227,16 @@ mod tests {
         let others = [("gpu03".to_owned(), "6.1".to_owned())].into();
         let row = Drift { fact: "kernel".into(), majority: "6.12".into(), holders: 3, decided: true, others };
         let met = Hosts::default();
+        let text = Text { demands: &[], findings: &[finding], drift: &[row], met: &met };
         assert_eq!(
-            text(&[], &[finding], &[row], &met),
-            "warning  gpu[01-02]: MTU is 1500, others 9000 [mtu]\n         \
-             smaller packets; remedy: `ip link set eth1 mtu 9000`, and in the network configuration\n\
-             drift    kernel: 6.12 on most hosts; gpu03 6.1\n\
-             0 of 0 hosts checked: 1 finding above notice, 1 fact not the same on all hosts\n"
+            text.whole(Status::Pass, &Screen::PLAIN),
+            "PASS  0 of 0 hosts checked: 1 warning\n  warning gpu[01-02]: MTU is 1500, others 9000 [mtu]: `ip link set eth1 \
+             mtu 9000`, and in the network\n    configuration\n1 fact not the same on all hosts: -v\n"
+        );
+        let whole = text.whole(Status::Pass, &Screen { verbose: true, ..Screen::PLAIN });
+        assert!(
+            whole.contains("smaller packets") && whole.contains("drift kernel: 6.12 on most hosts; gpu03 6.1"),
+            "{whole}"
         );
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     run_directory(&args.run)?;
     if let Some(view) = imported::write(&args.run, &Parquet)? {
-        common.answer(args.json, &view, false, |_| view.text())?;
+        common.answer(args.json, &view, |_| view.text())?;
         return Ok(Exit::Inconclusive);
     }
     let written = report::write(&args.run, &Parquet).map_err(|error| stale(error, &args.run))?;
@@ -52,11 +52,8 @@ fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
 /// # Errors
 /// stdout cannot be written.
 pub(crate) fn written_out(written: &Written, json: bool, common: &Common) -> anyhow::Result<Exit> {
-    let exit = exit_of(written.verdicts.status);
-    let draw = if common.quiet { text::wrong } else { text::summary };
-    let summary = |colour| draw(&written.view, &written.page, colour);
-    common.answer(json, &written.verdicts, exit == Exit::Passed, summary)?;
-    Ok(exit)
+    common.answer(json, &written.verdicts, |screen| text::summary(&written.view, &written.page, screen))?;
+    Ok(exit_of(written.verdicts.status))
 }
 
 /// What a status makes of the process.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use railgauge_analysis::{imported, journal::JournalError};
 use railgauge_frame::Parquet;
-use railgauge_model::{border::text::path_text, directory::JOURNAL};
+use railgauge_model::{border::text::path_text, directory::JOURNAL, plan::count::count};
 use railgauge_report::signoff::{self, Proof, Sameness, proof};
 
 use super::{
@@ -43,12 +43,10 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let page = page_path(args.output, "signoff", only_signoffs)?;
     let view = signoff::write(&args.run, &page)?;
-    let exit = exit_of(view.status);
-    common.answer(args.json, &view, exit == Exit::Passed, |_| {
-        let word = view.status.word().to_uppercase();
-        format!("{word:<12} {}\nsign-off: {}\n", view.sentence, path_text(&page))
+    common.answer(args.json, &view, |screen| {
+        screen.answer(view.status, &view.sentence) + &format!("sign-off: {}\n", path_text(&page))
     })?;
-    Ok(exit)
+    Ok(exit_of(view.status))
 }
 
 /// Renders everything again, elsewhere, and compares.
@@ -63,7 +61,7 @@ fn verify(args: &Args, common: &Common) -> anyhow::Result<Exit> {
         return Err(JournalError::Imported { path: journal, tools: imported.tools() }.into());
     }
     let proof = proof(&args.run, args.records.as_deref(), &Parquet)?;
-    common.answer(args.json, &proof, proof.holds(), |_| text(&proof))?;
+    common.answer(args.json, &proof, |_| text(&proof))?;
     Ok(match (proof.holds(), proof.is_refuted()) {
         (true, _) => Exit::Passed,
         (_, true) => Exit::Failed,
@@ -72,7 +70,9 @@ fn verify(args: &Args, common: &Common) -> anyhow::Result<Exit> {
 }
 
 fn text(proof: &Proof) -> String {
-    let mut text = String::new();
+    let same = proof.files.iter().filter(|checked| checked.state == Sameness::Same).count();
+    let word = if proof.holds() { "VERIFIED" } else { "NOT VERIFIED" };
+    let mut text = format!("{word}  {same} of {} are as the records give them\n", count(proof.files.len(), "file"));
     for checked in &proof.files {
         let state = match checked.state {
             Sameness::Same => "same",

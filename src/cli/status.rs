@@ -124,7 +124,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         Format::Nhc => plugin(health_code(&standing)),
         Format::Message => {
             let message = Message::of(nights.as_ref().ok(), &standing, args.link.as_deref());
-            common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
+            common.answer(args.json, &message, |_| message.text.clone() + "\n")?;
             Ok(exit(message.state))
         }
         format => shown(&standing, args.json || format == Format::Json, common),
@@ -172,22 +172,17 @@ pub(super) fn misunderstood(words: impl Iterator<Item = OsString>) -> Option<Exi
 }
 
 fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exit> {
-    let well = standing.state == State::Ok && standing.remarks.is_empty();
-    common.answer(json, standing, well, |_| {
-        let of = standing.host.as_ref().map_or_else(String::new, |host| format!("{host} in "));
-        let run = standing.ended.as_ref().map(|_| format!("{of}{} ({})", standing.plan, standing.run_id));
-        let mut text = format!("{:<9} {}\n", standing.state.word(), run.as_ref().unwrap_or(&standing.text));
-        if let (Some(ended), Some(_)) = (&standing.ended, run) {
-            text += &format!("          {}\n          last record {ended}\n", standing.text);
-        }
+    common.answer(json, standing, |screen| {
+        let host = standing.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
+        let mut lines = vec![format!("{}  {host}{}", standing.state.word(), standing.text)];
         for one in standing.components.iter().filter(|one| !one.why.is_empty() && standing.host.is_none()) {
             let place = one.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-            text += &format!("          {}{place} {}: {}\n", one.name, one.state.word(), one.why.join("; "));
+            lines.push(format!("  {}{place} {}: {}", one.name, one.state.word(), one.why.join("; ")));
         }
-        for remark in &standing.remarks {
-            text += &format!("          {remark}\n");
-        }
-        text
+        lines.extend(standing.remarks.iter().map(|remark| format!("  {remark}")));
+        let ended = standing.ended.as_ref();
+        lines.extend(ended.map(|ended| format!("{}, last run {}, ended {ended}", standing.plan, standing.run_id)));
+        lines.iter().map(|line| screen.wrapped(line, "  ")).collect()
     })?;
     Ok(exit(standing.state))
 }

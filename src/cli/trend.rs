@@ -85,7 +85,6 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
     let path = page_path(args.output, "trend", no_foreign_file)?;
     let view = page::write(&trend, &path)?;
-    let exit = exit_of(trend.status);
-    common.answer(args.json, &trend, exit == Exit::Passed, |colour| page::text::summary(&view, &path, colour))?;
-    Ok(exit)
+    common.answer(args.json, &trend, |screen| page::text::summary(&view, &path, screen))?;
+    Ok(exit_of(trend.status))
 }

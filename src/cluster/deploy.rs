@@ -252,7 +252,7 @@ async fn place<'b>(
     progress: &Progress,
 ) -> Result<(&'b Arc<Image>, Option<String>), Refused> {
     let (mut image, mut directory) = (None, None);
-    let mut doing = "the look at the host failed".to_owned();
+    let mut doing = "host inspection failed".to_owned();
     let mut next = talk.answer().await;
     loop {
         let Some(line) = next else { return Err(Refused::Script(doing)) };

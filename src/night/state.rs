@@ -110,12 +110,14 @@ impl Standing {
         if with(Condition::Unknown).next().is_some() {
             said.push(sentence(Condition::Unknown, with(Condition::Unknown)));
         }
-        said.push(text);
+        // Only a failed verdict makes a state critical without a faulty component.
+        let first = state == State::Critical && with(Condition::Faulty).next().is_none();
+        said.insert(if first { 0 } else { said.len() }, text);
         let order = [Condition::Faulty, Condition::Undecided, Condition::Unknown];
         let components = order.into_iter().flat_map(with).cloned().collect();
         let measured = newest.said.iter().flat_map(|said| &said.components);
         let remarks = measured.filter_map(|of| of.note.clone()).collect();
-        Self { components, remarks, ..Self::bare(nights, state, said.join(" "), max_age, now) }
+        Self { components, remarks, ..Self::bare(nights, state, said.join("; "), max_age, now) }
     }
 
     /// The state of one host by its newest measurements, whatever later runs measured.
@@ -199,7 +201,7 @@ impl Standing {
     }
 }
 
-/// `faulty: host gpu07 (since 2026-11-29).`
+/// `faulty: host gpu07 (since 2026-11-29)`
 fn sentence<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> String {
     let all: Vec<&Known> = all.collect();
     let named = all.iter().take(NAMED).map(|one| match condition {
@@ -208,8 +210,7 @@ fn sentence<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> S
     });
     let more = all.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let word = condition.word();
-    format!("{}{}: {}{more}.", word[..1].to_uppercase(), &word[1..], named.collect::<Vec<_>>().join(", "))
+    format!("{}: {}{more}", condition.word(), named.collect::<Vec<_>>().join(", "))
 }
 
 /// `since 2026-11-29 in nightly-20261129`.

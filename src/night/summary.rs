@@ -19,7 +19,7 @@ use railgauge_analysis::{
     journal::JournalEnd,
     status::Status,
     sums::Sums,
-    verdict::{Cases, Kind, Measured, Offender, Part, Tally, Untested, VERSION},
+    verdict::{Cases, Kind, Measured, Offender, Tally, Untested, VERSION},
 };
 use railgauge_model::{
     border::text::path_text,
@@ -82,8 +82,6 @@ pub(super) struct Verdict {
     pub(super) status: Status,
     pub(super) waived: bool,
     pub(super) reason: String,
-    #[serde(default)]
-    parts: Vec<Part>,
     pub(super) offenders: Vec<Offender>,
     pub(super) tally: Tally,
 }
@@ -91,16 +89,6 @@ pub(super) struct Verdict {
 impl Document {
     pub(super) fn with(&self, status: Status) -> impl Iterator<Item = &Verdict> {
         self.verdicts.iter().filter(move |verdict| verdict.status == status && !verdict.waived)
-    }
-
-    /// The first part that a failed verdict names; else the subject of the first failed verdict, and why.
-    fn first_bad(&self) -> Option<String> {
-        let is_bad = |part: &&Part| part.status == Status::Fail && !part.waived;
-        if let Some(part) = self.with(Status::Fail).flat_map(|verdict| &verdict.parts).find(is_bad) {
-            let place = part.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
-            return Some(format!("{}{place}", part.name));
-        }
-        self.with(Status::Fail).next().map(|first| format!("{}: {}", first.test, first.reason))
     }
 }
 
@@ -160,7 +148,6 @@ fn summary(directory: &Path, now: Timestamp) -> Summary {
         seconds: None,
         outcome: Outcome::Unreadable,
         sentence: String::new(),
-        first_bad: String::new(),
         cases: None,
         failures: 0,
         is_part: false,
@@ -243,7 +230,6 @@ fn judged(row: &mut Row, said: &Document) {
     row.sentence.clone_from(&said.sentence);
     row.cases = Some((said.cases.measured as u64, said.cases.planned as u64));
     row.failures = said.with(Status::Fail).count() as u64;
-    row.first_bad = said.first_bad().unwrap_or_default();
     row.is_part = said.subset.is_some();
 }
 

@@ -1,7 +1,7 @@
 //! Output for people during a run: bars with the time left on a terminal, plain lines elsewhere. It does not affect results.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     io::{IsTerminal, Write},
     sync::Arc,
@@ -16,12 +16,17 @@ use railgauge_model::{
     plan::count::{count, lasting},
     schedule::Time,
 };
+use railgauge_wire::failure::{Failure, Kind, Stage};
 
 pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     verbose: bool,
     names: HashMap<u64, String>,
+    failed: HashSet<u64>,
+    /// Kinds of failures that were printed.
+    said_of: HashSet<(Stage, Kind)>,
+    noted: HashSet<String>,
     course: Arc<Mutex<Course>>,
     rounds: HashMap<String, u32>,
     again: bool,
@@ -33,7 +38,8 @@ pub struct Progress {
 pub struct Course {
     expected: u64,
     had: u64,
-    failed: u64,
+    /// Cases.
+    failed: usize,
     /// A round of a test, or the soak.
     round: String,
     left: (Instant, Time),
@@ -45,8 +51,10 @@ impl fmt::Display for Course {
         if round.is_empty() {
             return f.write_str("contacting hosts and planning cases");
         }
-        write!(f, "{had} of {expected} measured, about {} left ({round})", left.1.less(left.0.elapsed()))?;
-        if *failed > 0 { write!(f, "; {failed} failed") } else { Ok(()) }
+        // In percent: a case has several measurements, and the summary counts cases.
+        let percent = 100 * had / (*expected).max(1);
+        write!(f, "{percent} % measured, about {} left ({round})", left.1.less(left.0.elapsed()))?;
+        if *failed > 0 { write!(f, "; {} failed", count(*failed, "case")) } else { Ok(()) }
     }
 }
 
@@ -56,7 +64,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(5);
 const SOAK_EVERY: Duration = Duration::from_secs(60);
 
 impl Progress {
-    /// `quiet` shows only trouble, `verbose` also what agents write.
+    /// `quiet` shows only trouble, `verbose` also every host and what agents write.
     pub fn new(quiet: bool, verbose: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {msg}");
@@ -72,6 +80,9 @@ impl Progress {
             quiet,
             verbose,
             names: HashMap::new(),
+            failed: HashSet::new(),
+            said_of: HashSet::new(),
+            noted: HashSet::new(),
             course: Arc::new(Mutex::new(Course {
                 expected: 0,
                 had: 0,
@@ -117,14 +128,10 @@ impl Progress {
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::HostUp { host, facts, .. } => {
-                self.tell(&format!(
-                    "{host}: up, {} {}, {} RDMA devices",
-                    facts.architecture,
-                    facts.kernel,
-                    facts.rdma.len()
-                ));
+                let (kernel, devices) = (&facts.kernel, count(facts.rdma.len(), "RDMA device"));
+                self.log(host, &format!("up, {} {kernel}, {devices}", facts.architecture));
             }
-            Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
+            Event::HostLost { host, failure } => self.warn(&format!("lost {}", bare(failure).at(host))),
             Event::Round { test, round, repeat } => {
                 let round = match self.again {
                     true => format!("{test}, suspects again"),
@@ -139,12 +146,18 @@ impl Progress {
             Event::Outcome(outcome) => self.outcome(outcome),
             Event::Note { host, text } => {
                 let named = if host.is_empty() { String::new() } else { format!("{host}: ") };
-                self.warn(&format!("{named}{text}"));
+                // Of many hosts with the same note the first: the report has all.
+                if self.noted.insert(text.clone()) || self.verbose {
+                    self.warn(&format!("{named}{text}"));
+                }
             }
-            Event::Copies { host, copies } => self.tell(&format!(
-                "{host}: GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
-                copies.gpu, copies.to_gpu.0, copies.from_gpu.0
-            )),
+            Event::Copies { host, copies } => self.log(
+                host,
+                &format!(
+                    "GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
+                    copies.gpu, copies.to_gpu.0, copies.from_gpu.0
+                ),
+            ),
             Event::Configuring { test, value, undo } => {
                 let what = if *undo { "undoing the configuration for" } else { "configuring the cluster for" };
                 let at = value.as_ref().map_or_else(String::new, |value| format!(" at {value}"));
@@ -222,12 +235,18 @@ impl Progress {
         let course = {
             let mut course = self.course.lock();
             course.had += 1;
-            course.failed += u64::from(outcome.result.is_err());
+            if outcome.result.is_err() {
+                self.failed.insert(outcome.case);
+                course.failed = self.failed.len();
+            }
             course.clone()
         };
-        if let Err(failure) = &outcome.result {
+        // The summary has every cause with its number of cases.
+        if let Err(failure) = &outcome.result
+            && (self.said_of.insert((failure.stage, failure.kind)) || self.verbose)
+        {
             self.message();
-            self.warn(&format!("{}: {failure}", self.name(outcome.case)));
+            self.warn(&format!("{}: {}", self.name(outcome.case), bare(failure)));
         }
         match &self.bar {
             Some(bar) => {
@@ -270,6 +289,11 @@ impl Progress {
             None => _ = writeln!(std::io::stderr(), "{text}"),
         }
     }
+}
+
+/// Without its remedy, which the summary has.
+fn bare(failure: &Failure) -> Failure {
+    Failure { remedy: None, ..failure.clone() }
 }
 
 #[cfg(test)]

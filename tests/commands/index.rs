@@ -96,7 +96,7 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
         let silent = outcome(name)["sentence"].as_str().unwrap().is_empty();
         assert!(!silent, "{name} says nothing");
     }
-    assert!(outcome("b-bad")["first_bad"].as_str().unwrap().contains("gpu005"), "{:#}", outcome("b-bad"));
+    assert!(outcome("b-bad")["sentence"].as_str().unwrap().contains("gpu005"), "{:#}", outcome("b-bad"));
     assert!(outcome("b-bad")["failures"].as_u64().unwrap() > 0);
     // What lies beside the records and does not belong to them is not believed, and that is said.
     for name in ["d-killed", "f-stale", "g-forged"] {

@@ -153,7 +153,7 @@ fn pods_that_do_not_come_up_are_reported_in_the_words_of_kubectl() {
             ("no-kubelet", "error dialing backend"),
             ("no-shell", "executable file not found"),
             ("short", "arrived damaged"),
-            ("cut", "the look at the host failed"),
+            ("cut", "host inspection failed"),
             ("pending", "does not have a host assigned"),
             ("evicted", "completed pod"),
         ] {

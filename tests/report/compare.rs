@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
     history::{METRICS, Run, RunError},
@@ -440,7 +441,7 @@ fn the_document_the_text_and_the_page() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("compare.html");
     let view = report::compare::write(&comparison, &path).unwrap();
-    insta::assert_snapshot!(report::compare::text::summary(&view, Path::new("compare.html"), false));
+    insta::assert_snapshot!(report::compare::text::summary(&view, Path::new("compare.html"), &Screen::PLAIN));
     let page = fs::read_to_string(&path).unwrap();
     for foreign in ["http:", "https:", "<link", "@import"] {
         assert!(!page.contains(foreign), "{foreign}");

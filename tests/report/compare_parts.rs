@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{compare::Options, history::Run};
 use railgauge_report as report;
 use railgauge_wire::facts::{Card, Label};
@@ -33,8 +34,10 @@ fn a_link_with_another_card_after_than_before_says_so_in_its_row() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("compare.html");
     let view = report::compare::write(&found, &path).unwrap();
-    let (text, page) =
-        (report::compare::text::summary(&view, Path::new("x.html"), false), fs::read_to_string(&path).unwrap());
+    let (text, page) = (
+        report::compare::text::summary(&view, Path::new("x.html"), &Screen::PLAIN),
+        fs::read_to_string(&path).unwrap(),
+    );
     assert!(text.contains("MT-new") && page.contains("MT-new"), "{text}");
     // Where nothing can be read on a side, that is said once, of all hosts.
     with_cards(&mut sides[1], |_| None);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::Journal,
     results::results,
@@ -46,9 +47,9 @@ fn a_host_alone_is_told_what_it_lacks() {
         "{}",
         step.text
     );
-    let lines = text::summary(&drawn.view, Path::new("report.html"), false);
+    let lines = text::summary(&drawn.view, Path::new("report.html"), &Screen { verbose: true, ..Screen::PLAIN });
     let told = lines.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains(&format!("first step: all: {}: {}", verdict.demand, step.text)), "{lines}");
+    assert!(told.contains(&format!("Next: all: {}: {}", verdict.demand, step.text)), "{lines}");
     let document: serde_json::Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
     let told = document["verdicts"].as_array().unwrap().iter().find(|one| one["kind"] == "expectation").unwrap();
     assert_eq!(told["remedy"]["id"], "more-peers");

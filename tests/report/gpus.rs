@@ -174,12 +174,12 @@ fn a_slow_gpu_on_which_another_program_ran_is_open() {
     let journal = run(HALF, |case| with(case, |seen| seen.others = Some(1)));
     assert_eq!(told(&journal).0, State::Measured);
     assert_eq!(suspects(&journal)[0].meanwhile.as_deref(), Some("GPU 1: 1 other program ran on it"));
-    assert_eq!(open_as_shared(&journal).about, "GPU 1 of a3 (not settled)");
+    assert_eq!(open_as_shared(&journal).about, "GPU 1 of a3 (undecided)");
     let (_, verdicts) = judged(&journal);
     let broken = verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
     assert_eq!(broken.status, Status::Fail);
     let reason = broken.reason.to_string();
-    assert!(reason.ends_with("(meanwhile GPU 1: 1 other program ran on it)"), "{reason}");
+    assert!(reason.ends_with("meanwhile GPU 1: 1 other program ran on it"), "{reason}");
     // It takes nothing from a GPU that is as fast as the others.
     let journal = run(|_| 1.0, |case| with(case, |seen| seen.others = Some(1)));
     let (_, verdicts) = judged(&journal);

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::{Journal, parse},
     localise::{DecidedBy, Localisation, Named, OpenReason, Standing, localise},
@@ -206,7 +207,7 @@ fn a_suspect_that_is_good_again_is_cleared() {
     assert_eq!(all[0].suspects[0].standing, Standing::Cleared, "{}", all[0].suspects[0].reason);
     let path = Path::new("records.jsonl");
     let parts = draw(&read(&text), path).unwrap().view.parts.unwrap();
-    assert_eq!(parts.sentence, "No part stands out. Suspected, and good when measured again: host gpu005.");
+    assert_eq!(parts.sentence, "No component stands out. Suspected, and good when measured again: host gpu005.");
 }
 
 #[test]
@@ -458,6 +459,8 @@ fn a_named_part_stands_at_the_top_of_everything() {
     let written = write(dir.path()).unwrap();
     let parts = written.view.parts.as_ref().unwrap();
     assert_eq!(parts.sentence, "Suspect: host gpu005.");
+    let causes = &written.view.banner.causes;
+    assert!(causes.iter().any(|cause| cause.starts_with("host gpu005 is at 5")), "{causes:?}");
     assert_eq!(parts.named.len(), 1, "each part once for all tests: {:?}", parts.named);
     assert_eq!(parts.named[0].evidence.len(), 2);
     let [test, change, reason] = &parts.named[0].evidence[0];
@@ -469,8 +472,8 @@ fn a_named_part_stands_at_the_top_of_everything() {
     assert!(place("Faulty components</h2>") < place("<h2>Verdicts</h2>"));
     assert_eq!(page.matches("class=\"band\"").count(), 4, "a row and a column in both tests");
     assert!(page.contains(" Framed: host gpu005."));
-    let text = text::summary(&written.view, &written.page, false);
-    assert!(text.contains("parts: Suspect: host gpu005.\n    host gpu005 (suspect)\n"), "{text}");
+    let text = text::summary(&written.view, &written.page, &Screen::PLAIN);
+    assert!(text.contains("  host gpu005 is at "), "{text}");
     let junit = std::fs::read_to_string(dir.path().join("junit.xml")).unwrap();
     assert!(junit.contains("suspect: host gpu005: 7 of 7 pairs"), "{junit}");
     let verdicts: serde_json::Value =
@@ -488,8 +491,8 @@ fn a_healthy_cluster_has_one_sentence() {
     Scenario::healthy(8, 1).write(dir.path());
     let written = write(dir.path()).unwrap();
     let parts = written.view.parts.as_ref().unwrap();
-    assert_eq!((parts.sentence.as_str(), parts.named.len()), ("No part stands out.", 0));
+    assert_eq!((parts.sentence.as_str(), parts.named.len()), ("No component stands out.", 0));
     assert!(parts.tests[0].starts_with("write-bw: 28 pairs at 16 MiB by bandwidth; good pairs reach "), "{parts:?}");
-    assert!(text::summary(&written.view, &written.page, false).contains("parts: No part stands out.\n"));
+    assert!(text::summary(&written.view, &written.page, &Screen::PLAIN).starts_with("PASS  all "));
     assert!(!std::fs::read_to_string(&written.page).unwrap().contains("class=\"band\""));
 }

@@ -372,7 +372,7 @@ fn a_wrong_byte_of_a_memory_test_fails_and_names_the_gpu() {
     let status = verdicts(&journal, &results, &rows(&journal, &results), Vec::new()).status;
     assert_eq!(status, Status::Fail);
     let banner = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner;
-    assert!(banner.part.text.starts_with("Named: GPU 1 of a2 ("), "{banner:?}");
+    assert!(banner.causes.iter().any(|cause| cause.ends_with(": GPU 1 of a2")), "{banner:?}");
     let step = banner.remedy.unwrap();
     assert!(step.about.starts_with("GPU 1 of a2") && step.text.contains("reset the GPU"), "{step:?}");
 }

@@ -9,6 +9,7 @@ use std::{
 
 use proptest::prelude::*;
 use railgauge_analysis::{journal::parse, row::Row, status::Status};
+use railgauge_report::text::Screen;
 use railgauge_frame as frame;
 use railgauge_model::{
     journal::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
@@ -144,7 +145,7 @@ fn drawn(journal: &str) -> Option<(Status, Vec<Row>)> {
     let journal = parse(journal.as_bytes(), path).ok()?;
     let drawn = draw(&journal, path).ok()?;
     // The page and the summary come of the view: drawing them must not end either.
-    let _ = text::summary(&drawn.view, path, false);
+    let _ = text::summary(&drawn.view, path, &Screen::PLAIN);
     let rows = frame_rows(&journal, path).unwrap();
     frame::frame(&rows).unwrap();
     Some((drawn.verdicts.status, rows))

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::{self, Journal},
     status::Status,
@@ -131,7 +132,7 @@ fn tcp_is_never_called_rdma_and_soft_roce_never_hardware() {
 #[test]
 fn the_terminal_summary_of_a_troubled_run() {
     let view = view(&small(Scenario::troubled(4, 2)));
-    insta::assert_snapshot!(text::summary(&view, Path::new("reports/x/report.html"), false));
+    insta::assert_snapshot!(text::summary(&view, Path::new("reports/x/report.html"), &Screen::PLAIN));
 }
 
 #[test]
@@ -266,10 +267,10 @@ fn a_host_without_any_value_is_named_and_no_part_is_said_to_be_good_by_it() {
     let drawn = draw(&journal::parse(scenario.jsonl().as_bytes(), path).unwrap(), path).unwrap();
     let parts = drawn.view.parts.as_ref().unwrap();
     assert!(parts.sentence.contains("gpu008") && !parts.nothing, "{}", parts.sentence);
-    let summary = text::summary(&drawn.view, path, false);
+    let summary = text::summary(&drawn.view, path, &Screen::PLAIN);
     assert!(summary.contains("Not tested"), "{summary}");
     for said in [&parts.sentence, &summary] {
-        assert!(!said.contains("No part stands out") && !said.contains("no outlier"), "{said}");
+        assert!(!said.contains("No component stands out") && !said.contains("no outlier"), "{said}");
     }
     for verdict in drawn.verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Parts) {
         assert_eq!(verdict.status, Status::Inconclusive);

@@ -66,7 +66,7 @@ fn every_reason_of_a_verdict_stands_in_fields() {
     let small = |scenario: Scenario| Scenario { sizes: vec![65536], repeats: 1, ..scenario };
     let scenarios = [
         (small(Scenario::healthy(6, 1)), &["measured", "kept", "nothing-stands-out"][..]),
-        (small(Scenario { slow: Some(2), ..Scenario::healthy(6, 1) }), &["broken", "unsettled"]),
+        (small(Scenario { slow: Some(2), ..Scenario::healthy(6, 1) }), &["broken", "suspect"]),
         (
             small(Scenario { dies: Some(0), interrupted: true, ..Scenario::troubled(6, 2) }),
             &["interrupted", "lost", "incomplete", "not-measured"],

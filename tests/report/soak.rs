@@ -10,6 +10,7 @@ mod unseen;
 
 use std::{fs, path::Path, time::Duration};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     soak::{LISTED, outages::Scope, soaking},
     status::Status,
@@ -408,7 +409,7 @@ fn the_section_of_a_troubled_soak() {
     let mut view = serde_json::to_value(drawn.view.soak.as_ref().unwrap()).unwrap();
     without_drawings(&mut view);
     insta::assert_json_snapshot!(view);
-    let summary = text::summary(&drawn.view, Path::new("report.html"), false);
+    let summary = text::summary(&drawn.view, Path::new("report.html"), &Screen { verbose: true, ..Screen::PLAIN });
     let begin = summary.find("soak: ").unwrap();
     let end = begin + summary[begin..].find("\n\n").unwrap();
     insta::assert_snapshot!(&summary[begin..end]);

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use railgauge_report::text::Screen;
 use railgauge_model::{border::text::is_unprintable, journal::event::Event};
 use railgauge_report::text;
 use serde_json::Value;
@@ -48,7 +49,7 @@ fn shown(journal: &str) -> Result<String, String> {
     fs::write(room.path().join("records.jsonl"), journal).unwrap();
     let written = write(room.path()).map_err(|error| error.to_string())?;
     let file = |name: &str| fs::read_to_string(room.path().join(name)).unwrap();
-    let summary = text::summary(&written.view, Path::new("report.html"), false);
+    let summary = text::summary(&written.view, Path::new("report.html"), &Screen::PLAIN);
     Ok(summary + &file("report.html") + &file("verdicts.json") + &file("junit.xml"))
 }
 

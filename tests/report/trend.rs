@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::METRICS,
     status::Status,
@@ -142,7 +143,7 @@ fn the_text_and_the_page() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("trend.html");
     let view = report::trend::write(&trend, &path).unwrap();
-    insta::assert_snapshot!(report::trend::text::summary(&view, Path::new("trend.html"), false));
+    insta::assert_snapshot!(report::trend::text::summary(&view, Path::new("trend.html"), &Screen::PLAIN));
     let page = fs::read_to_string(&path).unwrap();
     for foreign in ["http:", "https:", "<link", "@import"] {
         assert!(!page.contains(foreign), "{foreign}");

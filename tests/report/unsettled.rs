@@ -1,4 +1,4 @@
-//! What is not settled: its first step is one that can settle it, and what further tests came to is counted as it was.
+//! What is undecided: its first step is one that can settle it, and what further tests came to is counted as it was.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn of_hosts_of_one_machine_nothing_is_to_be_measured_again() {
         }
     };
     let (about, text) = step(&view(&again(one_machine, |_, _| {})));
-    assert_eq!(about, "host gpu005 (not settled)");
+    assert_eq!(about, "host gpu005 (undecided)");
     assert!(text.ends_with("[hosts-of-one-machine]"), "{text}");
 }
 
@@ -66,7 +66,7 @@ fn further_tests_with_a_value_are_not_told_as_those_without() {
     let view = view(&again(|_| {}, fail_controls));
     let parts = view.parts.as_ref().unwrap();
     let part = parts.named.iter().find(|part| part.name == "host gpu005").unwrap();
-    assert_eq!(part.standing, "not settled");
+    assert_eq!(part.standing, "undecided");
     let values = part.further.iter().filter(|[_, _, told]| told.ends_with("Gb/s") || told.ends_with("µs")).count();
     assert_eq!(values, part.further.len(), "{:?}", part.further);
     for [_, _, reason] in &part.evidence {

@@ -13,7 +13,7 @@ use railgauge_wire::failure::Failure;
 use serde_json::Value;
 
 /// Keys of verdicts.json whose values are words for people.
-const WORDS: [&str; 7] = ["cause", "error", "reason", "reasons", "remedy", "sentence", "why"];
+const WORDS: [&str; 8] = ["cause", "causes", "error", "reason", "reasons", "remedy", "sentence", "why"];
 
 /// Equal words get the same id.
 fn id(words: &mut String) {

@@ -103,7 +103,7 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
 
 impl ImportedView {
     pub fn text(&self) -> String {
-        let mut text = String::new();
+        let mut text = format!("NOT JUDGED  {}\n", self.sentence);
         for row in self.values.rows.iter().take(ROWS) {
             let [test, metric, size, between, value, _, elements, tool, error] = &row[..] else { continue };
             let words = [test, metric, size, between, value, elements, tool, error];
@@ -117,7 +117,6 @@ impl ImportedView {
         for row in &self.files.rows {
             let _ = writeln!(text, "note   {}: {}", row[0], row[2]);
         }
-        let _ = writeln!(text, "NOT OURS     {}", self.sentence);
         text
     }
 }

@@ -37,15 +37,4 @@ fn unsettled(view: &mut View) {
     if view.status == Status::Pass {
         view.status = Status::Inconclusive;
     }
-    let mut met = 0;
-    view.counts.retain(|(word, n)| {
-        let is_met = word == Status::Pass.word();
-        met += if is_met { *n } else { 0 };
-        !is_met
-    });
-    match view.counts.iter_mut().find(|(word, _)| word == Status::Inconclusive.word()) {
-        Some((_, n)) => *n += met,
-        None if met > 0 => view.counts.push((Status::Inconclusive.word().to_owned(), met)),
-        None => {}
-    }
 }

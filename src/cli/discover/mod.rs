@@ -67,11 +67,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         "folder": path_text(&folder), "read": gathered.read, "not_read": gathered.not_read, "remarks": gathered.remarks,
         "topology": lines,
     });
-    let exit = gathered.exit();
-    common.answer(args.json, &document, exit == Exit::Passed, |_| {
-        text::summary(&gathered, &lines, &path_text(&folder))
-    })?;
-    Ok(exit)
+    common.answer(args.json, &document, |_| text::summary(&gathered, &lines, &path_text(&folder)))?;
+    Ok(gathered.exit())
 }
 
 /// Refuses a folder with something in it: files of hosts that are gone since would be read as if they were new.

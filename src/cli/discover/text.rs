@@ -2,7 +2,10 @@
 
 use std::{fmt::Write, path::Path};
 
-use railgauge_model::{border::text::path_text, plan::hostlist};
+use railgauge_model::{
+    border::text::path_text,
+    plan::{count::count, hostlist},
+};
 
 use super::gather::{Gathered, NotRead};
 
@@ -29,7 +32,11 @@ pub(super) fn lines(gathered: &Gathered, folder: &Path) -> Vec<String> {
 
 /// All of it.
 pub(super) fn summary(gathered: &Gathered, lines: &[String], folder: &str) -> String {
-    let mut out = String::new();
+    let wanted = gathered.not_read.iter().filter(|one| one.wanted).count();
+    let mut out = match gathered.read.len() {
+        0 => "nothing was read, and nothing was written\n".to_owned(),
+        read => format!("{} read into {folder}, {wanted} could not be read\n", count(read, "source")),
+    };
     // Writing to a String cannot fail.
     for source in &gathered.read {
         let file = path_text(&source.file);
@@ -45,11 +52,8 @@ pub(super) fn summary(gathered: &Gathered, lines: &[String], folder: &str) -> St
     if gathered.remarks.len() > REMARKS {
         let _ = writeln!(out, "remark   {} more", gathered.remarks.len() - REMARKS);
     }
-    match lines {
-        [] => out.push_str("nothing was read, and nothing was written\n"),
-        lines => {
-            let _ = writeln!(out, "\nput into the plan:\n\n{}", lines.join("\n"));
-        }
+    if !lines.is_empty() {
+        let _ = writeln!(out, "\nput into the plan:\n\n{}", lines.join("\n"));
     }
     out
 }

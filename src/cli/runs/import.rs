@@ -133,7 +133,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(view) = imported::write(directory, &Parquet)? else {
         anyhow::bail!("{} was changed while it was written", path_text(directory));
     };
-    common.answer(args.json, &view, true, |_| view.text())?;
+    common.answer(args.json, &view, |_| view.text())?;
     Ok(Exit::Passed)
 }
 

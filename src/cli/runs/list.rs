@@ -44,9 +44,9 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if let Some(path) = &html {
         page::write(&index, path)?;
     }
-    common.answer(args.json, &index, true, |_| {
+    common.answer(args.json, &index, |screen| {
         let page = html.map_or_else(String::new, |path| format!("page: {}\n", path_text(&path)));
-        page::summary(&index, SHOWN) + &page
+        page::summary(&index, SHOWN, screen) + &page
     })?;
     Ok(Exit::Passed)
 }

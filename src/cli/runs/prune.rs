@@ -97,7 +97,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let document = Document { version: 1, runs: &choices, names_none: &idle };
     // Without --yes the list is what was asked for.
-    common.answer(args.json, &document, args.yes && whole, |_| text(&choices, args.yes))?;
+    common.answer(args.json, &document, |_| text(&choices, args.yes))?;
     Ok(if whole { Exit::Passed } else { Exit::Unable })
 }
 
@@ -129,5 +129,5 @@ fn text(choices: &[Choice], yes: bool) -> String {
         (true, true) => told(&deleted, "deleted"),
         (true, false) => format!("{}, {}", told(&deleted, "deleted"), told(&left, "not deleted")),
     };
-    text + &format!("{told}, {} kept\n", kept.len())
+    format!("{told}, {} kept\n{text}", kept.len())
 }

@@ -82,7 +82,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let document = json!({
             "version": VERSION, "job": job.number(), "run": path_text(&work.directory), "log": path_text(&work.log),
         });
-        common.answer(args.json, &document, false, |_| format!("{}\n", job.number()))?;
+        common.answer(args.json, &document, |_| format!("{}\n", job.number()))?;
         return Ok(Exit::Passed);
     }
     let watched = job.watch(&interrupts, |line| common.say(line))?;

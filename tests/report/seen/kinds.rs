@@ -101,7 +101,7 @@ fn live(dir: &Path) -> PathBuf {
     fs::create_dir_all(records.parent().unwrap()).unwrap();
     fs::write(&records, text(&lines)).unwrap();
     let page = dir.join("live.html");
-    let course = "640 of 960 measured, about 2 min left (write, round 3 of 4, repeat 1); 12 failed";
+    let course = "66 % measured, about 2 min left (write, round 3 of 4, repeat 1); 12 cases failed";
     fs::write(&page, report::live::page(&records, course, at.parse().unwrap()).unwrap()).unwrap();
     page
 }

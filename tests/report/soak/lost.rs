@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::Journal,
     soak::Soaking,
@@ -96,8 +97,7 @@ fn a_stall_after_a_lost_host_says_so_first() {
     assert!(verdicts.sentence.contains("gpu002: agent lost at"), "{}", verdicts.sentence);
     assert!(!view.soak.as_ref().unwrap().sentence.contains("no watched port down"), "{:?}", view.soak);
     // Nothing shows that the host is bad: no list of hosts to drain has it.
-    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu002."), "{:?}", view.banner);
-    assert_eq!(view.banner.bad, "");
+    assert!(view.banner.causes[0].contains("gpu002: agent lost"), "{:?}", view.banner);
     assert_eq!(view.banner.remedy.as_ref().unwrap().about, "gpu002 was lost");
 }
 
@@ -142,7 +142,7 @@ fn of_ports_that_nobody_watched_nothing_is_said() {
     assert!(!row.contains("were up"), "{row}");
 }
 
-/// A flow is no part, and what failed in the soak is not hidden behind "No part stands out".
+/// A flow is no part, and what failed in the soak is not hidden behind "No component stands out".
 #[test]
 fn the_banner_and_the_section_of_parts_agree() {
     let made = Made::healthy();
@@ -151,16 +151,16 @@ fn the_banner_and_the_section_of_parts_agree() {
     let down = Made { flaps: vec![(1, 0, 100_000, 102_000)], ..made };
     for (made, named) in [(stalled, false), (down, true)] {
         let view = draw(&read(&events(&made)), Path::new("records.jsonl")).unwrap().view;
-        let part = &view.banner.part.text;
-        assert_eq!(part.contains("Named: "), named, "{part}");
-        assert!(named || part.starts_with("Flows that failed in the soak: "), "{part}");
+        let part = &view.banner.causes[0];
+        assert_eq!(part.contains(" down for "), named, "{part}");
+        assert!(named || part.contains(" stalled for "), "{part}");
         let parts = view.parts.unwrap().sentence;
         // Never without where that is so.
         assert!(
-            !parts.replace("No part stands out in the tests", "").contains("No part stands out"),
+            !parts.replace("No component stands out in the tests", "").contains("No component stands out"),
             "{part} / {parts}"
         );
-        assert!(parts.contains("No part stands out in the tests"), "{parts}");
+        assert!(parts.contains("No component stands out in the tests"), "{parts}");
     }
 }
 
@@ -203,7 +203,7 @@ fn a_host_that_was_lost_stays_told_when_the_run_was_taken_up_again() {
     let [stall] = found.stalls.as_slice() else { panic!("{:?}", found.stalls) };
     let length = stall.hit.longest_stall.as_ref().unwrap().length;
     assert!(length < Nanoseconds::from_secs(130), "not after it came back: {length}");
-    let said = text::summary(&view, Path::new("report.html"), false);
+    let said = text::summary(&view, Path::new("report.html"), &Screen::PLAIN);
     assert!(said.contains("was lost and came back: gpu002"), "{said}");
 }
 
@@ -227,7 +227,7 @@ fn a_host_that_came_back_to_the_tests_is_told_and_passes() {
     let hosts = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Hosts).expect("a verdict on the hosts");
     assert_eq!(hosts.status, Status::Pass, "{}", hosts.reason);
     assert!(hosts.reason.to_string().contains("lost and back: gpu002"), "{}", hosts.reason);
-    let said = text::summary(&view, Path::new("report.html"), false);
+    let said = text::summary(&view, Path::new("report.html"), &Screen::PLAIN);
     assert!(said.contains("was lost and came back: gpu002"), "{said}");
 }
 
@@ -241,7 +241,7 @@ fn what_all_share_is_looked_at_where_all_hosts_or_flows_failed() {
         events.insert(place + 1, line_at(GONE, Event::HostLost { host: host.into(), failure: gone().at(host) }));
     }
     let (.., view) = found(&events);
-    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu[001-004]."), "{:?}", view.banner);
+    assert!(view.banner.causes.iter().any(|cause| cause.contains("4 hosts lost: gpu[001-004]")), "{:?}", view.banner);
     let first = view.banner.remedy.unwrap();
     assert_eq!(first.about, "all 4 hosts were lost");
     assert!(first.text.ends_with("[failed-alike]"), "{first:?}");
@@ -251,7 +251,7 @@ fn what_all_share_is_looked_at_where_all_hosts_or_flows_failed() {
         (flow.failed, flow.failure) = (1, Some(gone().at("gpu001")));
     }
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
-    assert!(view.banner.part.text.contains(" and 11 more (windows failed)"), "{:?}", view.banner);
+    assert!(view.banner.causes[0].contains(" and 11 more failed"), "{:?}", view.banner);
     let first = view.banner.remedy.unwrap();
     assert!(first.text.ends_with("[failed-alike]"), "{first:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::{path::Path, process::Command};
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::{Run, RunError},
     journal::JournalError,
@@ -31,7 +32,7 @@ fn nights() -> Vec<(String, Run)> {
 fn remarks(found: &Trend) -> String {
     let place = tempfile::tempdir().unwrap();
     let view = report::trend::write(found, &place.path().join("trend.html")).unwrap();
-    report::trend::text::summary(&view, Path::new("trend.html"), false)
+    report::trend::text::summary(&view, Path::new("trend.html"), &Screen { verbose: true, ..Screen::PLAIN })
 }
 
 const NOW: &str = "2026-12-01T02:00:00Z";

@@ -1,5 +1,6 @@
 //! Parts that move: their history goes with them, and the slot says that its part was replaced.
 
+use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::Run,
     status::Status,
@@ -168,7 +169,7 @@ fn a_slow_card_is_followed_to_the_host_that_it_was_moved_to() {
         }
         let shown = view(&found).unwrap();
         assert_eq!(shown.parts.rows.len(), 2);
-        let text = text::summary(&shown, std::path::Path::new("x.html"), false);
+        let text = text::summary(&shown, std::path::Path::new("x.html"), &Screen::PLAIN);
         assert!(text.contains("MT0003"), "{text}");
     }
 }

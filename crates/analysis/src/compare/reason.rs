@@ -169,7 +169,7 @@ pub(super) const fn units(design: Design) -> &'static str {
     }
 }
 
-const fn fewest(design: Design) -> &'static str {
+pub(super) const fn fewest(design: Design) -> &'static str {
     match design {
         Design::Runs => "4 runs a side",
         Design::Blocks => "6 blocks",

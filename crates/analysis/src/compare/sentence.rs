@@ -1,6 +1,6 @@
 use super::{
     Change, Comparison, Counts, Group, OneSided, digits,
-    reason::{unit, units},
+    reason::{fewest, unit},
 };
 use crate::words::{are, be, count, have};
 
@@ -9,12 +9,13 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     let apart = not_compared(&comparison.one_sided);
     if counts.all() == 0 {
         let apart = if apart.is_empty() { " No cell has values.".to_owned() } else { apart };
-        return format!("Nothing could be compared.{apart}");
+        return format!("nothing could be compared.{apart}");
     }
     let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = counts;
     let mut text = format!(
-        "Of {} compared {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} \
-         not enough data.",
+        "{}of {} {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} not enough \
+         data.",
+        over_all(comparison),
         count(counts.all(), "cell"),
         be(*equivalent),
         if *not_enough_data == 1 { "has" } else { "have" },
@@ -31,14 +32,14 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     let strays = comparison.cells.iter().filter(|cell| !cell.strays.is_empty()).count();
     add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "cell")));
     let held = comparison.order.as_ref().map_or(0, |order| order.held_back);
-    add(held, format!("In {} the order of the runs cannot carry what shows: measure in turn.", count(held, "cell")));
+    add(held, format!("In {} the difference may be drift: alternate the runs.", count(held, "cell")));
     text += &apart;
     let rows = comparison.groups.iter().filter(|group| leaves_margin(group)).count();
     if rows > 0 {
         let (leaves, of) = if rows == 1 { ("leaves its margin", "its") } else { ("leave their margins", "their") };
         text += &format!(" The intervals of {} {leaves}, though {of} links do not.", count(rows, "row"));
     }
-    text + &over_all(comparison)
+    text
 }
 
 /// Whether each cell of a row has a verdict, and only the row's interval prevents one.
@@ -62,7 +63,7 @@ fn over_all(comparison: &Comparison) -> String {
     let Some(Change { percent, interval, .. }) = comparison.headline else { return String::new() };
     let has_interval = interval.is_some();
     let interval = interval.map_or_else(
-        || format!("no interval below 4 {}", units(comparison.design)),
+        || format!("nothing can be concluded below {}", fewest(comparison.design)),
         |(low, high)| digits::range(low, high),
     );
     let margin = match comparison.headline_margin {
@@ -72,10 +73,10 @@ fn over_all(comparison: &Comparison) -> String {
         _ => String::new(),
     };
     match digits::share(percent) {
-        None => format!(" Over all, performance is the same ({interval}{margin})."),
+        None => format!("performance is the same ({interval}{margin}): "),
         Some(share) => {
             let direction = if percent < 0.0 { "lower" } else { "higher" };
-            format!(" Over all, performance is {share} {direction} ({interval}{margin}).")
+            format!("performance is {share} {direction} ({interval}{margin}): ")
         }
     }
 }

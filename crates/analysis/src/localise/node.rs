@@ -337,7 +337,7 @@ impl Measured {
             (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
             (Standing::Intermittent, _) => format!("bad in {bad} of {tests}"),
             (Standing::Cleared, _) => format!("shown to be good by {tests}: {by}"),
-            (_, Some(open)) => format!("not settled after {tests}: {}", open.words()),
+            (_, Some(open)) => format!("undecided after {tests}: {}", open.words()),
             _ => return,
         };
         named.reason = format!("{}; {words}", named.reason);

@@ -145,7 +145,7 @@ impl Localisation {
             (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
             (Standing::Intermittent, _) => format!("bad in {} of {tests}, then {by}", settled.bad),
             (Standing::Cleared, _) => format!("shown to be good by {tests}: {by}"),
-            (_, Some(open)) => format!("not settled after {of_all}: {}", open.words()),
+            (_, Some(open)) => format!("undecided after {of_all}: {}", open.words()),
             _ => String::new(),
         };
         let named = &mut self.suspects[at];

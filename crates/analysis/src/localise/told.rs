@@ -263,7 +263,7 @@ impl Standing {
             Self::Confirmed => "confirmed",
             Self::Intermittent => "intermittent",
             Self::Cleared => "cleared",
-            Self::Open => "not settled",
+            Self::Open => "undecided",
         }
     }
 }

@@ -205,49 +205,34 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
     let (worse, better, fully) = (open(Way::Worse), open(Way::Better), number_of(Watched::Fully));
     let over = changes.iter().filter(|change| !matches!(change.state, State::Open | State::Left)).count();
-    let mut text = format!(
-        "Of {alive} series {fully} {} watched{}: {}, {}; {}.",
-        be(fully),
+    let mut text = String::new();
+    for one in everything.reported.iter().filter(|one| one.status != Status::Pass) {
+        text += &format!("after the last run, {}: {}. ", one.directory, one.sentence.trim_end_matches('.'));
+    }
+    text += &format!(
+        "{fully} of {alive} series monitored{}: {}, {}, {over} resolved.",
         match number_of(Watched::Weakly) {
             0 => String::new(),
             weakly => format!(" and {weakly} weakly, for want of nights"),
         },
-        match worse {
-            0 => "no change for the worse is still so".to_owned(),
-            worse => format!("{} for the worse {} still so", count(worse, "change"), be(worse)),
-        },
-        match better {
-            0 => "none for the better".to_owned(),
-            better => format!("{better} for the better"),
-        },
-        match over {
-            0 => "none is over".to_owned(),
-            over => format!("{over} {} over", be(over)),
-        },
+        count(worse, "open regression"),
+        count(better, "open improvement"),
     );
     if found.left > 0 {
         text += &format!(
-            " {} for the worse {} not known to be over: neither an edit, nor other hardware, nor another name ends one; --epoch \
-             accepts the level since.",
-            count(found.left, "change"),
-            be(found.left)
+            " The recovery of {} is not confirmed: edits, new hardware and new names end none; --epoch accepts the new level.",
+            count(found.left, "regression"),
         );
     }
     let young = number_of(Watched::TooYoung);
     if young > 0 {
-        text += &format!(" {young} {} too young to be watched.", be(young));
+        text += &format!(" {young} {} too young to monitor.", be(young));
     }
     if found.missing > 0 {
         text += &format!(" {} of the last night {} missing.", count(found.missing, "value"), be(found.missing));
     }
     if found.unanswered > 0 {
         text += &format!(" {} failed or had no value in a run of the last night.", found.unanswered);
-    }
-    for one in everything.reported.iter().filter(|one| one.status != Status::Pass) {
-        text += &format!(" After the last run, {}: {}", one.directory, one.sentence);
-        if !one.sentence.ends_with('.') {
-            text.push('.');
-        }
     }
     if let Some((lost, of)) = everything.lacking {
         text += &format!(" {lost} of {} gave no value: what they would have shown is unknown.", count(of, "run"));

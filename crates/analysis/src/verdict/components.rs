@@ -314,7 +314,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let state = Some(if shown { Judged::Faulty } else { Judged::Undecided });
         let change = format!("{:+.1} % against good {}s in {}", named.change_percent, found.counted, found.test);
         let why =
-            if shown { format!("{}: {change}", named.name) } else { format!("{}: {change}, not settled", named.name) };
+            if shown { format!("{}: {change}", named.name) } else { format!("{}: {change}, undecided", named.name) };
         let cases: BTreeSet<u64> = named.cases.iter().copied().collect();
         let all_cases = self.journal.cases.iter().chain(&self.journal.further);
         let links: BTreeSet<(String, String)> =

@@ -114,9 +114,18 @@ pub(super) fn judge<'r>(
 impl Verdict {
     /// With the scope, unless it is the whole test: `bandwidth at least 90 Gb/s (group leaf1)`.
     pub fn demanded(&self) -> String {
+        self.scoped(&self.demand)
+    }
+
+    /// `write-bw`, `write-bw (group leaf1)`.
+    pub fn narrowed_test(&self) -> String {
+        self.scoped(&self.test)
+    }
+
+    fn scoped(&self, text: &str) -> String {
         let narrowed = self.narrowed.iter().flat_map(Scope::parts);
         let of: Vec<String> = narrowed.chain(self.view.as_ref().map(Searched::to_string)).collect();
-        if of.is_empty() { self.demand.clone() } else { format!("{} ({})", self.demand, of.join(", ")) }
+        if of.is_empty() { text.to_owned() } else { format!("{text} ({})", of.join(", ")) }
     }
 }
 

@@ -11,7 +11,7 @@
 //! compare, that no part is worse than its peers. So has every value in `[preflight]`, and a run that did not finish or
 //! whose records are damaged. A soak has several.
 
-mod banner;
+mod causes;
 mod broken;
 mod components;
 mod degraded;
@@ -125,9 +125,18 @@ pub fn verdicts_of(
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();
     let cases = tally(results);
-    let part = journal.plan.subset.iter().map(Subset::sentence);
-    let sentence =
-        part.chain([banner::sentence(status, &verdicts, &troubles, cases, &untested)]).collect::<Vec<_>>().join(" ");
+    let causes = Causes {
+        status,
+        verdicts: &verdicts,
+        troubles: &troubles,
+        cases,
+        found: &localisation,
+        untested: &untested,
+        interleaved: &interleaved,
+    };
+    let causes = causes.lines();
+    let part = journal.plan.subset.as_ref().map(|part| format!(" (part of the plan: {})", part.words()));
+    let sentence = causes.first().cloned().unwrap_or_default() + &part.unwrap_or_default();
     let components = components::components(journal, model, &verdicts, soak.as_ref());
     Verdicts {
         version: VERSION,
@@ -137,6 +146,7 @@ pub fn verdicts_of(
         exit_code: status.exit_code(),
         run_exit_code: whole::exit_code(journal, status),
         sentence,
+        causes,
         cases,
         verdicts,
         troubles,

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::{Kind, Lack, Tally, Untested, Verdict, named::named, not_tested};
 use crate::{
-    localise::{Localisation, Named, Standing, waives_flow},
+    localise::{Confirmation, Localisation, Named, Standing, TwoClusters, waives_flow},
     outliers::Link,
     reason::{Id, Reason, Reasons, Value},
     status::Status,
-    words::count,
+    words::{self, count},
 };
 
 const TWO_CLUSTERS: &str = "two clusters of values";
@@ -58,10 +58,10 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     in_order(&mut parts);
     let mut reason = Reasons::default();
-    let own = |status: Status| names(found, &parts, |part| part.status == status && !part.waived);
-    let of_parts = |id, parts: Option<Value>| parts.map(|parts| Reason::new(id).with("parts", parts));
-    reason.extend(of_parts(Id::Worse, own(Status::Fail)));
-    reason.extend(of_parts(Id::Unsettled, own(Status::Inconclusive)));
+    reason.extend(of_suspects(found));
+    if let Some(clusters) = found.two_clusters.as_ref().filter(|_| !waived && found.unlike().is_none()) {
+        reason.push(two_clusters(found, clusters));
+    }
     let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
         links.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
@@ -103,7 +103,8 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
         None => worst(true).unwrap_or(Status::Pass),
     };
     let waived = waived && !lacking;
-    reason.extend(of_parts(Id::Waived, names(found, &parts, |part| part.waived)));
+    let waived_parts = names(found, &parts, |part| part.waived);
+    reason.extend(waived_parts.map(|parts| Reason::new(Id::Waived).with("parts", parts)));
     let counted = found.counted;
     if reason.is_empty() && found.unmeasured.is_empty() {
         reason.push(Reason::new(Id::NothingStandsOut).with("among", Value::Counted(found.pairs, counted)));
@@ -139,6 +140,51 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
 
 pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
     waives_flow(plan, &link.result.case.flow)
+}
+
+/// Components that count, by state.
+fn of_suspects(found: &Localisation) -> impl Iterator<Item = Reason> {
+    let states = [
+        (Id::Faulty, Standing::Confirmed),
+        (Id::FaultyAtTimes, Standing::Intermittent),
+        (Id::Suspect, Standing::Suspect),
+        (Id::Undecided, Standing::Open),
+    ];
+    states.into_iter().filter_map(|(id, standing)| {
+        let own = found.suspects.iter().filter(|part| part.standing == standing && !part.waived);
+        let own: Vec<&Named> = own.collect();
+        let first = own.first()?;
+        let names: Vec<_> = own.iter().map(|part| (&*part.name, Some(*part))).collect();
+        let share = first.bad_share.filter(|_| own.len() == 1).map(words::share);
+        let reason = Reason::new(id).with("parts", named(&names)).with("change", level(&own)).with("bad_share", share);
+        Some(reason.with("metric", found.metric.word().replace('_', " ")))
+    })
+}
+
+/// `is at 50.0 % of its peers'`: from further tests if these have an interval, since they were not selected for being bad.
+fn level(parts: &[&Named]) -> Value {
+    let change = |part: &&Named| match part.confirmation {
+        Some(Confirmation { change_percent, interval_percent: Some(_), .. }) => change_percent,
+        _ => part.change_percent,
+    };
+    let levels: Vec<f64> = parts.iter().map(change).map(|percent| (1.0 + percent / 100.0).max(0.0)).collect();
+    let low = levels.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = levels.iter().copied().fold(0.0, f64::max);
+    let text = match (levels.len(), words::share(low), words::share_of(high)) {
+        (1, _, high) => format!("is at {high} its peers'"),
+        (_, low, high) if high.starts_with(&low) => format!("are at {high} their peers'"),
+        (_, low, high) => format!("are at {} to {high} their peers'", low.trim_end_matches(" %")),
+    };
+    Value::Data(json!(parts.iter().map(change).collect::<Vec<f64>>()), text)
+}
+
+fn two_clusters(found: &Localisation, clusters: &TwoClusters) -> Reason {
+    let centre = |value: f64| Value::Data(json!(value), format!("{} {}", words::number(value), found.unit));
+    Reason::new(Id::TwoClusters)
+        .with("good", Value::Counted(clusters.good.n, found.counted))
+        .with("bad", clusters.bad.n)
+        .with("high", centre(clusters.good.centre))
+        .with("low", centre(clusters.bad.centre))
 }
 
 /// `None` without any.

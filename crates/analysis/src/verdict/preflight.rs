@@ -42,7 +42,10 @@ fn verdict(demand: Demand) -> Verdict {
     for (id, held, times) in [(Id::Unmet, Held::Unmet, unmet), (Id::Unread, Held::Unread, unread)] {
         if times > 0 {
             let departures = Value::data(&demand.departures(held));
-            reason.push(Reason::new(id).with("times", times).with("of", of).with("departures", departures));
+            let reason_of = Reason::new(id).with("times", times).with("of", of).with("departures", departures);
+            // An escalated check has a finding in place of a value.
+            let own = |text: &String| (!demand.escalated).then(|| text.clone());
+            reason.push(reason_of.with("key", own(&demand.key)).with("wanted", own(&demand.wanted)));
         }
     }
     if demand.holdings.is_empty() {

@@ -144,8 +144,10 @@ pub struct Verdicts {
     /// Exit code of the process that last ran the plan: that of the verdicts if the run finished, 4 if it was stopped,
     /// 130 if it was interrupted; `None` if it was killed or still runs.
     pub run_exit_code: Option<u8>,
-    /// Says so first where only a part of the plan was run.
+    /// The answer: the first cause, or what passed; with the part of the plan that was run.
     pub sentence: String,
+    /// A line for each cause, the gravest first.
+    pub causes: Vec<String>,
     pub cases: Cases,
     pub verdicts: Vec<Verdict>,
     /// Cases that do not simply count as measured; of the further cases those with wrong bytes.

@@ -61,7 +61,7 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
 fn lost<'h>(id: Id, hosts: impl IntoIterator<Item = &'h String>, failure: &Failure) -> Reason {
     let reason = Reason::new(id).hosts(hosts);
     let several = reason.hosts.len();
-    reason.with("several", Some(several).filter(|n| *n > 1)).failed(failure)
+    reason.with("several", Some(several).filter(|n| *n > 1)).with("one", several == 1).failed(failure)
 }
 
 /// Hosts that were lost and came back: their missing tests are measured again, but not what they missed of a soak.

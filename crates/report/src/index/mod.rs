@@ -65,9 +65,8 @@ pub struct Row {
     /// From its first to its last record.
     pub seconds: Option<i64>,
     pub outcome: Outcome,
+    /// The answer of the run, or why it has none.
     pub sentence: String,
-    /// The first bad part, otherwise the first failure; may be empty.
-    pub first_bad: String,
     pub cases: Option<(u64, u64)>,
     pub failures: u64,
     pub is_part: bool,

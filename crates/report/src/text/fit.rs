@@ -1,29 +1,131 @@
 //! Text and tables that fit the width of a terminal.
 
-use std::fmt::{Result, Write};
+use std::{
+    borrow::Cow,
+    fmt::{Result, Write},
+};
 
-/// Columns of the summary: the default width of a terminal, also used for files.
-pub const WIDTH: usize = 80;
+use crate::view::Table;
 
-/// Wraps a text to [`WIDTH`] columns at blanks; `first` and `others` are prefixes of its lines. A longer word has a
-/// line of its own and is not broken.
-pub(super) fn wrap(out: &mut String, first: &str, others: &str, text: &str) -> Result {
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in words(text) {
-        let fits = line.chars().count() + usize::from(!empty) + word.chars().count() <= WIDTH;
-        if !empty && !fits {
-            writeln!(out, "{}", line.trim_end())?;
-            line = others.to_owned();
-            empty = true;
+/// How text is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns.
+    pub width: usize,
+    pub colour: bool,
+    /// With all details.
+    pub verbose: bool,
+}
+
+impl Screen {
+    /// For files and pipes.
+    pub const PLAIN: Self = Self { width: 100, colour: false, verbose: false };
+
+    /// Wraps a text at blanks; `first` and `others` are prefixes of its lines. A longer word has a line of its own and is
+    /// not broken.
+    pub(crate) fn wrap(&self, out: &mut String, first: &str, others: &str, text: &str) -> Result {
+        let mut line = first.to_owned();
+        let mut empty = true;
+        for word in words(text) {
+            let fits = line.chars().count() + usize::from(!empty) + word.chars().count() <= self.width;
+            if !empty && !fits {
+                writeln!(out, "{}", line.trim_end())?;
+                line = others.to_owned();
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line += &word;
+            empty = false;
         }
-        if !empty {
-            line.push(' ');
-        }
-        line += &word;
-        empty = false;
+        writeln!(out, "{}", line.trim_end())
     }
-    writeln!(out, "{}", line.trim_end())
+
+    /// As [`Screen::wrap`], in at most `most` lines unless all details are wanted.
+    pub(crate) fn clip(
+        &self,
+        out: &mut String,
+        first: &str,
+        others: &str,
+        text: &str,
+        most: usize,
+    ) -> Result {
+        let mut lines = String::new();
+        self.wrap(&mut lines, first, others, text)?;
+        if self.verbose || lines.lines().count() <= most {
+            return out.write_str(&lines);
+        }
+        let mut kept = lines.lines().take(most).collect::<Vec<_>>().join("\n");
+        while kept.chars().rev().take_while(|c| *c != '\n').count() + 2 > self.width && kept.pop().is_some() {}
+        writeln!(out, "{} …", kept.trim_end())
+    }
+
+    /// Rows in aligned columns, at most `most`; says how many it leaves out. Columns that do not fit are left out, or with
+    /// all details continue below with the first column in front.
+    pub(crate) fn table(
+        &self,
+        out: &mut String,
+        title: &str,
+        table: &Table,
+        columns: &[usize],
+        most: usize,
+    ) -> Result {
+        if table.rows.is_empty() {
+            return Ok(());
+        }
+        if !title.is_empty() {
+            writeln!(out, "{title}:")?;
+        }
+        let head: Vec<String> = columns.iter().map(|&at| table.columns[at].head()).collect();
+        let rows: Vec<Vec<&str>> =
+            table.rows.iter().take(most).map(|row| columns.iter().map(|&at| row[at].as_str()).collect()).collect();
+        let width = |at: usize| {
+            let cells = rows.iter().map(|row| row[at].chars().count());
+            cells.chain([head[at].chars().count()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..head.len()).map(width).collect();
+        let all = widths.clone();
+        let used = |piece: &[usize]| piece.iter().map(|&at| all[at] + GAP).sum::<usize>();
+        let (mut pieces, mut piece) = (Vec::new(), vec![0]);
+        for at in 1..head.len() {
+            if piece.len() > 1 && used(&piece) + widths[at] + GAP > self.width {
+                pieces.push(std::mem::replace(&mut piece, vec![0]));
+            }
+            piece.push(at);
+        }
+        pieces.push(piece);
+        let mut widths = widths;
+        if !self.verbose {
+            // A text in the first column that does not fit is cut, so that it is not left out.
+            let next = pieces.get(1).and_then(|piece| piece.get(1).copied());
+            pieces.truncate(1);
+            if let (Some(at), Some(piece)) = (next.filter(|&at| !table.columns[columns[at]].number), pieces.first_mut())
+            {
+                let room = self.width.saturating_sub(used(piece) + GAP);
+                if room >= LEAST {
+                    widths[at] = room;
+                    piece.push(at);
+                }
+            }
+        }
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        for piece in pieces {
+            for row in std::iter::once(&head).chain(&rows) {
+                let cell = |&at: &usize| {
+                    let (text, width) = (cut(row[at], widths[at]), widths[at]);
+                    if table.columns[columns[at]].number {
+                        format!("  {text:>width$}")
+                    } else {
+                        format!("  {text:<width$}")
+                    }
+                };
+                writeln!(out, "{}", piece.iter().map(cell).collect::<String>().trim_end())?;
+            }
+        }
+        let more = table.rows.len().saturating_sub(most);
+        if more > 0 { writeln!(out, "  and {more} more: see the page") } else { Ok(()) }
+    }
 }
 
 /// Words between blanks; a number and its unit are one.
@@ -40,70 +142,62 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Writes rows in aligned columns. Columns that do not fit continue below, with the first `keys` columns in front. A
-/// head is its text, and whether its column is aligned on the right.
-pub(super) fn columns(out: &mut String, head: &[(String, bool)], rows: &[Vec<&str>], keys: usize) -> Result {
-    let width = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.chain([head[at].0.chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let keys = keys.min(head.len());
-    let used = |columns: &[usize]| columns.iter().map(|&at| widths[at] + GAP).sum::<usize>();
-    let mut piece: Vec<usize> = (0..keys).collect();
-    for at in keys..head.len() {
-        if piece.len() > keys && used(&piece) + widths[at] + GAP > WIDTH {
-            write_piece(out, head, rows, &widths, &piece)?;
-            piece.truncate(keys);
-        }
-        piece.push(at);
+/// At most `width` columns.
+fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if text.chars().count() <= width {
+        return Cow::Borrowed(text);
     }
-    write_piece(out, head, rows, &widths, &piece)
+    Cow::Owned(text.chars().take(width.saturating_sub(1)).chain(['…']).collect())
 }
 
 const GAP: usize = 2;
 
-fn write_piece(
-    out: &mut String,
-    head: &[(String, bool)],
-    rows: &[Vec<&str>],
-    widths: &[usize],
-    piece: &[usize],
-) -> Result {
-    let names: Vec<&str> = head.iter().map(|(name, _)| name.as_str()).collect();
-    for row in [&names].into_iter().chain(rows) {
-        let cell = |&at: &usize| {
-            let (text, width) = (row[at], widths[at]);
-            if head[at].1 { format!("  {text:>width$}") } else { format!("  {text:<width$}") }
-        };
-        let line: String = piece.iter().map(cell).collect();
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
+/// Columns for a text that is cut.
+const LEAST: usize = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::number_column;
+
+    const NARROW: Screen = Screen { width: 80, ..Screen::PLAIN };
 
     #[test]
     fn text_is_broken_at_blanks_and_nothing_is_lost() {
         let text = "one two three ".repeat(30);
         let mut out = String::new();
-        wrap(&mut out, "", "    ", text.trim()).unwrap();
-        assert!(out.lines().count() > 1 && out.lines().all(|line| line.chars().count() <= WIDTH));
+        NARROW.wrap(&mut out, "", "    ", text.trim()).unwrap();
+        assert!(out.lines().count() > 1 && out.lines().all(|line| line.chars().count() <= NARROW.width));
         assert!(out.split_whitespace().eq(text.split_whitespace()));
     }
 
     #[test]
-    fn a_wide_table_goes_on_below_with_its_keys() {
-        let head: Vec<(String, bool)> = (0..9).map(|n| (format!("column number {n}"), true)).collect();
-        let cells: Vec<String> = (0..9).map(|n| n.to_string()).collect();
-        let rows = vec![cells.iter().map(String::as_str).collect::<Vec<_>>()];
+    fn a_clipped_text_ends_with_a_mark_within_the_width() {
+        for text in ["word ".repeat(60), "a".repeat(79) + " " + &"b".repeat(80) + " c"] {
+            let mut out = String::new();
+            NARROW.clip(&mut out, "", "  ", text.trim(), 2).unwrap();
+            assert_eq!(out.lines().count(), 2, "{out}");
+            assert!(out.trim_end().ends_with('…') && out.lines().all(|line| line.chars().count() <= NARROW.width + 2));
+        }
         let mut out = String::new();
-        columns(&mut out, &head, &rows, 1).unwrap();
-        assert!(out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
-        assert_eq!(out.matches("column number 0").count(), 3, "{out}");
-        (1..9).for_each(|n| assert_eq!(out.matches(&format!("column number {n}")).count(), 1, "{out}"));
+        NARROW.clip(&mut out, "", "  ", "short", 2).unwrap();
+        assert_eq!(out, "short\n");
+    }
+
+    #[test]
+    fn a_wide_table_drops_columns_or_continues_below_with_its_first() {
+        let columns = (0..9).map(|n| number_column(&format!("column number {n}"), "")).collect();
+        let table = Table { columns, rows: vec![(0..9).map(|n| n.to_string()).collect()] };
+        let shown = |screen: Screen| {
+            let mut out = String::new();
+            screen.table(&mut out, "", &table, &Vec::from_iter(0..9), 1).unwrap();
+            assert!(out.lines().all(|line| line.chars().count() <= screen.width), "{out}");
+            out
+        };
+        assert_eq!(shown(NARROW).lines().count(), 2);
+        let whole = shown(Screen { verbose: true, ..NARROW });
+        assert_eq!(whole.matches("column number 0").count(), 3, "{whole}");
+        (1..9).for_each(|n| assert_eq!(whole.matches(&format!("column number {n}")).count(), 1, "{whole}"));
+        assert_eq!(shown(Screen { width: 1000, ..NARROW }).matches("column").count(), 9);
     }
 }

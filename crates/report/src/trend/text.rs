@@ -1,56 +1,70 @@
-use std::{fmt::Write, path::Path};
+use std::{
+    fmt::{Result, Write},
+    path::Path,
+};
 
 use railgauge_model::border::text::path_text;
 
 use super::{ChangeView, TrendView};
-use crate::text::{aligned, mark};
+use crate::text::Screen;
 
-/// Changes shown of each kind: the page has more.
-const SHOWN: usize = 20;
+/// Rows and changes of each kind without `-v`.
+const SHOWN: usize = 4;
 
-/// `colour` puts ANSI colours on the verdict.
-pub fn summary(view: &TrendView, page: &Path, colour: bool) -> String {
+pub fn summary(view: &TrendView, page: &Path, screen: &Screen) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write(&mut out, view, page, colour);
+    let _ = write(&mut out, view, page, screen);
     out
 }
 
-fn write(out: &mut String, view: &TrendView, page: &Path, colour: bool) -> std::fmt::Result {
-    writeln!(out, "{}", view.span)?;
-    for remark in &view.remarks {
-        writeln!(out, "note   {remark}")?;
+fn write(out: &mut String, view: &TrendView, page: &Path, screen: &Screen) -> Result {
+    let most = if screen.verbose { usize::MAX } else { SHOWN };
+    match view.bad.as_str() {
+        "" => out.push_str(&screen.answer(view.status, &view.sentence)),
+        bad => {
+            out.push_str(&screen.answer(view.status, bad));
+            screen.clip(out, "  ", "    ", &view.sentence, 2)?;
+        }
     }
-    writeln!(out)?;
-    changes(out, "still so", &view.totals, &view.open)?;
-    changes(out, "not known to be over", &[], &view.left)?;
-    changes(out, "over", &[], &view.over)?;
-    aligned(out, "values missing", &view.missing, &[0, 1, 2, 3], SHOWN)?;
-    aligned(out, "to be repeated at once", &view.repeats, &[0, 1, 2], SHOWN)?;
-    aligned(out, "in doubt", &view.doubts, &[0, 1, 2], SHOWN)?;
-    aligned(out, "parts replaced", &view.parts, &[0, 1], SHOWN)?;
-    aligned(out, "changed on purpose", &view.epochs, &[0, 1, 2], SHOWN)?;
-    aligned(out, "series", &view.kinds, &[0, 1, 2, 3, 4, 5, 6, 7], SHOWN)?;
-    writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;
+    for remark in view.remarks.iter().take(most) {
+        screen.clip(out, "  ", "    ", remark, 2)?;
+    }
+    for (kind, total) in view.totals.iter().take(most) {
+        screen.clip(out, "  ", "    ", &format!("all {kind}: {total}"), 2)?;
+    }
+    // The first change for the worse is the answer.
+    let first = view.open.iter().position(|change| change.way == "worse").filter(|_| !screen.verbose);
+    let others: Vec<&ChangeView> =
+        view.open.iter().enumerate().filter(|(at, _)| Some(*at) != first).map(|(_, change)| change).collect();
+    changes(out, "open", &others, most, screen)?;
+    changes(out, "recovery not confirmed", &Vec::from_iter(&view.left), most, screen)?;
+    if screen.verbose {
+        changes(out, "over", &Vec::from_iter(&view.over), most, screen)?;
+    }
+    for (title, table, columns) in [
+        ("values missing", &view.missing, &[0, 1, 2, 3][..]),
+        ("to repeat now", &view.repeats, &[0, 1, 2]),
+        ("in doubt", &view.doubts, &[0, 1, 2]),
+        ("components replaced", &view.parts, &[0, 1]),
+        ("changed on purpose", &view.epochs, &[0, 1, 2]),
+    ] {
+        screen.table(out, title, table, columns, most)?;
+    }
+    if screen.verbose {
+        screen.table(out, "series", &view.kinds, &[0, 1, 2, 3, 4, 5, 6, 7], most)?;
+    }
+    writeln!(out, "{}", view.span)?;
     writeln!(out, "report: {}", path_text(page))
 }
 
-fn changes(out: &mut String, title: &str, totals: &[(String, String)], list: &[ChangeView]) -> std::fmt::Result {
-    if list.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "{title}:")?;
-    for (kind, total) in totals {
-        writeln!(out, "  in all {kind}: {total}")?;
-    }
-    for change in list.iter().take(SHOWN) {
-        writeln!(out, "  {:<7}{}: {}", change.way, change.name, change.sentence)?;
+fn changes(out: &mut String, title: &str, list: &[&ChangeView], most: usize, screen: &Screen) -> Result {
+    for change in list.iter().take(most) {
+        screen.clip(out, "  ", "    ", &format!("{title}: {}: {}", change.name, change.sentence), 2)?;
         for epoch in &change.epochs {
-            writeln!(out, "         at about the same time, {epoch}")?;
+            screen.clip(out, "    ", "      ", &format!("at about the same time, {epoch}"), 2)?;
         }
     }
-    if list.len() > SHOWN {
-        writeln!(out, "  and {} more: see the page", list.len() - SHOWN)?;
-    }
-    writeln!(out)
+    let more = list.len().saturating_sub(most);
+    if more > 0 { writeln!(out, "  and {more} more {title}: -v, or the report") } else { Ok(()) }
 }

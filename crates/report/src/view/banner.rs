@@ -1,4 +1,4 @@
-//! The banner's text below the verdict: the bad part, and the first step.
+//! What is below the answer: other causes, the first step, and what was measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use railgauge_analysis::{
     case::State,
     journal::JournalEnd,
     status::Status,
-    verdict::{Broken, BrokenBy, Kind, MeasuredOn, Verdict, Verdicts},
+    verdict::{Broken, BrokenBy, Cases, Kind, MeasuredOn, Verdict, Verdicts},
 };
 use railgauge_model::plan::{
     count::{count, was},
@@ -20,7 +20,6 @@ use super::{
     Explains, FindingView, Hosts, PartView, Parts, TroubleGroup,
     culprits::{Culprit, culprit},
     help,
-    parts::none_stands_out,
     switches::SuspectView,
     troubles::folded,
     wrong,
@@ -28,13 +27,14 @@ use super::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Banner {
-    pub part: Pointer,
-    /// Known bad parts, as worded in that sentence; never a suspect.
-    pub bad: String,
-    /// Further sentences: suspects, hosts that differ from the plan or were lost without a culprit, and failed flows of the soak.
-    pub beside: String,
+    /// A line for each cause, the gravest first, which is the answer; for a pass what passed.
+    pub causes: Vec<String>,
+    /// Section of the page with the evidence of the first; may be empty.
+    pub evidence: &'static str,
     /// The first step and its purpose; `None` where nothing is wrong or no remedy is known.
     pub remedy: Option<Pointer>,
+    /// `8 of 8 hosts, 28 cases measured, 2 verdicts failed, 1 passed`.
+    pub counts: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,8 +45,6 @@ pub struct Pointer {
     /// Section of the page; may be empty.
     pub anchor: &'static str,
 }
-
-const NAMED: usize = 3;
 
 pub(super) struct Seen<'v> {
     pub end: &'v JournalEnd,
@@ -62,41 +60,50 @@ pub(super) struct Seen<'v> {
 pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     let failed: Vec<Culprit> =
         seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, seen.hosts)).collect();
-    let bad = bad(seen, &failed);
-    let names: Vec<&str> = bad.iter().map(|(name, _)| name.as_str()).collect();
-    let doubtful = [false, true].map(|open| doubtful(seen, open));
-    let [suspects, open] = doubtful.each_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
-    let all = |of: fn(&Culprit) -> &Vec<String>| failed.iter().flat_map(of).map(String::as_str).collect::<Vec<_>>();
-    let (flows, unlike) = (all(|one| &one.flows), all(|one| &one.unlike));
-    let lost = folded(lost(seen, &failed));
-    let lost: Vec<&str> = Some(lost.as_str()).filter(|lost| !lost.is_empty()).into_iter().collect();
-    let told = |all: &[(&str, &Vec<&str>)]| {
-        let some = all.iter().filter(|(_, names)| !names.is_empty());
-        some.map(|(what, names)| format!("{what}: {}.", list(names))).collect::<Vec<_>>().join(" ")
-    };
-    let of_parts = [("Named", &names), ("Suspect", &suspects), ("Not settled", &open)];
-    // None of these is shown to be a bad part.
-    let others = [
-        ("Not as the plan wants", &unlike),
-        ("Hosts that were lost", &lost),
-        ("Flows that failed in the soak", &flows),
-    ];
-    let beside = told(&[&of_parts[1..], &others[..]].concat());
-    let (of_parts, others) = (told(&of_parts), told(&others));
-    let (text, anchor) = match seen.parts {
-        _ if !of_parts.is_empty() => (of_parts, bad.first().map_or("parts", |(_, anchor)| anchor)),
-        _ if !flows.is_empty() => (String::new(), "soak"),
-        _ if !unlike.is_empty() => (String::new(), failed.first().map_or("", |one| one.anchor)),
-        None => ("No part is named: no test of this run could be searched for one.".to_owned(), ""),
-        Some(parts) => (unnamed(parts), "parts"),
-    };
-    let text = [text, others].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    let is_named = seen.parts.is_some_and(|parts| parts.named.iter().any(|part| !part.cleared && !part.waived));
     Banner {
-        part: Pointer { about: String::new(), text, anchor },
-        bad: if names.is_empty() { String::new() } else { list(&names) },
-        beside,
+        causes: seen.verdicts.causes.clone(),
+        evidence: match failed.first() {
+            _ if is_named => "parts",
+            Some(one) => one.anchor,
+            None => "",
+        },
         remedy: Some(seen).filter(|seen| seen.verdicts.status != Status::Pass).and_then(|seen| step(seen, &failed)),
+        counts: counts(seen),
     }
+}
+
+fn counts(seen: &Seen<'_>) -> String {
+    let all = seen.hosts.all.len();
+    let there = seen.hosts.all.iter().filter(|host| host.lost.is_empty()).count();
+    let Cases { planned, measured, short, unverified, contaminated, impossible, no_value, failed, not_run, wrong } =
+        seen.verdicts.cases;
+    let states = [
+        (wrong, State::Wrong),
+        (failed, State::Failed),
+        (not_run, State::NotRun),
+        (no_value, State::NoValue),
+        (impossible, State::Impossible),
+        (contaminated, State::Contaminated),
+        (unverified, State::Unverified),
+        (short, State::Short),
+    ];
+    let others = states.iter().filter(|(n, _)| *n > 0).map(|(n, state)| format!(", {n} {}", state.of_cases()));
+    let cases = match measured == planned {
+        true => format!("{} measured", count(planned, "case")),
+        false => format!("{measured} of {} measured{}", count(planned, "case"), others.collect::<String>()),
+    };
+    // Nothing passes before the run has ended.
+    let passed = if *seen.end == JournalEnd::Running { "met so far" } else { "passed" };
+    let words = [
+        (Status::Fail, "failed"),
+        (Status::Inconclusive, "inconclusive"),
+        (Status::NotRun, "not run"),
+        (Status::Pass, passed),
+    ];
+    let of = words.iter().map(|(status, word)| (seen.verdicts.with(*status), word)).filter(|(n, _)| *n > 0);
+    let verdicts: Vec<String> = of.map(|(n, word)| format!("{n} {word}")).collect();
+    format!("{there} of {}; {cases}; verdicts: {}", count(all, "host"), verdicts.join(", "))
 }
 
 fn lost(seen: &Seen<'_>, failed: &[Culprit]) -> BTreeSet<String> {
@@ -125,62 +132,6 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     };
     let were = was(hosts.len());
     Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
-}
-
-fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
-    let parts = seen.parts.iter().flat_map(|parts| &parts.named).filter(|part| part.is_bad());
-    let parts = parts.map(|part| (format!("{} ({})", part.name, part.standing), "parts"));
-    let of_failed = failed.iter().flat_map(|one| one.names.iter().map(|name| (name.clone(), one.anchor)));
-    let links = seen.links.iter().filter(|link| link.certain);
-    let links = links.map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
-    let mut all: Vec<(String, &'static str)> = Vec::new();
-    for one in parts.chain(of_failed).chain(links) {
-        // A failed verdict on links names what the search does.
-        if !all.iter().any(|(name, _)| *name == one.0) {
-            all.push(one);
-        }
-    }
-    all
-}
-
-/// Suspect parts, which are not a reason for a replacement: `open` ones, where further tests were undecided, or those not measured again.
-fn doubtful(seen: &Seen<'_>, open: bool) -> Vec<String> {
-    let parts = seen.parts.iter().flat_map(|parts| &parts.named);
-    let parts = parts.filter(|part| part.is_unsettled() && part.open == open).map(PartView::with_alternatives);
-    let links = seen.links.iter().filter(|link| !link.certain && link.open == open);
-    let mut all: Vec<String> = parts.collect();
-    for link in links {
-        // Where nothing else is searched for parts, these are not among them.
-        if !all.contains(&link.name) {
-            all.push(link.name.clone());
-        }
-    }
-    all
-}
-
-fn list(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.iter().take(NAMED).copied().collect::<Vec<_>>().join("; "))
-}
-
-fn unnamed(parts: &Parts) -> String {
-    let waived = parts.named.iter().filter(|part| !part.cleared && part.waived);
-    let waived: Vec<String> = waived.map(|part| format!("{} ({})", part.name, part.standing)).collect();
-    if !waived.is_empty() {
-        let names: Vec<&str> = waived.iter().map(String::as_str).collect();
-        return format!("The plan waives every part that is named: {}.", list(&names));
-    }
-    match parts {
-        Parts { nothing: true, untested, .. } => none_stands_out("", untested.as_deref()),
-        Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
-        Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
-        Parts { noisy: true, .. } => "No part is named: the values scatter too much.".to_owned(),
-        Parts { unclear, .. } if unclear.is_empty() => {
-            "No part is named, and nothing says that all are good.".to_owned()
-        }
-        Parts { unclear, .. } => format!("No part is named. {}", unclear.join(" ")),
-    }
 }
 
 /// The first step: about what is known to be bad; otherwise that of the first failed verdict; otherwise, for an

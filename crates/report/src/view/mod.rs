@@ -13,17 +13,14 @@ mod switches;
 mod troubles;
 mod wrong;
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use jiff::Timestamp;
 use railgauge_analysis::{
     case::CaseResult,
     compare::Interleaved,
     copies,
-    journal::{Journal, JournalEnd},
+    journal::Journal,
     outliers::Outliers,
     overrides, parallel,
     proven::NeverRun,
@@ -69,8 +66,6 @@ pub struct View {
     pub status: Status,
     pub sentence: String,
     pub banner: Banner,
-    /// Verdicts by status, worst first, without zeros.
-    pub counts: Vec<(String, usize)>,
     pub cases: Cases,
     /// Worst first within the order of the plan's tests.
     pub expectations: Vec<ExpectationView>,
@@ -142,10 +137,6 @@ pub fn view(
     verdicts: &Verdicts,
     outliers: &Outliers<'_>,
 ) -> Result<View, ReportError> {
-    let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
-    for verdict in verdicts.verdicts.iter().filter(|verdict| !verdict.waived) {
-        *counts.entry(verdict.status).or_default() += 1;
-    }
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
     let soak_failed = verdicts
         .verdicts
@@ -175,7 +166,6 @@ pub fn view(
         never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).chain(overrides::told(journal)).collect(),
         status: verdicts.status,
         sentence: verdicts.sentence.clone(),
-        counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
         cases: verdicts.cases,
         expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
         parts,
@@ -268,19 +258,6 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
             "The records are damaged or contradict themselves in {}: nothing on this page is certain.",
             count(unread + contradictions, "place")
         ));
-    }
-    match &journal.end {
-        JournalEnd::Finished => {}
-        JournalEnd::Prevented { why, .. } => remarks.push(format!("The run could not go on: {why}.")),
-        JournalEnd::Interrupted => {
-            remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
-        }
-        JournalEnd::Broken => {
-            remarks.push("The run broke off: the controller was killed, or its machine went down.".to_owned());
-        }
-        JournalEnd::Running => {
-            remarks.push("The run is still going on: what it has not measured yet is missing here.".to_owned());
-        }
     }
     if journal.resumed > 0 {
         remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));

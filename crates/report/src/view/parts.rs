@@ -26,15 +26,13 @@ pub struct Parts {
     pub untested: Option<String>,
     /// Whether a test's values scatter too much for a bad part to stand out.
     pub noisy: bool,
-    /// Why the absence of a named part does not mean that all are good, a sentence each, gravest first.
-    pub unclear: Vec<String>,
     pub tests: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PartView {
     pub name: String,
-    /// `confirmed`, `intermittent`, `suspect`, `not settled` or `cleared`; with `, waived` where the plan waives it.
+    /// `confirmed`, `intermittent`, `suspect`, `undecided` or `cleared`; with `, waived` where the plan waives it.
     pub standing: String,
     pub cleared: bool,
     #[serde(skip)]
@@ -93,7 +91,6 @@ pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts, soak_failed: b
             && found.iter().all(|test| test.carry_less().is_none())
             && unexplained(found).next().is_none(),
         noisy: !outliers.noisy.is_empty(),
-        unclear: unclear(outliers, found, on_links, untested.as_deref()),
         untested,
         tests: found.iter().map(looked_at).collect(),
     })
@@ -265,10 +262,10 @@ fn sentence(
     };
     let mut words = Vec::new();
     for (standing, what) in [
-        (&[Standing::Confirmed][..], "Bad, measured again and confirmed"),
-        (&[Standing::Intermittent], "Bad in part of its results"),
+        (&[Standing::Confirmed][..], "Faulty, confirmed"),
+        (&[Standing::Intermittent], "Faulty in part of the results"),
         (&[Standing::Suspect], "Suspect"),
-        (&[Standing::Open], "Not settled"),
+        (&[Standing::Open], "Undecided"),
     ] {
         match with(standing) {
             names if names.is_empty() => {}
@@ -321,32 +318,12 @@ fn sentence(
     words.join(" ")
 }
 
-pub(super) fn none_stands_out(place: &str, untested: Option<&str>) -> String {
-    format!("No part stands out{place}{}.", untested.map_or_else(String::new, |what| format!("; {what}")))
+fn none_stands_out(place: &str, untested: Option<&str>) -> String {
+    format!("No component stands out{place}{}.", untested.map_or_else(String::new, |what| format!("; {what}")))
 }
 
 fn as_sentence(words: &str) -> String {
     capital(words) + "."
-}
-
-fn unclear(
-    outliers: &Outliers<'_>,
-    found: &[Localisation],
-    on_links: &[OnLinks],
-    untested: Option<&str>,
-) -> Vec<String> {
-    let apart: Vec<String> =
-        clusters(outliers, on_links).into_iter().chain(unexplained(found)).chain(carry_less(found)).collect();
-    // Links of few hosts are checked all the same for large differences.
-    let alike = if apart.is_empty() && outliers.parts.is_empty() { "; their links do not differ by far" } else { "" };
-    let few = found.iter().filter(|test| test.pairs > 1).find_map(|test| Some((test, test.too_few?)));
-    let few = few.filter(|_| !outliers.searched).map(|(test, [got, need])| {
-        // Within hosts GPUs or NUMA nodes are counted, whose links were not searched.
-        let (what, alike) = if test.counted == "part" { ("part", "") } else { ("host", alike) };
-        format!("{} are too few to separate a bad part from the others, {need} are needed{alike}.", count(got, what))
-    });
-    let refused = few.or_else(|| refused(outliers, found));
-    apart.into_iter().chain(refused).chain(untested.map(as_sentence)).collect()
 }
 
 const PLACES: usize = 5;

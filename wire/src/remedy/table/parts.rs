@@ -44,8 +44,8 @@ remedies! {
          changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     MORE_PARTNERS = "more-partners",
-        "to measure the same hosts again does not help: too little is known to be good that it could be held against. Measure more hosts in \
-         one run, and pairs with `pattern = \"tournament\"`, so that each has more partners";
+        "measure more hosts in one run, with `pattern = \"tournament\"`: retesting the same hosts does not help, because too few known-good \
+         pairs are there to compare with";
     OTHER_VIRTUAL_MACHINES = "other-virtual-machines",
         "to measure the same virtual machines again does not help: an effect of this size may come from others on their machine. \
          Measure while these are stopped and from hosts that are not virtual";
@@ -58,8 +58,8 @@ remedies! {
          it, and have it replaced if it stays slow",
         look "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER,TEMPERATURE", look "amd-smi metric";
     SLOW_HOST = "slow-host",
-        "compare the host with a good one: load and other programs, clocks, PCIe links of its NICs ({0}), and error counters of its ports \
-         ({1}, {2}); reseat or exchange a cable whose counters rise",
+        "compare it with a good host: load, clocks, PCIe links of the NICs ({0}), error counters of the ports ({1}, {2}); exchange a \
+         cable whose counters rise",
         look "lspci -vv", look "ethtool -S {interface}", look "grep . /sys/class/infiniband/*/ports/*/counters/*";
     SLOW_PATH = "slow-path",
         "other pairs of both ends are good: look at what only this path passes, switches and the links between them, their rates, routes \

@@ -81,6 +81,9 @@ pub struct TestView {
     pub metric: Metric,
     pub unit: String,
     pub table: Table,
+    /// A row for each size and setting, for the terminal.
+    #[serde(skip)]
+    pub brief: Vec<Vec<String>>,
     pub remarks: Vec<String>,
     /// In the order of the page.
     pub blocks: Vec<Block>,
@@ -256,6 +259,7 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, ChartError> {
         metric,
         unit: metric.unit().to_owned(),
         table: table::table(data),
+        brief: table::brief(data),
         remarks: table::remarks(data),
         blocks: blocks(data)?,
     })

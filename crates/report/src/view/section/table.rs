@@ -3,7 +3,7 @@ use railgauge_analysis::{
     words::{number, percent_of, size, spread},
 };
 use railgauge_model::plan::model::Test;
-use railgauge_wire::terms::{Metric, TestMetric};
+use railgauge_wire::terms::{Better, Metric, TestMetric};
 use serde::Serialize;
 
 use super::{Data, headline};
@@ -98,6 +98,24 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         row
     });
     Table { rows: rows.collect(), columns }
+}
+
+/// For each size and setting: its name, its cases, and the worst, median and best value of the test's metric with its unit.
+pub(super) fn brief(data: &Data<'_>) -> Vec<Vec<String>> {
+    let metric = headline(data.test);
+    let several = data.own_variants().len() > 1;
+    let heads = data.spreads.iter().filter(|spread| spread.metric == metric);
+    let row = |head: &&Spread| {
+        let name = if several { data.cell_words((head.variant, head.size_bytes)) } else { size(head.size_bytes) };
+        let cases = match head.links == head.measured {
+            true => head.links.to_string(),
+            false => format!("{} of {}", head.measured, head.links),
+        };
+        let value = |at: usize| head.quantiles.map_or_else(|| "–".to_owned(), |all| spread(all[at], scatter(&all)));
+        let order = if metric.better() == Better::Higher { [0, 2, 4] } else { [4, 2, 0] };
+        [vec![name, cases], order.map(value).to_vec(), vec![metric.unit().to_owned()]].concat()
+    };
+    heads.map(|head| row(&head)).collect()
 }
 
 fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
