@@ -105,10 +105,8 @@ impl Directory {
         }
         // Removes leftovers of interrupted writes, and the log, which would be appended to; the other files are rewritten.
         files::sweep(path).map_err(unusable)?;
-        match fs::remove_file(directory.log()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(error)),
-            _ => Ok((directory, claim)),
-        }
+        files::remove(&directory.log()).map_err(unusable)?;
+        Ok((directory, claim))
     }
 
     /// Opens a run directory and claims its journal. Changes nothing in it.
@@ -152,27 +150,18 @@ impl Directory {
         let full = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         full.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
     }
-
-    pub fn plan(&self) -> PathBuf {
-        self.path.join(PLAN)
-    }
-
-    pub fn facts(&self) -> PathBuf {
-        self.path.join(FACTS)
-    }
-
-    pub fn journal(&self) -> PathBuf {
-        self.path.join(JOURNAL)
-    }
-
-    pub fn log(&self) -> PathBuf {
-        self.path.join(LOG)
-    }
-
-    pub fn reserve(&self) -> PathBuf {
-        self.path.join(RESERVE)
-    }
 }
+
+macro_rules! files {
+    ($($name:ident = $file:ident,)*) => {
+        impl Directory {
+            $(pub fn $name(&self) -> PathBuf {
+                self.path.join($file)
+            })*
+        }
+    };
+}
+files! { plan = PLAN, facts = FACTS, journal = JOURNAL, log = LOG, reserve = RESERVE, }
 
 #[cfg(test)]
 mod tests {

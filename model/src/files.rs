@@ -159,12 +159,17 @@ pub fn sweep(directory: &Path) -> io::Result<()> {
         if open(&path).is_ok_and(in_use) {
             continue;
         }
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove(&path)?;
     }
     Ok(())
+}
+
+/// Removes a file if it is there.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {

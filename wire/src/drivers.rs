@@ -22,15 +22,16 @@ pub struct ByteCounter {
 }
 
 /// The port's own counters, in words of four bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
-const PORT: ByteCounter =
-    ByteCounter { sent: &["counters/port_xmit_data"], received: &["counters/port_rcv_data"], unit: 4 };
+const PORT: ByteCounter = ByteCounter { unit: 4, ..bytes(&["counters/port_xmit_data"], &["counters/port_rcv_data"]) };
 /// All traffic of a physical port of mlx5 (kernel Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst, physical
 /// port counters).
-pub const PHYSICAL: ByteCounter =
-    ByteCounter { sent: &["ethtool/tx_bytes_phy"], received: &["ethtool/rx_bytes_phy"], unit: 1 };
-pub const INTERFACE: ByteCounter = ByteCounter { sent: &["netdev/tx_bytes"], received: &["netdev/rx_bytes"], unit: 1 };
-const TX_BYTES: ByteCounter =
-    ByteCounter { sent: &["hw_counters/tx_bytes"], received: &["hw_counters/rx_bytes"], unit: 1 };
+pub const PHYSICAL: ByteCounter = bytes(&["ethtool/tx_bytes_phy"], &["ethtool/rx_bytes_phy"]);
+pub const INTERFACE: ByteCounter = bytes(&["netdev/tx_bytes"], &["netdev/rx_bytes"]);
+const TX_BYTES: ByteCounter = bytes(&["hw_counters/tx_bytes"], &["hw_counters/rx_bytes"]);
+
+const fn bytes(sent: &'static [&'static str], received: &'static [&'static str]) -> ByteCounter {
+    ByteCounter { sent, received, unit: 1 }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Driver {
@@ -55,21 +56,16 @@ pub const DRIVERS: &[Driver] = &[
     device(
         &["irdma", "ice", "i40e", "idpf", "i40iw"],
         RateOrigin::InterfaceInSteps,
-        &[ByteCounter {
-            sent: &["hw_counters/ip4OutOctets", "hw_counters/ip6OutOctets"],
-            received: &["hw_counters/ip4InOctets", "hw_counters/ip6InOctets"],
-            unit: 1,
-        }],
+        &[bytes(
+            &["hw_counters/ip4OutOctets", "hw_counters/ip6OutOctets"],
+            &["hw_counters/ip4InOctets", "hw_counters/ip6InOctets"],
+        )],
     ),
     // ionic/ionic_ibdev.c and ionic/ionic_hw_stats.c; the names are the firmware's.
     device(
         &["ionic", "ionic_rdma"],
         RateOrigin::InterfaceInSteps,
-        &[ByteCounter {
-            sent: &["hw_counters/tx_rdma_ucast_bytes"],
-            received: &["hw_counters/rx_rdma_ucast_bytes"],
-            unit: 1,
-        }],
+        &[bytes(&["hw_counters/tx_rdma_ucast_bytes"], &["hw_counters/rx_rdma_ucast_bytes"])],
     ),
     // efa/efa_verbs.c: 4X EDR for all devices in older kernels.
     device(&["efa"], RateOrigin::Constant, &[TX_BYTES]),
@@ -78,8 +74,8 @@ pub const DRIVERS: &[Driver] = &[
         &["erdma"],
         RateOrigin::InterfaceInSteps,
         &[
-            ByteCounter { sent: &["hw_counters/tx_bytes_cnt"], received: &["hw_counters/rx_bytes_cnt"], unit: 1 },
-            ByteCounter { sent: &["hw_counters/hw_tx_bytes_cnt"], received: &["hw_counters/hw_rx_bytes_cnt"], unit: 1 },
+            bytes(&["hw_counters/tx_bytes_cnt"], &["hw_counters/rx_bytes_cnt"]),
+            bytes(&["hw_counters/hw_tx_bytes_cnt"], &["hw_counters/hw_rx_bytes_cnt"]),
         ],
     ),
     // qedr/verbs.c, hns/hns_roce_main.c, cxgb4/provider.c: none of them counts bytes.

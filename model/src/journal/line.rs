@@ -64,6 +64,7 @@ struct Written<'a> {
 
 #[derive(Deserialize)]
 struct Read {
+    v: u32,
     #[serde(default)]
     run: Option<String>,
     n: u64,
@@ -94,13 +95,14 @@ fn sum_within(run: &str, bytes: &[u8]) -> u32 {
 /// It is damaged, of another run or version, or has unknown content. Without a run, every line that does not name its own is damaged.
 pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     let (bytes, names_run) = sealed(bytes, run)?;
-    // In lines of ours the version comes first: the rest is then read only once.
-    match version_in_front(bytes).or_else(|| version(bytes)) {
-        Some(VERSION) => {}
-        Some(found) => return Err(LineError::Version(found)),
-        None => return Err(LineError::Unknown("it has no version".into())),
+    let read: Read = border::read(bytes).map_err(|error| match version(bytes) {
+        Some(VERSION) => LineError::Unknown(error.to_string()),
+        Some(found) => LineError::Version(found),
+        None => LineError::Unknown("it has no version".into()),
+    })?;
+    if read.v != VERSION {
+        return Err(LineError::Version(read.v));
     }
-    let read: Read = border::read(bytes).map_err(|error| LineError::Unknown(error.to_string()))?;
     let of = match (read.run, run) {
         (Some(own), Some(run)) if own != run => return Err(LineError::Damaged("it is of another run")),
         (Some(own), _) => own,
@@ -155,12 +157,6 @@ fn sum(ending: &[u8]) -> Option<u32> {
     // Only what `encode` writes: from_str_radix would accept capitals and a sign.
     let is_written = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     is_written.then(|| std::str::from_utf8(digits).ok()).flatten().and_then(|text| u32::from_str_radix(text, 16).ok())
-}
-
-fn version_in_front(bytes: &[u8]) -> Option<u32> {
-    let rest = bytes.strip_prefix(b"{\"v\":")?;
-    let end = rest.iter().position(|byte| *byte == b',')?;
-    std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 fn version(bytes: &[u8]) -> Option<u32> {

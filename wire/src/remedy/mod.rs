@@ -40,22 +40,21 @@ pub enum Place {
     Controller,
 }
 
-impl Template {
-    const fn look(command: &'static str) -> Self {
-        Self { command, changes: false, on: Place::Host }
-    }
+macro_rules! kinds {
+    ($($kind:ident = $changes:literal, $on:ident;)*) => {
+        impl Template {
+            $(const fn $kind(command: &'static str) -> Self {
+                Self { command, changes: $changes, on: Place::$on }
+            })*
+        }
+    };
+}
 
-    const fn change(command: &'static str) -> Self {
-        Self { command, changes: true, on: Place::Host }
-    }
-
-    const fn look_here(command: &'static str) -> Self {
-        Self { command, changes: false, on: Place::Controller }
-    }
-
-    const fn change_here(command: &'static str) -> Self {
-        Self { command, changes: true, on: Place::Controller }
-    }
+kinds! {
+    look = false, Host;
+    change = true, Host;
+    look_here = false, Controller;
+    change_here = true, Controller;
 }
 
 /// As JSON it also has its words (`text`), its `commands` and the place of its explanation (`docs`); these are not read back.

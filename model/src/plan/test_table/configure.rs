@@ -12,7 +12,7 @@ use crate::{
         limits,
         mistakes::Mistake,
         model::Configure,
-        read::Table,
+        read::{At, Table},
     },
 };
 
@@ -59,48 +59,40 @@ fn values(table: &Table<'_>) -> Option<Vec<String>> {
         return Some(Vec::new());
     }
     let given = table.texts("values")?;
-    let mut values: Vec<String> = Vec::new();
-    let mut wrong = false;
+    let mut sound = true;
     for one in &given.value {
-        let says = |message: String, help: &str| table.wrong(one.span.clone(), message, help);
         let length = one.text.chars().count();
-        let fault = if one.text.trim().is_empty() {
-            Some(("a value is empty".to_owned(), "write what stands for {value}, for example \"0%\""))
+        let (message, help) = if one.text.trim().is_empty() {
+            ("a value is empty".to_owned(), "write what stands for {value}, for example \"0%\"")
         } else if !is_printable(&one.text) {
-            Some(("a value has characters that cannot be printed".to_owned(), "a value is one line of text"))
+            ("a value has characters that cannot be printed".to_owned(), "a value is one line of text")
         } else if length > limits::VALUE {
             let message = format!("a value has {length} characters, and at most {} can be", limits::VALUE);
-            Some((message, "it stands in every row of the results: put what is long into `apply`"))
-        } else if values.contains(&one.text) {
-            Some((format!("`{}` is listed twice", one.text), "list every value once"))
+            (message, "it stands in every row of the results: put what is long into `apply`")
         } else {
-            None
+            continue;
         };
-        match fault {
-            Some((message, help)) => {
-                says(message, help);
-                wrong = true;
-            }
-            None => values.push(one.text.clone()),
-        }
+        table.wrong(one.span.clone(), message, help);
+        sound = false;
     }
-    let says = |message: String, help: &str| table.wrong(given.span.clone(), message, help);
+    let all = given.value.len();
+    let of_texts = given.value.into_iter().map(|one| At { value: one.text, span: one.span, own: given.own });
+    let values = table.unique("values", of_texts.collect());
     match values.len() {
-        _ if wrong => None,
-        0 | 1 => {
+        _ if !sound || values.len() < all => None,
+        // An empty list is reported already.
+        0 => None,
+        1 => {
             let help = "the first is what the others are held against: for example values = [\"0%\", \"0.1%\", \"1%\"]";
-            says(format!("`values` has {}", count(values.len(), "value")), help);
-            None
+            table.reject(given.span, "`values` has 1 value", help)
         }
         n if n > limits::VALUES => {
-            says(count(n, "value"), &format!("list at most {}", limits::VALUES));
-            None
+            table.reject(given.span, count(n, "value"), format!("list at most {}", limits::VALUES))
         }
         _ => Some(values),
     }
 }
 
-/// Reports a `{value}` without values, and values without a `{value}`.
 fn judge(table: &Table<'_>, apply: &[String], undo: &[String]) {
     let listed = table.written("values");
     for (key, words) in [("apply", apply), ("undo", undo)].into_iter().filter(|(_, words)| !words.is_empty()) {
@@ -170,7 +162,7 @@ mod tests {
             ("apply = \"tc {vlaue}\"\nundo = \"true\"\n", "no placeholder `{vlaue}`"),
             ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\"]\n", "`values` has 1 value"),
             ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = []\n", "values"),
-            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \"1%\"]\n", "`1%` is listed twice"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \"1%\"]\n", "1% is listed twice in `values`"),
             ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \" \"]\n", "a value is empty"),
             ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \"a\\nb\"]\n", "cannot be printed"),
         ] {

@@ -45,32 +45,21 @@ pub const NAMES: &[(&str, &str)] = &[
     ),
 ];
 
-struct OwnKey {
-    name: &'static str,
-    owner: &'static str,
-    guests: &'static [&'static str],
-    example: &'static str,
-}
-
-const OWN_KEYS: &[OwnKey] = &[
-    OwnKey {
-        name: "rounds",
-        owner: "random",
-        guests: &["permutation", "bisection", "victim", "same-leaf", "cross-leaf"],
-        example: "rounds = 6",
-    },
-    OwnKey { name: "from", owner: "one-to-many", guests: &["outcast"], example: "from = \"gpu001\"" },
-    OwnKey { name: "to", owner: "many-to-one", guests: &["incast", "victim"], example: "to = \"gpu001\"" },
-    OwnKey { name: "between", owner: "between", guests: &["bisection"], example: "between = [\"rack1\", \"rack2\"]" },
-    OwnKey { name: "links_loaded", owner: "cover-links", guests: &[], example: "links_loaded = 80" },
-    OwnKey { name: "victim", owner: "victim", guests: &[], example: "victim = [\"gpu001\", \"gpu002\"]" },
-    OwnKey { name: "pairs", owner: "pairs", guests: &[], example: "pairs = [[\"gpu001\", \"gpu002\"]]" },
+/// Key, the pattern that needs it, others that may have it, and an example.
+const OWN_KEYS: &[(&str, &str, &[&str], &str)] = &[
+    ("rounds", "random", &["permutation", "bisection", "victim", "same-leaf", "cross-leaf"], "rounds = 6"),
+    ("from", "one-to-many", &["outcast"], "from = \"gpu001\""),
+    ("to", "many-to-one", &["incast", "victim"], "to = \"gpu001\""),
+    ("between", "between", &["bisection"], "between = [\"rack1\", \"rack2\"]"),
+    ("links_loaded", "cover-links", &[], "links_loaded = 80"),
+    ("victim", "victim", &[], "victim = [\"gpu001\", \"gpu002\"]"),
+    ("pairs", "pairs", &[], "pairs = [[\"gpu001\", \"gpu002\"]]"),
 ];
 
 const DRAWN: &str = "victim";
 
 pub fn own_names() -> impl Iterator<Item = &'static str> {
-    OWN_KEYS.iter().map(|key| key.name)
+    OWN_KEYS.iter().map(|(name, ..)| *name)
 }
 
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> {
@@ -142,7 +131,7 @@ fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>
 /// `None` after reporting that the pattern's own key is missing. Also reports keys of other patterns, except those of `[defaults]`.
 fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
     let mut complete = Some(());
-    for OwnKey { name, owner, guests, example } in OWN_KEYS {
+    for (name, owner, guests, example) in OWN_KEYS {
         if guests.contains(&pattern.value) {
             continue;
         }

@@ -23,7 +23,6 @@ pub(super) struct Demand {
     pub need: Vec<f64>,
     /// Gbit/s beyond which flows slow each other.
     pub limit: Vec<f64>,
-    pub flows: Vec<u32>,
     pub users: Vec<Vec<(u32, u32)>>,
     pub lost: Vec<Option<Why>>,
 }
@@ -50,15 +49,13 @@ impl Demand {
                 }
             }
         }
-        let mut demand =
-            Self { need: Vec::new(), limit: Vec::new(), flows: Vec::new(), users, lost: vec![None; count] };
+        let mut demand = Self { need: Vec::new(), limit: Vec::new(), users, lost: vec![None; count] };
         for (link, best) in best.iter().enumerate() {
             let rate = network.rates()[link];
             let need = rate.map_or(0.0, |rate| rate * share.clamp(0.0, 1.0));
             let flows = if *best > 0.0 { (need * ROUNDING / best).ceil().max(1.0) } else { 1.0 };
             demand.need.push(need);
             demand.limit.push(rate.map_or(f64::INFINITY, |rate| rate.max(flows * best) / ROUNDING));
-            demand.flows.push(flows as u32);
             demand.lost[link] = demand.hopeless(network, link, need);
         }
         demand

@@ -1,16 +1,5 @@
 //! The table: a file for each part of the house, an entry for each remedy.
 
-mod agent;
-mod containers;
-mod fabric;
-mod gpu;
-mod hosts;
-mod parts;
-mod preflight;
-mod run;
-mod topology;
-
-pub use self::{agent::*, containers::*, fabric::*, gpu::*, hosts::*, parts::*, preflight::*, run::*, topology::*};
 use super::Entry;
 
 /// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
@@ -31,17 +20,14 @@ macro_rules! remedies {
 }
 use remedies;
 
-pub fn all() -> impl Iterator<Item = &'static Entry> {
-    let all = [
-        preflight::ALL,
-        hosts::ALL,
-        containers::ALL,
-        run::ALL,
-        parts::ALL,
-        agent::ALL,
-        fabric::ALL,
-        gpu::ALL,
-        topology::ALL,
-    ];
-    all.into_iter().flatten()
+macro_rules! files {
+    ($($file:ident),*) => {
+        $(mod $file;)*
+        pub use self::{$($file::*),*};
+
+        pub fn all() -> impl Iterator<Item = &'static Entry> {
+            [$($file::ALL),*].into_iter().flatten()
+        }
+    };
 }
+files!(preflight, hosts, containers, run, parts, agent, fabric, gpu, topology);
