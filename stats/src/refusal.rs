@@ -1,34 +1,16 @@
-use std::fmt;
-
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    TooFew {
-        need: usize,
-        got: usize,
-    },
-    NotFinite {
-        at: usize,
-    },
+    #[error("{got} values, at least {need} are needed")]
+    TooFew { need: usize, got: usize },
+    #[error("value {at} is not a finite number")]
+    NotFinite { at: usize },
     /// Zero or negative where a logarithm is taken.
-    NotPositive {
-        at: usize,
-    },
+    #[error("value {at} is not greater than zero")]
+    NotPositive { at: usize },
     /// Outside its range, or inputs that do not match.
+    #[error("{0}")]
     Parameter(&'static str),
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFew { need, got } => write!(f, "{got} values, at least {need} are needed"),
-            Self::NotFinite { at } => write!(f, "value {at} is not a finite number"),
-            Self::NotPositive { at } => write!(f, "value {at} is not greater than zero"),
-            Self::Parameter(what) => write!(f, "{what}"),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// Passes if there are at least `need` values and all are finite.
 pub(crate) fn demand(values: &[f64], need: usize) -> Result<(), Refusal> {

@@ -2,7 +2,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     Flow, Inventory, Port, ScheduleError,
-    cover::{self, Cover, Switches, Wanted, Why, hashed},
+    cover::{self, Cover, Switches, Wanted, Why},
     leaves::{self, Paired, Place},
 };
 use crate::{
@@ -14,8 +14,6 @@ use crate::{
 };
 
 const NAMED: usize = 5;
-/// Wanted probability that flows take all of several equal paths.
-const SURE: f64 = 0.9;
 
 /// The port, the index of its host among the test's hosts, and its place in the fabric.
 type End = (Port, u32, Option<u32>);
@@ -129,11 +127,8 @@ fn uncounted(fabric: &Fabric, switches: &Switches) -> Vec<String> {
 }
 
 fn uncovered(percent: f64, switches: &Switches, found: &Cover) -> String {
-    if let Some(paths) = switches.open.hashed.keys().next_back() {
-        let enough = hashed::flows(*paths as u64, SURE);
-        let enough = enough.map(|flows| format!("{flows} flows take all {paths} with probability {SURE}"));
-        let why = "which of several equal paths flows take is not known; `lfts` of [topology] would tell";
-        return [Some(why.to_owned()), enough].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    if switches.is_hashed {
+        return "which of several equal paths flows take is not known; `lfts` of [topology] would tell".to_owned();
     }
     let slow = |(_, why): &(u32, Why)| matches!(why, Why::TooSlow { .. }).then(|| words(*why));
     match found.not_loaded.iter().find_map(slow) {

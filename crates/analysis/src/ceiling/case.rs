@@ -235,7 +235,7 @@ impl<'a> LinkEnd<'a> {
     /// Whether the rate is unknown: what the driver reports is a constant, or capped.
     fn rate_is_made_up(self) -> bool {
         let driver = self.device.and_then(|device| known(device.driver.as_deref()?));
-        let made_up = driver.is_some_and(|driver| driver.rate != RateOrigin::Device && !driver.interface_counts);
+        let made_up = driver.is_some_and(|driver| driver.rate != RateOrigin::Device && !driver.interface_counts());
         made_up && self.port.is_some_and(|port| port.rate_gbps.is_none())
     }
 

@@ -1,17 +1,17 @@
 //! The pods of a resumed run: each host must be the same machine as before.
 
-use std::fmt;
-
 use crate::plan::{
     allocation::{Pod, PodList},
     model::Host,
 };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unlike {
     /// Several pods run on its node, and none has its old name.
+    #[error("several pods run on the node {host} ({}), and none of them is that of the run", pods.join(", "))]
     Several { host: String, pods: Vec<String> },
     /// Its pod runs on another node.
+    #[error("the pod {pod} was on the node {host} and is on {node} now, which may be another machine")]
     Elsewhere {
         host: String,
         pod: String,
@@ -24,23 +24,6 @@ impl Unlike {
     pub fn host(&self) -> &str {
         match self {
             Self::Several { host, .. } | Self::Elsewhere { host, .. } => host,
-        }
-    }
-}
-
-impl fmt::Display for Unlike {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Several { host, pods } => {
-                write!(
-                    f,
-                    "several pods run on the node {host} ({}), and none of them is that of the run",
-                    pods.join(", ")
-                )
-            }
-            Self::Elsewhere { host, pod, node } => {
-                write!(f, "the pod {pod} was on the node {host} and is on {node} now, which may be another machine")
-            }
         }
     }
 }

@@ -134,13 +134,7 @@ impl<'a> Table<'a> {
 
     pub fn table(&self, name: &str) -> Table<'a> {
         let Shape::Table(section) = self.key(name).shape else {
-            return Table {
-                book: self.book,
-                span: self.span.clone(),
-                section: self.section,
-                entries: None,
-                inherits: None,
-            };
+            return Table::new(self.book, self.section, self.span.clone(), None);
         };
         let inner = self.entries.and_then(|entries| entries.get(name));
         let span = inner.map_or(self.span.clone(), Spanned::span);

@@ -61,9 +61,7 @@ impl<'a> Table<'a> {
     pub fn whole<N: TryFrom<u64>>(&self, name: &str) -> Option<At<N>> {
         let raw = self.raw(name)?;
         let Shape::Whole(least, most) = self.key(name).shape else { return None };
-        let number =
-            bounded(name, (least, most), &raw.value, &raw.span).map_err(|mistake| self.book.add(*mistake)).ok()?;
-        Some(At { value: N::try_from(number).ok()?, span: raw.span, own: raw.own })
+        self.numbers(name, (least, most), &raw).pop()
     }
 
     pub fn wholes<N: TryFrom<u64>>(&self, name: &str) -> Option<At<Vec<At<N>>>> {
@@ -73,16 +71,21 @@ impl<'a> Table<'a> {
     }
 
     /// The numbers of a value within bounds; those outside are reported and omitted.
-    pub fn numbers<N: TryFrom<u64>>(&self, name: &str, bounds: (u64, u64), raw: &Raw<'_>) -> Vec<At<N>> {
+    pub fn numbers<N: TryFrom<u64>>(&self, name: &str, (least, most): (u64, u64), raw: &Raw<'_>) -> Vec<At<N>> {
         let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
             DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
             one => vec![(one, raw.span.clone())],
         };
         let mut numbers = Vec::new();
         for (value, span) in elements {
-            match bounded(name, bounds, value, &span) {
-                Ok(number) => numbers.extend(N::try_from(number).ok().map(|value| At { value, span, own: raw.own })),
-                Err(mistake) => self.book.add(*mistake),
+            let number =
+                value.as_integer().and_then(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).ok());
+            match number.filter(|number| (least..=most).contains(number)) {
+                Some(number) => numbers.extend(N::try_from(number).ok().map(|value| At { value, span, own: raw.own })),
+                None => {
+                    let message = format!("`{name}` must be from {least} to {most}");
+                    self.wrong(span, message, "write a number within these bounds");
+                }
             }
         }
         numbers
@@ -90,31 +93,31 @@ impl<'a> Table<'a> {
 
     pub fn word(&self, name: &str) -> Option<At<&'static str>> {
         let Shape::Word(words) = self.key(name).shape else { return None };
-        let text = self.quoted(name)?.map(|words| words.text);
-        let words = words();
-        match words.iter().find(|word| **word == text.value) {
-            Some(word) => Some(text.map(|_| *word)),
-            None => {
-                self.book.add(not_a_word(name, &text, &words));
-                None
-            }
-        }
+        self.known(name, self.quoted(name)?.map(|words| words.text), &words())
     }
 
     /// One or several of the words of its key, with places; unknown words are reported.
     pub fn words(&self, name: &str) -> Vec<At<&'static str>> {
         let Shape::Words(words) = self.key(name).shape else { return Vec::new() };
         let Some(raw) = self.raw(name) else { return Vec::new() };
+        let texts = texts_of(self.book, &raw.value, raw.span.clone()).into_iter();
+        let texts = texts.map(|text| At { value: text.text, span: text.span, own: raw.own });
         let words = words();
-        let mut known = Vec::new();
-        for text in texts_of(self.book, &raw.value, raw.span.clone()) {
-            let text = At { value: text.text, span: text.span, own: raw.own };
-            match words.iter().find(|word| **word == text.value) {
-                Some(word) => known.push(text.map(|_| *word)),
-                None => self.book.add(not_a_word(name, &text, &words)),
-            }
+        texts.filter_map(|text| self.known(name, text, &words)).collect()
+    }
+
+    /// The one of `words` that this is; reports any other.
+    fn known(&self, name: &str, text: At<String>, words: &[&'static str]) -> Option<At<&'static str>> {
+        if let Some(word) = words.iter().find(|word| **word == text.value) {
+            return Some(text.map(|_| *word));
         }
-        known
+        let mistake = Mistake::at(text.span, format!("`{name}` cannot be \"{}\"", text.value));
+        let mistake = match nearest(&text.value, words.iter().copied()) {
+            Some(near) => mistake.label(format!("did you mean \"{near}\"?")),
+            None => mistake,
+        };
+        self.book.add(mistake.help(expected(words)));
+        None
     }
 
     /// The settings whose fields have the names of the keys that `keep` takes; the defaults if the plan is wrong, which has been reported.
@@ -210,28 +213,4 @@ impl<'a> Table<'a> {
         let help = "write two percent as 2 or \"2%\"";
         self.reject(raw.span, format!("`{name}` must be from {least} to {most} percent"), help)
     }
-}
-
-fn bounded(
-    name: &str,
-    (least, most): (u64, u64),
-    value: &DeValue<'_>,
-    span: &Range<usize>,
-) -> Result<u64, Box<Mistake>> {
-    let number = value.as_integer().and_then(|number| i128::from_str_radix(number.as_str(), number.radix()).ok());
-    number.and_then(|number| u64::try_from(number).ok()).filter(|number| (least..=most).contains(number)).ok_or_else(
-        || {
-            let mistake = Mistake::at(span.clone(), format!("`{name}` must be from {least} to {most}"));
-            mistake.help("write a number within these bounds").into()
-        },
-    )
-}
-
-fn not_a_word(name: &str, text: &At<String>, words: &[&str]) -> Mistake {
-    let mistake = Mistake::at(text.span.clone(), format!("`{name}` cannot be \"{}\"", text.value));
-    match nearest(&text.value, words.iter().copied()) {
-        Some(near) => mistake.label(format!("did you mean \"{near}\"?")),
-        None => mistake,
-    }
-    .help(expected(words))
 }

@@ -6,12 +6,10 @@
 //! | `demand` | what each link needs, and which links cannot be loaded |
 //! | `greedy` | the choice of rounds |
 //! | `loaded` | which links flows load |
-//! | [`hashed`] | number of flows needed where a hash chooses the way |
 //! | `switches` | a [`Network`] from the plan's topology |
 
 mod demand;
 mod greedy;
-pub mod hashed;
 mod loaded;
 mod network;
 mod switches;
@@ -21,7 +19,7 @@ mod tests;
 pub use demand::Why;
 pub use loaded::Loaded;
 pub use network::{End, Link, Network};
-pub use switches::{Open, Switches};
+pub use switches::Switches;
 
 use demand::Demand;
 

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::network::{End, Link, Network};
 use crate::topology::{
@@ -10,14 +10,8 @@ use crate::topology::{
 pub struct Switches {
     pub network: Network,
     pub hops: Vec<Hop>,
-    pub open: Open,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Open {
-    /// With several equal paths that a hash or unread tables choose from, by the number of paths.
-    pub hashed: BTreeMap<usize, usize>,
-    pub unknown: BTreeMap<String, usize>,
+    /// Some way is one of several equal paths that a hash or unread tables choose from.
+    pub is_hashed: bool,
 }
 
 impl Switches {
@@ -40,41 +34,26 @@ impl Switches {
             End { host, leaf, rate_gbps }
         };
         let places: Vec<End> = ends.iter().map(known).collect();
-        let mut open = Open::default();
+        let mut is_hashed = false;
         // Without a table the way depends only on the two leaves.
-        let mut untabled: HashMap<(u32, u32), Way> = HashMap::new();
+        let mut untabled: HashMap<(u32, u32), Option<Vec<Link>>> = HashMap::new();
         let network = Network::new(places, rates, |leaf, to| {
             // The first end represents its leaf: tables depend only on the destination.
             let (from, to) = (first[leaf as usize], ends[to].1?);
             let (here, there) = (fabric.leaf(from)?.1, fabric.leaf(to)?.1);
-            let ask = || match fabric.route(from, to) {
-                Route::Known(path) => Way::Known(path.iter().filter_map(|hop| links.get(hop).copied()).collect()),
-                Route::OneOf(paths) => Way::Hashed(paths.len()),
-                Route::Unknown(why) => Way::Unknown(why),
+            let mut ask = || match fabric.route(from, to) {
+                Route::Known(path) => Some(path.iter().filter_map(|hop| links.get(hop).copied()).collect()),
+                Route::OneOf(_) => {
+                    is_hashed = true;
+                    None
+                }
+                Route::Unknown(_) => None,
             };
-            let way = match fabric.has_table(here) {
+            match fabric.has_table(here) {
                 true => ask(),
                 false => untabled.entry((here, there)).or_insert_with(ask).clone(),
-            };
-            match way {
-                Way::Known(path) => Some(path),
-                Way::Hashed(paths) => {
-                    *open.hashed.entry(paths).or_default() += 1;
-                    None
-                }
-                Way::Unknown(why) => {
-                    *open.unknown.entry(why).or_default() += 1;
-                    None
-                }
             }
         });
-        Self { network, hops, open }
+        Self { network, hops, is_hashed }
     }
-}
-
-#[derive(Debug, Clone)]
-enum Way {
-    Known(Vec<Link>),
-    Hashed(usize),
-    Unknown(String),
 }

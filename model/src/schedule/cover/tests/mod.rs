@@ -1,7 +1,6 @@
 //! Fat trees with tables that choose the way by the destination, and what must hold for rounds over any fabric.
 
 mod bounds;
-mod chances;
 mod judged;
 mod plugged;
 mod promises;
