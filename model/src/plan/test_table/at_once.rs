@@ -12,7 +12,7 @@ use crate::plan::{
 };
 
 /// Shortest window: five slices of 100 ms, since the first and the last may be at the edge of the overlap.
-pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
+const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
 pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnce> {
     let named = |key| if test.has(key) { one(test, key, members).map(Some) } else { Some(None) };
@@ -52,15 +52,8 @@ pub fn judge(table: &Table<'_>, test: &mut Test) {
         let message = "latency cannot be measured on flows that run at once";
         wrong("metric", message, "measure bandwidth, or use a pattern without shared NICs");
     }
-    match test.window {
-        Window::Duration(time) if time >= SHORTEST => {}
-        Window::Duration(_) => {
-            wrong("measure", "flows at once must be measured for at least half a second", "write measure = \"2s\"");
-        }
-        Window::Iterations(_) | Window::Adaptive { .. } => {
-            let message = "flows at once need a fixed time: otherwise they would not end together";
-            wrong("measure", message, "write measure = \"2s\"");
-        }
+    if let Some(why) = unsteady(test.window) {
+        wrong("measure", &format!("flows at once {why}"), "write measure = \"2s\"");
     }
     victim::judge(table, test);
     // A default that does not apply here is dropped.
@@ -68,5 +61,14 @@ pub fn judge(table: &Table<'_>, test: &mut Test) {
     if test.bidirectional {
         let message = "`bidirectional` does not apply to flows at once";
         wrong("bidirectional", message, "all-to-all, ring-at-once and bisection load both directions of every NIC");
+    }
+}
+
+/// Why flows with such a window do not load their NICs together.
+pub(super) fn unsteady(window: Window) -> Option<&'static str> {
+    match window {
+        Window::Duration(time) if time >= SHORTEST => None,
+        Window::Duration(_) => Some("must be measured for at least half a second"),
+        Window::Iterations(_) | Window::Adaptive { .. } => Some("need a fixed time, so that they end together"),
     }
 }

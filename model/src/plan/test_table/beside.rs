@@ -1,10 +1,9 @@
 use railgauge_wire::{
-    step::Window,
     terms::{Metric, TestMetric},
     unit::GigabitsPerSecond,
 };
 
-use super::{at_once::SHORTEST, members::Members, victim};
+use super::{at_once::unsteady, members::Members, victim};
 use crate::plan::{
     command,
     count::count,
@@ -121,16 +120,8 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
             "measure bandwidth: the loss is one of bandwidth",
         );
     } else {
-        match test.window {
-            Window::Duration(time) if time >= SHORTEST => {}
-            Window::Duration(_) => {
-                let message = "flows beside other traffic must be measured for at least half a second".to_owned();
-                wrong("measure", message, "write measure = \"2s\"");
-            }
-            Window::Iterations(_) | Window::Adaptive { .. } => {
-                let message = "flows beside other traffic need a fixed time: the traffic must outlast them".to_owned();
-                wrong("measure", message, "write measure = \"2s\"");
-            }
+        if let Some(why) = unsteady(test.window) {
+            wrong("measure", format!("flows beside other traffic {why}"), "write measure = \"2s\"");
         }
         if table.name_span("bidirectional").is_some() && test.bidirectional {
             let message = "`bidirectional` does not apply beside other traffic".to_owned();
@@ -174,7 +165,7 @@ mod tests {
             ("command = \"\"\n", "`command` is empty"),
             ("command = \"dd {hots}\"\n", "no placeholder `{hots}`"),
             ("command = \"dd {user}\"\n", "a1 has no user"),
-            ("on = \"source\"\n", "there is none"),
+            ("on = \"source\"\n", "`on` applies only to a command"),
             ("command = \"dd\"\non = \"nowhere\"\n", "nowhere"),
         ] {
             let mistakes = read(&format!("[test.beside]\n{beside}")).unwrap_err().to_string();

@@ -163,6 +163,6 @@ mod tests {
         }
         let other = HEAD.replace("step", "bandwidth") + "op = \"all_reduce\"\nbucket = \"1MiB\"\n";
         let mistakes = parse("p.toml", &other, Path::new("")).map(drop).unwrap_err().to_string();
-        assert!(mistakes.contains("only a training step"), "{mistakes}");
+        assert!(mistakes.contains("only to a training step"), "{mistakes}");
     }
 }
