@@ -105,9 +105,7 @@ impl Cost {
 
     pub fn at(self, pace: PerByte) -> Time {
         let messages = Duration::try_from_secs_f64(pace.0 * self.bytes).unwrap_or_default();
-        let mut time = self.time;
-        time += Time { at_least: messages, at_most: Some(messages) };
-        time
+        [self.time, Time { at_least: messages, at_most: Some(messages) }].into_iter().sum()
     }
 }
 
@@ -129,10 +127,9 @@ impl SubAssign for Cost {
 
 impl Sum for Cost {
     fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
-        costs.fold(Self::default(), |mut sum, cost| {
-            sum += cost;
-            sum
-        })
+        let mut sum = Self::default();
+        costs.for_each(|cost| sum += cost);
+        sum
     }
 }
 
@@ -265,16 +262,12 @@ pub struct Volume {
 impl Volume {
     pub fn of_link(test: &Test, cells: &[Cell]) -> Self {
         let directions = if test.bidirectional { 2 } else { 1 };
-        let window = match test.window {
-            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => u128::from(time.0),
-            Window::Iterations(_) => 0,
+        let (window, iterations) = match test.window {
+            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => (u128::from(time.0), 0),
+            Window::Iterations(count) => (0, u128::from(count)),
         };
         let one_cell = |cell: &Cell| {
             let message = u128::from(cell.size.0) * u128::from(cell.qps);
-            let iterations = match test.window {
-                Window::Iterations(count) => u128::from(count),
-                _ => 0,
-            };
             // A ping-pong returns every message; it never fills both directions at once.
             let back = if ping_pong(cell) { 2 } else { directions };
             let verify = if test.verify { 2 } else { 0 };
