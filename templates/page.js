@@ -154,9 +154,34 @@
   note.hidden = true;
   document.body.append(note);
 
+  const say = (words, x, y) => {
+    note.textContent = words;
+    note.hidden = false;
+    const box = note.getBoundingClientRect();
+    note.style.left = Math.max(4, Math.min(x + 14, document.documentElement.clientWidth - box.width - 4)) + "px";
+    note.style.top = (y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18) + "px";
+  };
+
+  // The names of a matrix stay in sight while its cells scroll.
+  const sticky = (svg) => {
+    const figure = svg.closest("figure, .wide"), rows = svg.querySelector("g.rows"), columns = svg.querySelector("g.columns");
+    if (!rows || !columns) return;
+    const place = () => {
+      const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+      if (!box.width || box.bottom < 0 || box.top > innerHeight) return;
+      const down = Math.max(0, Math.min(-box.top * scale, svg.viewBox.baseVal.height - 60));
+      const along = Math.max(0, (figure.getBoundingClientRect().left - box.left) * scale);
+      rows.setAttribute("transform", "translate(" + along + " 0)");
+      columns.setAttribute("transform", "translate(0 " + down + ")");
+    };
+    addEventListener("scroll", place, { passive: true });
+    figure.addEventListener("scroll", place, { passive: true });
+  };
+  document.querySelectorAll("svg.matrix").forEach(sticky);
+
   // A grid under pointer, finger and keys: `tell` gives the words of a cell, `choose` opens it.
   const alive = (svg, grid, tell, choose) => {
-    const { margin, side, rows, columns } = grid;
+    const { left, top, side, rows, columns, half } = grid;
     const cursor = element("rect", { class: "cursor", width: side, height: side, visibility: "hidden" });
     svg.append(cursor);
     svg.querySelectorAll("title").forEach((title) => title.remove());
@@ -167,14 +192,10 @@
     let at = null;
     const go = (row, column, x, y) => {
       at = [row, column];
-      cursor.setAttribute("x", margin + column * side);
-      cursor.setAttribute("y", margin + row * side);
+      cursor.setAttribute("x", left + column * side);
+      cursor.setAttribute("y", top + row * side);
       cursor.setAttribute("visibility", "visible");
-      note.textContent = tell(row, column);
-      note.hidden = false;
-      const box = note.getBoundingClientRect();
-      note.style.left = Math.max(4, Math.min(x + 14, document.documentElement.clientWidth - box.width - 4)) + "px";
-      note.style.top = (y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18) + "px";
+      say(tell(row, column), x, y);
     };
     const leave = () => {
       note.hidden = true;
@@ -182,9 +203,10 @@
     };
     const under = (event) => {
       const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
-      const column = Math.floor(((event.clientX - box.left) * scale - margin) / side);
-      const row = Math.floor(((event.clientY - box.top) * scale - margin) / side);
-      return row >= 0 && row < rows && column >= 0 && column < columns ? [row, column] : null;
+      const column = Math.floor(((event.clientX - box.left) * scale - left) / side);
+      const row = Math.floor(((event.clientY - box.top) * scale - top) / side);
+      const inside = row >= 0 && row < rows && column >= 0 && column < columns && !(half && column < row);
+      return inside ? [row, column] : null;
     };
     svg.addEventListener("pointermove", (event) => {
       const place = under(event);
@@ -201,7 +223,7 @@
     });
     const show = (row, column) => {
       const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
-      const [x, y] = [(margin + (column + 0.5) * side) * scale, (margin + (row + 0.5) * side) * scale];
+      const [x, y] = [(left + (column + 0.5) * side) * scale, (top + (row + 0.5) * side) * scale];
       go(row, column, box.left + x, box.top + y);
       live.textContent = note.textContent;
     };
@@ -210,7 +232,9 @@
       const [row, column] = at || [0, 0];
       const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
       if (step) {
-        show(Math.min(rows - 1, Math.max(0, row + step[0])), Math.min(columns - 1, Math.max(0, column + step[1])));
+        const [down, along] = [row + step[0], column + step[1]];
+        if (half && along < down) return event.preventDefault();
+        show(Math.min(rows - 1, Math.max(0, down)), Math.min(columns - 1, Math.max(0, along)));
       } else if (event.key === "Enter" && at) choose(row, column);
       else if (event.key === "Escape") leave();
       else return;
@@ -219,11 +243,13 @@
   };
 
   const matrix = (holder) => {
-    const rows = holder.dataset.rows.split("\n");
-    const columns = holder.dataset.columns ? holder.dataset.columns.split("\n") : rows;
+    const lines = (of) => (of ? of.split("\n") : []);
+    const { units, anchors } = holder.dataset, cluster = units !== undefined;
+    const names = [lines(holder.dataset.rows), lines(holder.dataset.columns || holder.dataset.rows)];
+    const unitOf = (row) => (cluster ? lines(units)[row] : holder.dataset.unit);
     const legend = holder.nextElementSibling, meanings = {};
     legend.querySelectorAll("i").forEach((key) => (meanings[key.className] = text(key.parentElement)));
-    // Words of the legend that are true of a cell by itself. Those of the other looks tell from where on a class begins.
+    // Words of the legend that are true of a cell by itself. Those of the other looks say from where on a class begins.
     const state = { M: meanings["m-missing"], D: meanings["m-doubtful"], N: meanings["m-named"] };
     const apart = (difference) => {
       if (!difference) return "";
@@ -232,27 +258,36 @@
       return difference.replace("-", "") + (difference[0] === "-" ? " % lower" : " % higher") + " than the centre";
     };
     for (const svg of holder.querySelectorAll("svg[data-cells]")) {
-      const [margin, side] = svg.dataset.grid.split(" ").map(Number), rail = svg.dataset.rail;
+      const [edge, head, side] = svg.dataset.grid.split(" ").map(Number), rail = svg.dataset.rail;
+      // Above the diagonal: the first column and the last row would be empty.
+      const half = svg.dataset.half !== undefined;
+      const rows = half ? names[0].slice(0, -1) : names[0], columns = half ? names[1].slice(1) : names[1];
+      const square = !half && rows.length === columns.length && rows.every((name, at) => name === columns[at]);
       const cells = svg.dataset.cells.split(";").map((row) => {
         const found = new Map();
         for (const cell of row ? row.split(",") : []) {
-          const [, column, look, value, difference] = /^([0-9a-z]+)([A-Z])([^/]*)\/?(.*)$/.exec(cell);
-          found.set(parseInt(column, 36), { look, value, difference });
+          const [, column, look, back, value, difference] = /^([0-9a-z]+)([A-Z])(!?)([^/]*)\/?(.*)$/.exec(cell);
+          found.set(parseInt(column, 36), { look, back, value, difference });
         }
         return found;
       });
       const end = (name) => (rail === undefined ? name : name + ":" + rail);
-      const link = (row, column) => end(rows[row]) + " \u2192 " + end(columns[column]);
-      const worth = ({ look, value, difference }) => {
-        const told = value === "" ? "" : value + " " + holder.dataset.unit;
+      const link = (row, column) => {
+        if (cluster) return columns[column] + ", " + rows[row];
+        const ends = [end(rows[row]), end(columns[column])];
+        return (cells[row].get(column)?.back ? ends.reverse() : ends).join(" \u2192 ");
+      };
+      const worth = ({ look, value, difference }, row) => {
+        const told = value === "" ? "" : value + " " + unitOf(row);
         return [told, apart(difference), "CWF".includes(look) ? "stands out" : state[look]].filter(Boolean).join(", ");
       };
+      const limit = holder.dataset.limit ? "; " + holder.dataset.limit : "";
       const tell = (row, column) => {
         const cell = cells[row].get(column);
-        if (cell) return link(row, column) + ": " + worth(cell);
+        if (cell) return link(row, column) + ": " + worth(cell, row) + (cell.value === "" ? "" : limit);
         // A pair is often measured one way only.
-        const back = rows === columns && cells[column].get(row);
-        const other = back ? "; the other direction, " + link(column, row) + ": " + worth(back) : "";
+        const back = square && cells[column].get(row);
+        const other = back ? "; the other direction, " + link(column, row) + ": " + worth(back, row) : "";
         return link(row, column) + ": not in the plan of this run" + other;
       };
       const pane = document.createElement("div"), live = document.createElement("output");
@@ -281,7 +316,14 @@
       const detail = (row, column, into) => {
         const words = document.createElement("p"), name = link(row, column);
         words.append(tell(row, column) + ". ");
-        for (const [row, label] of places(name)) {
+        const test = cluster && document.getElementById(lines(anchors)[row]);
+        if (test) {
+          const to = document.createElement("a");
+          to.href = "#" + test.id;
+          to.textContent = "all results of " + text(test.querySelector("h2").firstChild);
+          words.append(to, " ");
+        }
+        for (const [row, label] of cluster ? [] : places(name)) {
           const to = document.createElement("a");
           to.href = "#" + idOf(row);
           to.textContent = label;
@@ -291,7 +333,7 @@
         live.textContent = words.textContent;
       };
       if (!svg.dataset.blocks) {
-        const grid = { margin, side, rows: rows.length, columns: columns.length };
+        const grid = { left: edge, top: head, side, rows: rows.length, columns: columns.length, half };
         alive(svg, grid, tell, (row, column) => detail(row, column, pane));
         continue;
       }
@@ -306,13 +348,15 @@
         return { from, to, left, right, found };
       };
       const named = (list, from, to) => (to - from > 1 ? list[from] + " \u2026 " + list[to - 1] : list[from]);
+      const titled = (from, to, left, right) =>
+        named(rows, from, to) + (cluster ? ", " : " \u2192 ") + named(columns, left, right);
       const open = (row, column) => {
         const { from, to, left, right, found } = block(row, column);
         const names = [...rows.slice(from, to), ...columns.slice(left, right)];
         const edge = Math.max(...names.map((name) => name.length)) * 6.5 + 14;
         const size = Math.max(14, Math.min(28, Math.floor((holder.clientWidth - edge) / (right - left))));
         const [width, height] = [edge + (right - left) * size + 2, edge + (to - from) * size + 2];
-        const title = named(rows, from, to) + " \u2192 " + named(columns, left, right);
+        const title = titled(from, to, left, right);
         const inner = element("svg", { class: "matrix", viewBox: "0 0 " + width + " " + height, "aria-label": title });
         inner.style.width = width + "px";
         const area = { class: "m-none", x: edge, y: edge, width: (right - left) * size, height: (to - from) * size };
@@ -334,22 +378,48 @@
         scroll.className = "wide";
         scroll.append(inner);
         pane.replaceChildren(heading, scroll, words);
-        const grid = { margin: edge, side: size, rows: to - from, columns: right - left };
+        const grid = { left: edge, top: edge, side: size, rows: to - from, columns: right - left };
         alive(inner, grid, (a, b) => tell(from + a, left + b), (a, b) => detail(from + a, left + b, words));
         inner.focus({ preventScroll: true });
         pane.scrollIntoView({ block: "nearest" });
       };
       const sum = (row, column) => {
         const { from, to, left, right, found } = block(row, column);
-        const title = named(rows, from, to) + " \u2192 " + named(columns, left, right) + ": ";
-        if (!found.length) return title + "no link in the plan of this run";
+        const title = titled(from, to, left, right) + ": ", noun = cluster ? " host" : " link";
+        if (!found.length) return title + "no" + noun + " in the plan of this run";
         const [one, other] = found[0];
-        return title + found.length + (found.length === 1 ? " link" : " links, the worst look: ") + (found.length === 1 ? ", " : "") + tell(one, other);
+        const many = found.length === 1 ? noun + ": " : noun + "s, the worst: ";
+        return title + found.length + many + tell(one, other);
       };
-      alive(svg, { margin, side, rows: starts.length, columns: tops.length }, sum, open);
+      alive(svg, { left: edge, top: head, side, rows: starts.length, columns: tops.length }, sum, open);
     }
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
+
+  // The values of a chart at the point nearest to the pointer.
+  for (const svg of document.querySelectorAll("svg.chart")) {
+    const points = [...svg.querySelectorAll("circle.tip")].map((dot) => {
+      const words = dot.textContent;
+      dot.replaceChildren();
+      return { dot, words, x: Number(dot.getAttribute("cx")), y: Number(dot.getAttribute("cy")) };
+    });
+    if (!points.length) continue;
+    let last = null;
+    const leave = () => {
+      note.hidden = true;
+      if (last) last.dot.classList.remove("at");
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+      const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+      const far = (point) => Math.hypot(point.x - x, (point.y - y) / 3);
+      leave();
+      last = points.reduce((near, point) => (far(point) < far(near) ? point : near));
+      last.dot.classList.add("at");
+      say(last.words, event.clientX, event.clientY);
+    });
+    svg.addEventListener("pointerleave", leave);
+  }
 
   // An offender of a verdict leads to its row in the first list of its test that has it, or else to the test.
   const leads = (to) => {

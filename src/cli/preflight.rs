@@ -182,7 +182,7 @@ impl Text<'_> {
     fn found(&self, all: bool) -> Vec<String> {
         let shown = self.findings.iter().filter(|one| all || one.severity > Severity::Notice);
         let line = |finding: &Finding| {
-            let hosts = plan::hostlist::fold(finding.hosts.iter().map(String::as_str));
+            let hosts = plan::hostlist::listed(finding.hosts.iter().map(String::as_str));
             let waived = if finding.waived { ", waived" } else { "" };
             let what = format!("  {} {hosts}: {} [{}{waived}]", finding.severity.word(), finding.what, finding.check);
             let meaning = if all { format!("; {}", finding.meaning) } else { String::new() };
@@ -195,7 +195,7 @@ impl Text<'_> {
         let line = |row: &Drift| {
             let others = row.by_value().into_iter();
             let others: Vec<String> =
-                others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::fold(hosts))).collect();
+                others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::listed(hosts))).collect();
             let agreed = if row.decided { "most hosts" } else { "the largest group" };
             format!("  drift {}: {} on {agreed}; {}", row.fact, row.majority, others.join(", "))
         };

@@ -69,7 +69,7 @@ fn render(template: &str, view: &impl Serialize, script: &str, course: &str) -> 
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
-    environment.add_filter("fold", |names: Vec<String>| hostlist::fold(names.iter().map(String::as_str)));
+    environment.add_filter("fold", |names: Vec<String>| hostlist::listed(names.iter().map(String::as_str)));
     environment.add_filter("worth", worth_of_number);
     environment.add_filter("worth_of_text", worth_of_text);
     for (name, text) in TEMPLATES {

@@ -26,7 +26,7 @@ use crate::case::CaseResult;
 
 pub use ends::NicDeviation;
 pub use links::{Level, Link};
-pub use look::{Grade, Look};
+pub use look::{Grade, Look, STEPS};
 pub use parts::{Evidence, Part};
 
 #[derive(Debug, Clone)]

@@ -296,7 +296,7 @@ fn other_parts(comparison: &Comparison) -> Vec<String> {
         remarks.push(format!(
             "No serial number could be read on {} on one side at least: whether parts of {} are the same is not known, but for \
              those with a GUID or a UUID.",
-            hostlist::fold(unfollowed.iter().map(String::as_str)),
+            hostlist::listed(unfollowed.iter().map(String::as_str)),
             count(unfollowed.len(), "host"),
         ));
     }

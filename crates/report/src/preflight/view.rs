@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use railgauge_analysis::status::Status;
 use railgauge_model::plan::{
     Plan,
-    count::{are, count},
+    count::{be, count},
     hostlist,
 };
 use railgauge_preflight::{Cluster, Demand, Drift, Finding, Held, Severity};
-use railgauge_wire::{facts::HostFacts, failure::Failure, natural};
+use railgauge_wire::{facts::HostFacts, failure::Failure};
 use serde::Serialize;
 
 use crate::view::{
@@ -126,11 +126,11 @@ fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
     for (state, words) in [(Held::Unmet, "not met"), (Held::Unread, "not read on every host")] {
         let n = counted.iter().filter(|demand| demand.held() == state).count();
         if n > 0 {
-            said.push(format!("{} of {} of the plan {words}.", n, count(counted.len(), "demand")));
+            said.push(format!("{} of {} of the plan {words}.", n, count(counted.len(), "requirement")));
         }
     }
     if !counted.is_empty() && counted.iter().all(|demand| demand.held() == Held::Met) {
-        said.push(format!("{} of the plan met.", are(counted.len(), "demand")));
+        said.push(format!("{} of the plan {} met.", count(counted.len(), "requirement"), be(counted.len())));
     }
     for severity in [Severity::Failure, Severity::Warning, Severity::Notice] {
         let n = cards.iter().filter(|card| card.severity == severity.word()).count();
@@ -179,9 +179,9 @@ fn cards(findings: &[Finding], names: &Names<'_>) -> Vec<Card> {
 fn card(group: &[&Finding]) -> Option<Card> {
     let first = group.first()?;
     let mut hosts: Vec<&str> = group.iter().flat_map(|one| &one.hosts).map(String::as_str).collect();
-    natural::sort(&mut hosts);
+    hosts.sort_unstable();
     hosts.dedup();
-    let fold = |hosts: &[String]| hostlist::fold(hosts.iter().map(String::as_str));
+    let fold = |hosts: &[String]| hostlist::listed(hosts.iter().map(String::as_str));
     let each = group.iter().map(|one| (fold(&one.hosts), one.what.clone())).collect();
     Some(Card {
         check: first.check.clone(),
@@ -193,7 +193,7 @@ fn card(group: &[&Finding]) -> Option<Card> {
         },
         waived: first.waived,
         of_hosts: hosts.len(),
-        hosts: hostlist::fold(hosts),
+        hosts: hostlist::listed(hosts),
         what: first.what.clone(),
         each: if group.len() > 1 { each } else { Vec::new() },
         meaning: first.meaning.clone(),
@@ -212,11 +212,10 @@ fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> 
     }
     let one = |group: Vec<(&str, &Failure)>| {
         let (_, failure) = group.first()?;
-        let mut hosts: Vec<&str> = group.iter().map(|(host, _)| *host).collect();
-        natural::sort(&mut hosts);
+        let hosts = hostlist::listed(group.iter().map(|(host, _)| *host));
         let bare = Failure { remedy: None, ..(*failure).clone() };
         let help = failure.remedy.as_deref().map_or_else(String::new, help);
-        Some(Lost { hosts: hostlist::fold(hosts), why: bare.to_string(), help })
+        Some(Lost { hosts, why: bare.to_string(), help })
     };
     groups.into_values().filter_map(one).collect()
 }
@@ -259,19 +258,18 @@ fn unread(looked: &Looked<'_>, names: &Names<'_>) -> Vec<Unread> {
         }
     }
     let one = |((what, _), all): ((&str, String), Vec<(&str, &str)>)| {
-        let (mut hosts, whys): (Vec<&str>, Vec<&str>) = all.into_iter().unzip();
-        natural::sort(&mut hosts);
+        let (hosts, whys): (Vec<&str>, Vec<&str>) = all.into_iter().unzip();
         let first = whys.first().copied().unwrap_or_default();
         let alike = whys.iter().all(|why| *why == first);
-        let why = if alike { first.to_owned() } else { format!("{first} (the first of them, word for word)") };
-        Unread { hosts: hostlist::fold(hosts), what: what.to_owned(), why }
+        let why = if alike { first.to_owned() } else { format!("{first} (the first one, verbatim)") };
+        Unread { hosts: hostlist::listed(hosts), what: what.to_owned(), why }
     };
     found.into_iter().map(one).collect()
 }
 
 fn drifted(drift: &[Drift]) -> Table {
     let row = |row: &Drift| {
-        let others = row.by_value().into_iter().map(|(value, hosts)| format!("{value} on {}", hostlist::fold(hosts)));
+        let others = row.by_value().into_iter().map(|(value, hosts)| format!("{value} on {}", hostlist::listed(hosts)));
         let most = if row.decided { "most hosts" } else { "the largest group" };
         let most = format!("{} ({most}, {})", row.majority, row.holders);
         vec![row.fact.clone(), most, others.collect::<Vec<_>>().join("; ")]

@@ -190,7 +190,7 @@ fn explained(out: &mut String, view: &View, screen: &Screen) -> Result {
     let explaining = || view.hosts.findings.iter().filter(|finding| !finding.explains.is_empty());
     for one in explaining() {
         let finding = &one.finding;
-        let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+        let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
         let line = format!("{} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check);
         screen.wrap(out, "", "    ", &line)?;
         for fits in &one.explains {

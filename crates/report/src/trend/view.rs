@@ -184,7 +184,7 @@ fn remarks(trend: &Trend) -> Vec<String> {
         remarks.push(format!(
             "No serial number could be read on {}: parts of {} that were replaced or moved are not followed, but for those with a \
              GUID or a UUID.",
-            hostlist::fold(trend.unfollowed.iter().map(String::as_str)),
+            hostlist::listed(trend.unfollowed.iter().map(String::as_str)),
             count(trend.unfollowed.len(), "host"),
         ));
     }
@@ -404,7 +404,7 @@ fn epochs(trend: &Trend) -> Table {
     let row = |epoch: &railgauge_analysis::trend::Epoch| {
         let hosts = match epoch.hosts.as_slice() {
             [] => "everywhere".to_owned(),
-            hosts => railgauge_model::plan::hostlist::fold(hosts.iter().map(String::as_str)),
+            hosts => railgauge_model::plan::hostlist::listed(hosts.iter().map(String::as_str)),
         };
         vec![epoch.date.clone(), epoch.what.clone(), hosts]
     };

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use railgauge_model::plan::{count::count, hostlist};
+
+use super::parts::{PartView, part};
 use railgauge_analysis::{
     localise::{TOGETHER, Way, only},
     outliers::Part,
@@ -54,9 +57,8 @@ pub(super) fn name(group: &[&Part<'_>]) -> String {
     match group {
         [one] => one.name.to_owned(),
         all => {
-            let mut hosts: Vec<&str> = all.iter().filter_map(|part| host(part)).collect();
-            natural::sort(&mut hosts);
-            format!("hosts {}{}", hostlist::fold(hosts), all.first().map_or("", |one| only(way(one))))
+            let hosts = hostlist::listed(all.iter().filter_map(|part| host(part)));
+            format!("hosts {hosts}{}", all.first().map_or("", |one| only(way(one))))
         }
     }
 }

@@ -315,7 +315,7 @@ fn of_troubles(group: &TroubleGroup) -> Pointer {
 
 fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
     let finding = &view.finding;
-    let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
     let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };
     let how = how.map_or_else(String::new, |one| format!(", which {} {}", one.how, one.words));
     Pointer {

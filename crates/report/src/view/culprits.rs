@@ -69,7 +69,7 @@ fn of_preflight(verdict: &Verdict, hosts: &Hosts) -> Option<Named> {
     let (words, most) = alike.into_values().rev().max_by_key(|(_, hosts)| hosts.len())?;
     let remedy =
         behind(verdict, &hosts.findings).map_or_else(|| remedy::WANTED_VALUE.into(), |finding| finding.remedy.clone());
-    let name = format!("{} ({words})", hostlist::fold(most.iter().copied()));
+    let name = format!("{} ({words})", hostlist::listed(most.iter().copied()));
     Some(Named { name, is_lost: false, remedy: Some(remedy) })
 }
 

@@ -170,7 +170,7 @@ fn distances(journal: &Journal) -> Vec<Distances> {
             None => alike.push((matrix, vec![host])),
         }
     }
-    alike.into_iter().map(|(matrix, hosts)| Distances { hosts: hostlist::fold(hosts), ..matrix }).collect()
+    alike.into_iter().map(|(matrix, hosts)| Distances { hosts: hostlist::listed(hosts), ..matrix }).collect()
 }
 
 fn matrix(facts: &HostFacts) -> Distances {

@@ -3,6 +3,7 @@
 mod alike;
 mod banner;
 mod carriers;
+mod cluster;
 mod culprits;
 pub(crate) mod hosts;
 pub(crate) mod names;
@@ -47,6 +48,7 @@ use super::{
 
 pub use banner::{Banner, Pointer};
 pub use carriers::CarrierGroup;
+pub use cluster::Cluster;
 pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
@@ -66,6 +68,9 @@ pub struct View {
     pub status: Status,
     pub sentence: String,
     pub banner: Banner,
+    pub cluster: Option<Cluster>,
+    /// A chart for each metric that several tests or settings have.
+    pub compared: Vec<Figure>,
     pub cases: Cases,
     /// Worst first within the order of the plan's tests.
     pub expectations: Vec<ExpectationView>,
@@ -148,7 +153,7 @@ pub fn view(
         || hosts::hosts(journal, outliers, verdicts.status),
         || section::tests(journal, results, rows, outliers, verdicts),
     );
-    let tests = tests?;
+    let (tests, compared) = tests?;
     let links = switches::open(on_links);
     let seen = banner::Seen {
         end: &journal.end,
@@ -159,7 +164,9 @@ pub fn view(
         troubles: &troubles,
         hosts: &hosts,
     };
+    let interleaved: Vec<Turns> = verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?;
     let mut view = View {
+        compared,
         banner: banner::banner(&seen),
         run: run(journal, verdicts),
         carriers: carriers::carriers(results),
@@ -167,9 +174,10 @@ pub fn view(
         status: verdicts.status,
         sentence: verdicts.sentence.clone(),
         cases: verdicts.cases,
+        cluster: cluster::cluster(&journal.plan, outliers),
         expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
         parts,
-        interleaved: verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?,
+        interleaved,
         troubles,
         notes: notes(journal, &hosts.findings),
         hosts,
@@ -214,23 +222,24 @@ fn anchor(view: &View, verdict: &Verdict) -> String {
 pub struct Turns {
     /// `from → to, 8 blocks`.
     pub title: String,
-    /// In a word or two. It is not a verdict, so it has neither its words nor its colours.
+    /// In a word or two. It is not a verdict, so it has none of its words.
     pub answer: &'static str,
+    pub class: &'static str,
     pub comparison: CompareView,
 }
 
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
-    let answer = answer(comparison.status, of.comparison.counts.improved);
-    Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
+    let (answer, class) = answer(comparison.status, of.comparison.counts.improved);
+    Ok(Turns { answer, class, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
-fn answer(status: Status, improved: usize) -> &'static str {
+const fn answer(status: Status, improved: usize) -> (&'static str, &'static str) {
     match status {
-        Status::Pass if improved > 0 => "better",
-        Status::Pass => "the same within the margin",
-        Status::Fail => "worse",
-        Status::Inconclusive | Status::NotRun => "undecided",
+        Status::Pass if improved > 0 => ("better", "pass"),
+        Status::Pass => ("the same within the margin", "not-run"),
+        Status::Fail => ("worse", "fail"),
+        Status::Inconclusive | Status::NotRun => ("undecided", "inconclusive"),
     }
 }
 
@@ -264,7 +273,7 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     }
     let back: BTreeSet<&str> = journal.came_back().map(|loss| loss.host.as_str()).collect();
     if !back.is_empty() {
-        let hosts = hostlist::fold(back.iter().copied());
+        let hosts = hostlist::listed(back.iter().copied());
         remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
     }
     // The sentence of a pass already has the others.
@@ -372,8 +381,8 @@ mod tests {
 
     #[test]
     fn what_improved_is_not_merely_no_worse() {
-        assert_eq!(answer(Status::Pass, 2), "better");
-        assert_eq!(answer(Status::Pass, 0), "the same within the margin");
-        assert_eq!(answer(Status::Fail, 2), "worse");
+        assert_eq!(answer(Status::Pass, 2), ("better", "pass"));
+        assert_eq!(answer(Status::Pass, 0), ("the same within the margin", "not-run"));
+        assert_eq!(answer(Status::Fail, 2), ("worse", "fail"));
     }
 }
