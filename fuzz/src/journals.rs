@@ -25,6 +25,6 @@ pub(crate) fn run(data: &[u8]) {
 fn shown(journal: &Journal) {
     let path = Path::new("records.jsonl");
     if let Ok(drawn) = draw(journal, path) {
-        let _ = text::summary(&drawn.view, path, false);
+        let _ = text::summary(&drawn.view, path, &text::Screen::PLAIN);
     }
 }

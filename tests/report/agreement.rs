@@ -4,7 +4,6 @@
 use std::{collections::BTreeSet, path::Path};
 
 use proptest::prelude::*;
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     case::State,
     journal::{Journal, parse},
@@ -14,6 +13,7 @@ use railgauge_analysis::{
     rows::rows,
     status::Status,
 };
+use railgauge_report::text::Screen;
 use railgauge_report::{
     Drawn, draw, text,
     view::{PartView, TestView},

@@ -254,7 +254,9 @@ fn hosts_that_are_slow_alike_are_told_together() {
     let parts = drawn.parts.unwrap();
     let names: Vec<&str> = parts.named.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["hosts gpu[020-024]"], "{}", parts.sentence);
-    assert!(parts.sentence.contains("hosts gpu[020-024]") && drawn.banner.causes.join("; ").contains("hosts gpu[020-024]"));
+    assert!(
+        parts.sentence.contains("hosts gpu[020-024]") && drawn.banner.causes.join("; ").contains("hosts gpu[020-024]")
+    );
     // So are they in the verdict.
     let verdicts = drawn.expectations.iter().map(|verdict| verdict.reason.as_str());
     let named: Vec<&str> = verdicts.filter(|reason| reason.contains("hosts gpu[020-024]")).collect();

@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
     history::{METRICS, Run, RunError},
@@ -11,6 +10,7 @@ use railgauge_analysis::{
     status::Status,
 };
 use railgauge_report as report;
+use railgauge_report::text::Screen;
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::Scenario;

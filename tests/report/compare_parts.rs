@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{compare::Options, history::Run};
 use railgauge_report as report;
+use railgauge_report::text::Screen;
 use railgauge_wire::facts::{Card, Label};
 
 use super::compare::{compare_runs, read, runs, small};

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use railgauge_report::text::Screen;
 use railgauge_model::journal::event::{Event, Line};
 use railgauge_report::text;
+use railgauge_report::text::Screen;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     terms::Carrier,
@@ -28,7 +28,12 @@ pub fn drawn_of(lines: &[Line]) -> (String, String, Value, String) {
     let page = fs::read_to_string(&written.page).unwrap();
     let document = serde_json::from_str(&written.verdicts.json().unwrap()).unwrap();
     let junit = fs::read_to_string(dir.path().join("junit.xml")).unwrap();
-    (text::summary(&written.view, "report.html".as_ref(), &Screen { verbose: true, ..Screen::PLAIN }), page, document, junit)
+    (
+        text::summary(&written.view, "report.html".as_ref(), &Screen { verbose: true, ..Screen::PLAIN }),
+        page,
+        document,
+        junit,
+    )
 }
 
 const WORDS: &str = railgauge_analysis::proven::NOT_TESTED;

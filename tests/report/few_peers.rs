@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::Journal,
     results::results,
@@ -10,6 +9,7 @@ use railgauge_analysis::{
     status::Status,
     verdict::{Kind, Verdict, Verdicts, verdicts},
 };
+use railgauge_report::text::Screen;
 use railgauge_report::{draw, text};
 
 use crate::nodes::{ALL, Cluster, PEERS, is_at};

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::{Journal, parse},
     localise::{DecidedBy, Localisation, Named, OpenReason, Standing, localise},
@@ -13,6 +12,7 @@ use railgauge_analysis::{
     verdict::{Kind, Verdict, Verdicts},
 };
 use railgauge_model::journal::event::{Case, Event, Line};
+use railgauge_report::text::Screen;
 use railgauge_report::{draw, frame_rows, text};
 use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
 

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::{Journal, parse},
     reason::Id,
@@ -15,6 +14,7 @@ use railgauge_model::{
     journal::event::{Event, Sample},
     plan::model::Waiver,
 };
+use railgauge_report::text::Screen;
 use railgauge_report::{Drawn, draw, text};
 
 use crate::kept::write;

@@ -9,13 +9,13 @@ use std::{
 
 use proptest::prelude::*;
 use railgauge_analysis::{journal::parse, row::Row, status::Status};
-use railgauge_report::text::Screen;
 use railgauge_frame as frame;
 use railgauge_model::{
     journal::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
     plan,
     schedule::{Inventory, schedule},
 };
+use railgauge_report::text::Screen;
 use railgauge_report::{draw, frame_rows, text};
 use railgauge_wire::{
     copies::Copies,

@@ -2,13 +2,13 @@
 
 use std::{fs, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::{self, Journal},
     status::Status,
     verdict::Kind,
 };
 use railgauge_model::journal::event::Event;
+use railgauge_report::text::Screen;
 use railgauge_report::{draw, text, view::View};
 
 use crate::kept::write;

@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_model::{journal::event::Event, plan::subset::Subset};
 use railgauge_report::text;
+use railgauge_report::text::Screen;
 
 use crate::kept::write;
 use crate::support::{self, Scenario};

@@ -10,7 +10,6 @@ mod unseen;
 
 use std::{fs, path::Path, time::Duration};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     soak::{LISTED, outages::Scope, soaking},
     status::Status,
@@ -18,6 +17,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::journal::event::Soaked;
 use railgauge_model::plan::model::Pattern;
+use railgauge_report::text::Screen;
 use railgauge_report::{draw, text};
 use railgauge_wire::{
     step::Checked,

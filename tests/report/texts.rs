@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_model::{border::text::is_unprintable, journal::event::Event};
 use railgauge_report::text;
+use railgauge_report::text::Screen;
 use serde_json::Value;
 
 use crate::kept::write;

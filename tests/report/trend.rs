@@ -2,13 +2,13 @@
 
 use std::{fs, path::Path};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::METRICS,
     status::Status,
     trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
 };
 use railgauge_report as report;
+use railgauge_report::text::Screen;
 
 use crate::support::Scenario;
 

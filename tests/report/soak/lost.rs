@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     journal::Journal,
     soak::Soaking,
@@ -10,6 +9,7 @@ use railgauge_analysis::{
     verdict::{Kind, Verdicts},
 };
 use railgauge_model::journal::event::{Event, Line, Stall};
+use railgauge_report::text::Screen;
 use railgauge_report::{draw, text, view::View};
 use railgauge_wire::{
     failure::{Failure, Kind as Why, Stage},

@@ -2,13 +2,13 @@
 
 use std::{path::Path, process::Command};
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::{Run, RunError},
     journal::JournalError,
     trend::{History, Options, Trend, trend},
 };
 use railgauge_report as report;
+use railgauge_report::text::Screen;
 
 use super::nights::one_link;
 use crate::support::Scenario;

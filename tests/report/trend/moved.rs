@@ -1,12 +1,12 @@
 //! Parts that move: their history goes with them, and the slot says that its part was replaced.
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::Run,
     status::Status,
     trend::{Options, Replaced, State, Trend, Way},
 };
 use railgauge_model::schedule::Flow;
+use railgauge_report::text::Screen;
 use railgauge_report::trend::{text, view};
 use railgauge_wire::{
     facts::{Card, HostFacts, Label, Module},

@@ -1,10 +1,10 @@
 //! What is said, where numbers and reasons decide the words.
 
-use railgauge_report::text::Screen;
 use railgauge_analysis::{
     history::Run,
     trend::{Options, State, Watched, Way},
 };
+use railgauge_report::text::Screen;
 use railgauge_report::trend::view;
 
 use super::nights::{cluster, run, watch};
@@ -76,7 +76,8 @@ fn many_small_changes_are_summed_in_one_line() {
     assert!(found.changes.iter().filter(|change| change.state == State::Open).count() > 2, "{}", found.sentence);
     let [total] = found.totals.as_slice() else { panic!("{:?}", found.totals) };
     assert!((-24.0..-17.0).contains(&total.percent), "{total:?}");
-    let text = railgauge_report::trend::text::summary(&view(&found).unwrap(), std::path::Path::new("page"), &Screen::PLAIN);
+    let text =
+        railgauge_report::trend::text::summary(&view(&found).unwrap(), std::path::Path::new("page"), &Screen::PLAIN);
     let line = text.lines().find(|line| line.contains("altogether")).unwrap();
     assert!(line.contains(&total.kind) && line.contains(&total.since), "{line}");
 }

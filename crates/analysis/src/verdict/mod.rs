@@ -11,8 +11,8 @@
 //! compare, that no part is worse than its peers. So has every value in `[preflight]`, and a run that did not finish or
 //! whose records are damaged. A soak has several.
 
-mod causes;
 mod broken;
+mod causes;
 mod components;
 mod degraded;
 mod demand;
@@ -49,8 +49,7 @@ pub use types::{Cases, Kind, VERSION, Verdict, Verdicts};
 pub use untested::{Lack, Untested, not_tested, uncounted};
 pub use whole::NAME as RUN;
 
-use railgauge_model::plan::model::Subset;
-
+use self::causes::Causes;
 use super::{
     case::{CaseResult, State},
     collisions::collisions,

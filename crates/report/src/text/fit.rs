@@ -43,14 +43,7 @@ impl Screen {
     }
 
     /// As [`Screen::wrap`], in at most `most` lines unless all details are wanted.
-    pub(crate) fn clip(
-        &self,
-        out: &mut String,
-        first: &str,
-        others: &str,
-        text: &str,
-        most: usize,
-    ) -> Result {
+    pub(crate) fn clip(&self, out: &mut String, first: &str, others: &str, text: &str, most: usize) -> Result {
         let mut lines = String::new();
         self.wrap(&mut lines, first, others, text)?;
         if self.verbose || lines.lines().count() <= most {
@@ -63,14 +56,7 @@ impl Screen {
 
     /// Rows in aligned columns, at most `most`; says how many it leaves out. Columns that do not fit are left out, or with
     /// all details continue below with the first column in front.
-    pub(crate) fn table(
-        &self,
-        out: &mut String,
-        title: &str,
-        table: &Table,
-        columns: &[usize],
-        most: usize,
-    ) -> Result {
+    pub(crate) fn table(&self, out: &mut String, title: &str, table: &Table, columns: &[usize], most: usize) -> Result {
         if table.rows.is_empty() {
             return Ok(());
         }

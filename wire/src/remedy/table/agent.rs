@@ -1,7 +1,5 @@
 //! What to do about failures of requests to an agent: memory, cores, counters, threads, TCP, the conversation itself.
 
-use super::remedies;
-
 remedies! {
     ALLOW_CONGESTION_CONTROL = "allow-congestion-control",
         "run the agent as root, or add {congestion} to net.ipv4.tcp_allowed_congestion_control of the host; {0} shows \

@@ -1,7 +1,5 @@
 //! What to do about failures of agents in containers and pods, and about containers that lack something.
 
-use super::remedies;
-
 remedies! {
     CONTAINER_DEVICES = "container-devices",
         "start the container with the devices (`--device /dev/infiniband`), as a user who may open them; {0} shows those that it has",

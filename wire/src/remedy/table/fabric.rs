@@ -1,7 +1,5 @@
 //! What to do about failures of RDMA devices, queue pairs and connections.
 
-use super::remedies;
-
 remedies! {
     ADDRESS_AND_UP = "address-and-up", "give its network interface an address and bring it up";
     ADDRESS_CHANGED = "address-changed",

@@ -1,7 +1,5 @@
 //! What to do about failures of GPUs, CUDA and NCCL, and of HIP and RCCL.
 
-use super::remedies;
-
 remedies! {
     AMD_GPU_OVER_RDMA = "amd-gpu-over-rdma",
         "use gpu_path = \"staged\": memory of AMD's GPUs is not registered with NICs";

@@ -1,7 +1,5 @@
 //! What to do about failures of reaching a host, sending the agent and starting it.
 
-use super::remedies;
-
 remedies! {
     ACCEPT_HOST_KEY = "accept-host-key",
         "compare the key with the host's own (run {0} there) and accept it with {1} (unless HostKeyAlias or UserKnownHostsFile in your \

@@ -18,7 +18,6 @@ macro_rules! remedies {
         pub(super) const ALL: &[$crate::remedy::Entry] = &[$($name),*];
     };
 }
-use remedies;
 
 macro_rules! files {
     ($($file:ident),*) => {

@@ -1,7 +1,5 @@
 //! What to do about parts that were shown to be bad, and about limits that values break.
 
-use super::remedies;
-
 remedies! {
     BROKEN_LIMIT = "broken-limit",
         "look first at the ends that the worst of them share: report.html lists them with the verdict; {0} says what changed since a run that was good",

@@ -1,7 +1,5 @@
 //! What to do about findings of the preflight.
 
-use super::remedies;
-
 remedies! {
     ACS_OFF = "acs-off",
         "{0}, or turn it off in the BIOS, or set `pci=disable_acs_redir=` on the kernel's command line",

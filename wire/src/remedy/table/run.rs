@@ -1,7 +1,5 @@
 //! What to do about failures of a run: links, groups of ranks, commands of the plan.
 
-use super::remedies;
-
 remedies! {
     CHECK_AGENT_HANGS = "check-agent-hangs",
         "see log.txt: the connection is still up, but the agent or the device it waits for hangs";

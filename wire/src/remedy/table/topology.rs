@@ -1,7 +1,5 @@
 //! What to do about programs of hosts that report switches and cables.
 
-use super::remedies;
-
 remedies! {
     INSTALL_INFINIBAND_DIAGS = "install-infiniband-diags",
         "install infiniband-diags (ibnetdiscover, dump_fts) on a host of the subnet, or run them where they are and name the files in [topology]";

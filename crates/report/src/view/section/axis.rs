@@ -1,6 +1,11 @@
 //! Flows and port counters on one time axis.
 
-use railgauge_analysis::{axis::{Carried, Counted, LISTED, OfTest, Pass, Piece, of_test}, soak::ports::PortName, words::{count, number, short, moment}, reason::frequency};
+use railgauge_analysis::{
+    axis::{Carried, Counted, LISTED, OfTest, Pass, Piece, of_test},
+    reason::frequency,
+    soak::ports::PortName,
+    words::{count, moment, number, short},
+};
 use railgauge_model::plan::count::capital;
 use railgauge_wire::unit::Nanoseconds;
 

@@ -2,7 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_analysis::{outliers::Link, percentile, rows, words::{self, count, number, size}, case::CaseResult};
+use railgauge_analysis::{
+    case::CaseResult,
+    outliers::Link,
+    percentile, rows,
+    words::{self, count, number, size},
+};
 use railgauge_model::plan::model::{Expectation, Limit, Test};
 use railgauge_stats::robust::median;
 use railgauge_wire::{

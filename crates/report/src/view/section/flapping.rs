@@ -2,7 +2,11 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use railgauge_analysis::{percentile, words::{brief, count, percent_of, share, size, spread, were}, case::CaseResult};
+use railgauge_analysis::{
+    case::CaseResult,
+    percentile,
+    words::{brief, count, percent_of, share, size, spread, were},
+};
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
 

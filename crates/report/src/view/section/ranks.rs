@@ -1,7 +1,10 @@
 //! Ranks of a collective: every rank waits for the slowest, so its own clock only shows which one that is if operations
 //! do not hide it; the numbers are shown without interpretation.
 
-use railgauge_analysis::{words::{change, number}, case::CaseResult};
+use railgauge_analysis::{
+    case::CaseResult,
+    words::{change, number},
+};
 use railgauge_stats::robust::median;
 
 use super::{

@@ -6,7 +6,7 @@ use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::{Better, Metric, TestMetric};
 use serde::Serialize;
 
-use super::{Data, headline};
+use super::{Data, headline, spreads::Spread};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {

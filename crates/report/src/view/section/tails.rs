@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_analysis::{percentile::{self, carries_quantile}, words::{count, number}, case::CaseResult};
+use railgauge_analysis::{
+    case::CaseResult,
+    percentile::{self, carries_quantile},
+    words::{count, number},
+};
 use railgauge_wire::{
     terms::{Metric, TestMetric},
     unit::{Bytes, Nanoseconds},

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_analysis::{percentile, together::passes, words::{count, number, percent_of, short}, case::{CaseResult, FlowShare, Pass}};
+use railgauge_analysis::{
+    case::{CaseResult, FlowShare, Pass},
+    percentile,
+    together::passes,
+    words::{count, number, percent_of, short},
+};
 use railgauge_stats::robust::quantile;
 
 use super::{
