@@ -93,7 +93,7 @@ pub(crate) fn blocks(count: usize, groups: &[Group], most: usize) -> Vec<usize> 
 }
 
 /// If every pair was measured one way only, its half above the diagonal, without the empty first column and last row.
-pub(in crate::report) fn halved(matrix: Matrix) -> Matrix {
+pub(crate) fn halved(matrix: Matrix) -> Matrix {
     let at: BTreeSet<(usize, usize)> = matrix.cells.iter().map(|cell| cell.at).collect();
     let one_way = at.iter().all(|&(row, column)| row != column && !at.contains(&(column, row)));
     let count = matrix.names.0.len();

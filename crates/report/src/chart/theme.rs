@@ -33,8 +33,7 @@ roles! {
 }
 
 /// Lines next to each other, with the names of their classes.
-pub(in crate::report) const LINES: [(Role, &str); 6] =
-    [(A, "k-a"), (B, "k-b"), (C, "k-c"), (D, "k-d"), (E, "k-e"), (F, "k-f")];
+pub(crate) const LINES: [(Role, &str); 6] = [(A, "k-a"), (B, "k-b"), (C, "k-c"), (D, "k-d"), (E, "k-e"), (F, "k-f")];
 
 /// Replaces the numbers by classes: `f-main` for fills, `s-main` for lines.
 pub(super) fn classes(svg: &str) -> String {

@@ -10,10 +10,6 @@ use railgauge_analysis::{
     outliers::Part,
     words::between,
 };
-use railgauge_model::plan::{count::count, hostlist};
-use railgauge_wire::natural;
-
-use super::parts::{PartView, part};
 
 /// What grouped hosts share: state, direction, and the tests in which they stand out, in order.
 type Key<'p> = (String, Way, Vec<&'p str>);

@@ -109,8 +109,10 @@ pub(super) fn cluster(plan: &Plan, outliers: &Outliers<'_>) -> Option<Cluster> {
 }
 
 fn tip(host: &str, row: &Row<'_>, place: &Place) -> String {
-    let value = place.value.map_or_else(|| "not measured".to_owned(), |value| format!("{} {}", number(value), row.unit));
-    let apart = place.difference.map_or_else(String::new, |percent| format!(", {} against the centre", change(percent)));
+    let value =
+        place.value.map_or_else(|| "not measured".to_owned(), |value| format!("{} {}", number(value), row.unit));
+    let apart =
+        place.difference.map_or_else(String::new, |percent| format!(", {} against the centre", change(percent)));
     format!("{host}, {}: {value}{apart}", row.name)
 }
 
@@ -134,8 +136,12 @@ fn of_test<'a>(at: usize, test: &Test, of: &'a OfTest<'a>, outliers: &Outliers<'
     if flows < 2 && !test.transport.is_within_host() {
         return Vec::new();
     }
-    let named: HashSet<(&str, Option<u32>)> =
-        outliers.parts.iter().filter(|part| part.is_bad() && part.is_named_by(of.test)).flat_map(|part| part.ends()).collect();
+    let named: HashSet<(&str, Option<u32>)> = outliers
+        .parts
+        .iter()
+        .filter(|part| part.is_bad() && part.is_named_by(of.test))
+        .flat_map(|part| part.ends())
+        .collect();
     let several = rails.len() > 1;
     let word = part_words(test.transport).unwrap_or("rail");
     let name = format!("{} {}", test.name, of.focus.as_ref().map_or_else(String::new, |focus| size(focus.1)));

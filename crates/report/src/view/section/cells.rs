@@ -26,7 +26,7 @@ const fn letter(look: Look) -> char {
 /// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36, the letter of its
 /// look, `!` where the link goes from the column to the row, its value, and after `/` its difference from the centre, if any.
 /// `rail` is the one rail of both ends, if there is one.
-pub(in crate::report::view) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
+pub(crate) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
     let mut rows: Vec<Vec<(usize, String)>> = vec![Vec::new(); matrix.names.0.len()];
     for cell in &matrix.cells {
         let (row, column) = cell.at;
@@ -55,7 +55,7 @@ fn difference(percent: f64) -> String {
 }
 
 /// The attributes with the first row and column of each block.
-pub(in crate::report::view) fn blocks(matrix: &Matrix, most: usize) -> String {
+pub(crate) fn blocks(matrix: &Matrix, most: usize) -> String {
     let starts = |count: usize, groups: &[matrix::Group]| {
         let starts = matrix::blocks(count, groups, most);
         starts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -64,7 +64,7 @@ pub(in crate::report::view) fn blocks(matrix: &Matrix, most: usize) -> String {
     format!(" data-blocks=\"{rows};{}\"", starts(matrix.names.1.len(), &matrix.groups.1))
 }
 
-pub(in crate::report::view) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
+pub(crate) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
     let list = |names: &[String]| names.iter().map(|name| name.replace('\n', " ")).collect::<Vec<_>>().join("\n");
     let same = rows == columns;
     (list(&rows), if same { String::new() } else { list(&columns) })
@@ -82,7 +82,7 @@ fn base36(mut number: usize) -> String {
 }
 
 /// The hosts by group and then in their own order, and where each group begins; no groups without at least two.
-pub(in crate::report::view) fn ordered<'p>(
+pub(crate) fn ordered<'p>(
     groups: &'p BTreeMap<String, Vec<String>>,
     hosts: &'p [String],
 ) -> (Vec<&'p str>, Vec<matrix::Group>) {
@@ -102,10 +102,7 @@ pub(in crate::report::view) fn ordered<'p>(
 
 /// The group of each host in a matrix: the smallest of the plan or of the topology's leaf switches with at least two of
 /// these hosts and not all of them.
-fn groups_of<'p>(
-    groups: &'p BTreeMap<String, Vec<String>>,
-    hosts: &'p [String],
-) -> HashMap<&'p str, &'p str> {
+fn groups_of<'p>(groups: &'p BTreeMap<String, Vec<String>>, hosts: &'p [String]) -> HashMap<&'p str, &'p str> {
     let here: std::collections::HashSet<&str> = hosts.iter().map(String::as_str).collect();
     let members = |names: &'p [String]| names.iter().map(String::as_str).filter(|name| here.contains(name));
     let mut found: Vec<(usize, &str, &'p [String])> =

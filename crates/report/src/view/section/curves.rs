@@ -89,11 +89,7 @@ pub(super) fn lines(data: &Data<'_>, metric: Metric) -> Vec<Medians> {
             own.filter_map(|spread| Some((spread.size_bytes, spread.quantiles?))).collect();
         points.sort_by_key(|point| point.0);
         let sizes: Vec<(Bytes, Option<f64>)> = points.iter().map(|point| (point.0, None)).collect();
-        Medians {
-            label: data.variant_words(variant).to_owned(),
-            demanded: demanded(data.test, metric, &sizes),
-            points,
-        }
+        Medians { label: data.variant_words(variant).to_owned(), demanded: demanded(data.test, metric, &sizes), points }
     };
     let lines = data.own_variants().into_iter().map(one);
     lines.filter(|line| !line.points.is_empty()).collect()
@@ -112,7 +108,8 @@ pub(super) fn compared(tests: Vec<(String, Metric, Vec<Medians>)>) -> Result<Vec
     }
     of_metric.retain(|_, tests| tests.len() > 1);
     let named = |(test, lines): (String, Vec<Medians>)| {
-        let label = move |line: &Medians| if line.label.is_empty() { test.clone() } else { format!("{test}, {}", line.label) };
+        let label =
+            move |line: &Medians| if line.label.is_empty() { test.clone() } else { format!("{test}, {}", line.label) };
         lines.into_iter().map(move |line| Medians { label: label(&line), ..line })
     };
     let figures = of_metric

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashSet};
 use railgauge_analysis::{
-    outliers::{Grade, Link, Look, Part},
+    outliers::{Grade, Link, Look, Part, STEPS},
     words::{change, count, part_words, worse},
 };
 use railgauge_model::{
