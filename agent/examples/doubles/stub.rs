@@ -35,7 +35,7 @@ struct State {
 }
 
 /// What the library's functions change, reached by its address alone.
-struct Shared(UnsafeCell<State>);
+struct Shared(Box<UnsafeCell<State>>);
 
 // SAFETY: a ring and a poller are used by the thread that made them, as neither is cloned or given to another here.
 unsafe impl Send for Shared {}
@@ -55,7 +55,7 @@ impl Stub {
         let (incoming, outgoing): ([Arc<AtomicU8>; 2], [Arc<AtomicU8>; 2]) = Default::default();
         // SAFETY: all zero (null pointers, numbers, no functions) is a valid value of all three.
         let (context, queue_pair, queue) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
-        let shared = Arc::new(Shared(UnsafeCell::new(State {
+        let shared = Arc::new(Shared(Box::new(UnsafeCell::new(State {
             context,
             queue_pair,
             queue,
@@ -66,7 +66,7 @@ impl Stub {
             incoming: incoming.clone(),
             outgoing: outgoing.clone(),
             buffer: vec![0; BUFFER],
-        })));
+        }))));
         let at = shared.0.get();
         // SAFETY: nothing else uses the state yet.
         unsafe {

@@ -4,7 +4,14 @@
 //! function pointer, as `ibv_post_send` of `<infiniband/verbs.h>` does. Devices copy requests while they are posted,
 //! so that a list may be posted again at once. Nothing here allocates after `new`.
 
-use std::{any::Any, cell::UnsafeCell, mem, ops::Range, ptr, sync::Arc};
+use std::{
+    any::Any,
+    cell::UnsafeCell,
+    mem,
+    ops::Range,
+    ptr::{self, NonNull},
+    sync::Arc,
+};
 
 use rdma_sys::*;
 
@@ -68,15 +75,22 @@ pub struct Template {
     pub tag: u32,
 }
 
-/// Entries that point to each other, and that the library reads by these pointers while a list is posted. Shared in name only: a box would
-/// claim to have the only pointer to them, whenever it moves.
-pub(super) struct Linked<T>(Arc<[UnsafeCell<T>]>);
+/// Entries that point to each other, and that the library reads by these pointers while a list is posted. A box would claim to have the
+/// only pointer to them, whenever it moves.
+pub(super) struct Linked<T>(NonNull<[UnsafeCell<T>]>);
 
 impl<T> Linked<T> {
     pub(super) fn new(entries: impl Iterator<Item = T>) -> Self {
-        Self(entries.map(UnsafeCell::new).collect())
+        Self(Box::leak(entries.map(UnsafeCell::new).collect::<Box<[_]>>()).into())
     }
 
+    #[inline]
+    fn all(&self) -> &[UnsafeCell<T>] {
+        // SAFETY: the box of `new`, which is freed in `drop` alone.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -84,18 +98,25 @@ impl<T> Linked<T> {
     /// Valid for as long as this value lives.
     #[inline]
     pub(super) fn pointer(&self, i: usize) -> *mut T {
-        self.0[i].get()
+        self.all()[i].get()
     }
 
     #[inline]
     pub(super) fn range(&mut self, range: Range<usize>) -> impl Iterator<Item = &mut T> {
         // SAFETY: the only references to entries come from here, and `self` is borrowed while they live.
-        self.0[range].iter().map(|entry| unsafe { &mut *entry.get() })
+        self.all()[range].iter().map(|entry| unsafe { &mut *entry.get() })
     }
 
     pub(super) fn entry(&mut self, i: usize) -> &mut T {
         // SAFETY: as above.
-        unsafe { &mut *self.0[i].get() }
+        unsafe { &mut *self.pointer(i) }
+    }
+}
+
+impl<T> Drop for Linked<T> {
+    fn drop(&mut self) {
+        // SAFETY: the box of `new`; nothing follows its pointers any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
