@@ -1,7 +1,6 @@
 //! Process groups, the end of the process, its standard streams.
 
 use std::{
-    collections::BTreeSet,
     fs::File,
     io,
     os::{
@@ -12,89 +11,72 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid, getppid, getrlimit,
+    kill_current_process_group, kill_process, kill_process_group, set_child_subreaper, set_parent_process_death_signal,
+    setpgid, setrlimit, wait, waitid,
+};
 
 use super::tree::Tree;
 
 /// Makes this process the leader of its own group, and the parent of what its children leave behind.
 pub(crate) fn own_group() {
-    // SAFETY: neither call takes pointers. Both may be refused (a session leader already leads its group);
-    // `kill_children` finds out by itself what it may do.
-    unsafe {
-        libc::setpgid(0, 0);
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-    }
+    // Both may be refused (a session leader already leads its group); `kill_children` finds out by itself what it may do.
+    let _ = setpgid(None, None);
+    let _ = set_child_subreaper(Some(getpid()));
 }
 
 /// Groups of running programs. A group's number is not reused until its first process was waited for.
-static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// Drop it once the program was waited for.
-pub(crate) struct Group(i32);
+pub(crate) struct Group(Pid);
 
 impl Group {
     /// The child must have been started with its own group.
     pub(crate) fn of(child: &process::Child) -> Self {
-        let leader = child.id().cast_signed();
-        GROUPS.lock().insert(leader);
+        let leader = Pid::from_child(child);
+        GROUPS.lock().push(leader);
         Self(leader)
     }
 
     pub(crate) fn ask_to_end(&self) {
-        // SAFETY: no pointers; the number of a child that was not waited for is not reused.
-        unsafe {
-            libc::kill(-self.0, libc::SIGTERM);
-        }
+        let _ = kill_process_group(self.0, Signal::TERM);
     }
 
     /// The first of its processes must not have been waited for.
     pub(crate) fn kill(&self) {
-        kill_group(self.0);
+        let _ = kill_process_group(self.0, Signal::KILL);
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        GROUPS.lock().remove(&self.0);
-    }
-}
-
-fn kill_group(leader: i32) {
-    // SAFETY: no pointers; the number of a child that was not waited for is not reused.
-    unsafe {
-        libc::kill(-leader, libc::SIGKILL);
+        GROUPS.lock().retain(|leader| *leader != self.0);
     }
 }
 
 /// Kills running programs, and this process' own group including itself, if a child is left and the group is our own.
 pub(crate) fn kill_children() {
-    GROUPS.lock().iter().copied().for_each(kill_group);
-    // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one.
-    let any = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
-    };
-    let me = process::id().cast_signed();
-    // SAFETY: no pointers; only a group that this process leads is signalled.
-    unsafe {
-        if any && libc::getpgrp() == me {
-            libc::kill(-me, libc::SIGKILL);
-        }
+    for leader in GROUPS.lock().iter() {
+        let _ = kill_process_group(*leader, Signal::KILL);
+    }
+    if waitid(WaitId::All, LOOK).is_ok() && getpgrp() == getpid() {
+        let _ = kill_current_process_group(Signal::KILL);
     }
 }
 
+/// Whether a child has ended, without waiting for it.
+const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
+
 /// Has the kernel kill a program once the thread that starts it is gone.
 pub(crate) fn die_with_parent(command: &mut process::Command) {
-    let parent = process::id().cast_signed();
+    let parent = getpid();
     let prepare = move || {
-        // SAFETY: neither call takes pointers, and both may be made between fork and exec.
-        unsafe {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 || libc::getppid() != parent {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Ok(())
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
     };
-    // SAFETY: the closure allocates nothing, takes no lock and calls what may be called between fork and exec.
+    // SAFETY: the closure allocates nothing, takes no lock and makes system calls only.
     unsafe {
         command.pre_exec(prepare);
     }
@@ -102,30 +84,22 @@ pub(crate) fn die_with_parent(command: &mut process::Command) {
 
 /// Does not wait for the child, so that its number stays reserved.
 pub(crate) fn has_ended(child: &process::Child) -> bool {
-    // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one, and of a child that runs it stays zero.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_PID, child.id(), &raw mut info, flags) != 0 || info.si_pid() != 0
-    }
+    !matches!(waitid(WaitId::Pid(Pid::from_child(child)), LOOK), Ok(None))
 }
 
 /// Waits for all ended children; returns whether there are others.
 pub(crate) fn reap_all() -> bool {
-    loop {
-        // SAFETY: no status is asked for, so no pointer is given.
-        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
-            1.. => {}
-            rest => return rest == 0,
+    while let Ok(found) = wait(WaitOptions::NOHANG) {
+        if found.is_none() {
+            return true;
         }
     }
+    false
 }
 
+/// Of a child that was not waited for: its number is not reused.
 pub(crate) fn kill(child: u32) {
-    // SAFETY: no pointers; the number of a child that was not waited for is not reused.
-    unsafe {
-        libc::kill(child.cast_signed(), libc::SIGKILL);
-    }
+    let _ = Pid::from_raw(child.cast_signed()).map(|child| kill_process(child, Signal::KILL));
 }
 
 /// Without exit handlers.
@@ -151,15 +125,9 @@ pub(crate) fn claim_standard_streams() -> io::Result<(File, File)> {
 /// Raises the soft limits on open files and locked memory to the hard ones: a host may have hundreds of links, and registered memory is
 /// locked. Failures are ignored, and show where a limit is too low.
 pub(crate) fn raise() {
-    for resource in [libc::RLIMIT_NOFILE, libc::RLIMIT_MEMLOCK] {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: `limit` is valid for writing and reading and outlives both calls.
-        unsafe {
-            if libc::getrlimit(resource, &raw mut limit) == 0 && limit.rlim_cur != limit.rlim_max {
-                limit.rlim_cur = limit.rlim_max;
-                libc::setrlimit(resource, &raw const limit);
-            }
-        }
+    for resource in [Resource::Nofile, Resource::Memlock] {
+        let maximum = getrlimit(resource).maximum;
+        let _ = setrlimit(resource, Rlimit { current: maximum, maximum });
     }
 }
 

@@ -18,6 +18,7 @@ use railgauge_wire::{
     remedy,
 };
 use rdma_sys::*;
+use rustix::fs::{OFlags, fcntl_setfl};
 use socket2::SockAddr;
 
 use super::{
@@ -65,9 +66,10 @@ impl Events {
         let handle = unsafe { (library.rdma_create_event_channel)() };
         let handle =
             NonNull::new(handle).ok_or_else(|| failed("creating an event channel").remedy(remedy::RDMA_CM_DEVICE))?;
-        // SAFETY: the descriptor is open and the channel's own. It must not block, so that deadlines are kept.
-        unsafe { libc::fcntl(handle.as_ref().fd, libc::F_SETFL, libc::O_NONBLOCK) };
-        Ok(Arc::new(Self { library, handle, waiting: Mutex::default() }))
+        let events = Self { library, handle, waiting: Mutex::default() };
+        // So that deadlines are kept.
+        fcntl_setfl(&events, OFlags::NONBLOCK).map_err(|_| failed("preparing an event channel"))?;
+        Ok(Arc::new(events))
     }
 
     pub(crate) fn library(&self) -> &str {

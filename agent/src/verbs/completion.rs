@@ -11,6 +11,7 @@ use std::{
 
 use railgauge_wire::failure::{Failure, Stage};
 use rdma_sys::*;
+use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::{
     device::Device,
@@ -39,12 +40,7 @@ impl Channel {
 
     /// Whether taking a missing event blocks, until a signal. A new channel does not block.
     pub fn set_blocking(&self, blocking: bool) -> io::Result<()> {
-        let flags = if blocking { 0 } else { libc::O_NONBLOCK };
-        // SAFETY: the descriptor is open and owned by the channel; the call takes no pointer.
-        match unsafe { libc::fcntl(self.handle.as_ref().fd, libc::F_SETFL, flags) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        Ok(fcntl_setfl(self, if blocking { OFlags::empty() } else { OFlags::NONBLOCK })?)
     }
 }
 
