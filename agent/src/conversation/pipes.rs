@@ -29,11 +29,15 @@ pub(super) struct Outlet(Arc<Mutex<File>>, Arc<File>);
 
 pub(super) fn claim() -> io::Result<(File, Outlet)> {
     let (inlet, outlet) = process::claim_standard_streams()?;
-    let watched = outlet.try_clone()?;
-    Ok((inlet, Outlet(Arc::new(Mutex::new(outlet)), Arc::new(watched))))
+    Ok((inlet, Outlet::to(outlet)?))
 }
 
 impl Outlet {
+    pub(super) fn to(outlet: File) -> io::Result<Self> {
+        let watched = outlet.try_clone()?;
+        Ok(Self(Arc::new(Mutex::new(outlet)), Arc::new(watched)))
+    }
+
     pub(super) fn announce(&self) {
         self.write(frame::MAGIC);
     }

@@ -224,3 +224,54 @@ impl<T: 'static> Register<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs::File, io, os::fd::OwnedFd, sync::atomic::AtomicU64};
+
+    use railgauge_wire::{frame, message::FromAgent};
+
+    use super::*;
+
+    #[test]
+    fn every_request_has_one_reply_whoever_opens_asks_stops_and_closes_at_the_same_time() {
+        let (mut reading, writing) = io::pipe().unwrap();
+        let register = Register::<u64>::new("link", Outlet::to(File::from(OwnedFd::from(writing))).unwrap());
+        let reader = thread::spawn(move || {
+            let mut replies = BTreeMap::<u64, u32>::new();
+            while let Ok(Some(FromAgent::Reply { id, .. })) = frame::read(&mut reading) {
+                *replies.entry(id).or_default() += 1;
+            }
+            replies
+        });
+        let next = AtomicU64::new(0);
+        let some = |turn: u64| {
+            let (id, number) = (next.fetch_add(1, Ordering::Relaxed), turn % 3);
+            let refused = move || Failure::new(Stage::Open, Kind::Fabric, "refused");
+            match turn % 5 {
+                0 | 1 => register.open(id, number, move |_| {
+                    if turn.is_multiple_of(10) { Err(refused()) } else { Ok((turn, Answer::Done)) }
+                }),
+                2 => register.ask(id, number, Stage::Measure, |_, request| {
+                    // Only the first reply is sent.
+                    request.reply(Ok(Answer::Done));
+                    Ok(Answer::Done)
+                }),
+                3 => register.stop(id, number, |_| Ok(Answer::Done)),
+                _ if register.close(id, number) => {}
+                _ => register.unknown(id, number),
+            }
+        };
+        thread::scope(|scope| {
+            for first in 0..4 {
+                let some = &some;
+                scope.spawn(move || (0..500).for_each(|turn| some(first * 7 + turn)));
+            }
+        });
+        register.close_all();
+        drop(register);
+        let replies = reader.join().unwrap();
+        assert_eq!(replies.len(), 2_000);
+        assert!(replies.values().all(|count| *count == 1));
+    }
+}

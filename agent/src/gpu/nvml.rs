@@ -303,11 +303,11 @@ impl Device {
 
     /// Registration with the NVLink fabric, in one version of the structure, which is at most as large as the third.
     pub(super) fn fabric(&self, version: u32, size: usize) -> Option<nvmlGpuFabricInfo_v3_t> {
-        let ask = self.of().fabric?;
+        let ask = self.of().fabric.filter(|_| size <= size_of::<nvmlGpuFabricInfo_v3_t>())?;
         // SAFETY: a structure of numbers, for which zeros are valid.
         let mut info: nvmlGpuFabricInfo_v3_t = unsafe { std::mem::zeroed() };
         info.version = struct_version(version, size);
-        // SAFETY: NVML writes at most the structure of the version that is named in it, and that is no larger than `info`.
+        // SAFETY: NVML writes a structure of the length that is named in it, and that is no larger than `info`.
         (unsafe { ask(self.handle, &raw mut info) } == SUCCESS).then_some(info)
     }
 

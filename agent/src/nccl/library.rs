@@ -418,7 +418,7 @@ mod tests {
 
     /// Fails if the communicator, a number, counts that it was ended.
     unsafe extern "C" fn look(comm: Handle, status: *mut Status) -> Status {
-        // SAFETY: the numbers live for ever, and `status` is valid for writes.
+        // SAFETY: the number lives, and `status` is valid for writes.
         unsafe {
             *status = SUCCESS;
             (*comm.cast::<AtomicU32>()).load(SeqCst).cast_signed()
@@ -455,14 +455,18 @@ mod tests {
         }
     }
 
+    /// The number outlives the communicator.
+    fn shared(ended: &Arc<AtomicU32>) -> Shared {
+        Shared(Arc::new(Mutex::new(Some(Joined(NonNull::from(&**ended).cast())))))
+    }
+
     #[test]
     fn no_call_is_made_with_a_communicator_that_another_thread_has_ended() {
         let nccl = library();
         let rounds = if cfg!(miri) { 10 } else { 100 };
         for round in 0..rounds {
-            let ended: &AtomicU32 = Box::leak(Box::default());
-            let joined = Joined(NonNull::from(ended).cast());
-            let shared = Shared(Arc::new(Mutex::new(Some(joined))));
+            let ended = Arc::new(AtomicU32::new(0));
+            let shared = shared(&ended);
             let own =
                 Communicator { nccl: nccl.clone(), shared: shared.clone(), rank: 0, ranks: 2, scaled: Vec::new() };
             let worker = thread::spawn(move || {
@@ -482,8 +486,8 @@ mod tests {
 
     #[test]
     fn a_call_that_hangs_keeps_its_communicator() {
-        let ended: &AtomicU32 = Box::leak(Box::default());
-        let shared = Shared(Arc::new(Mutex::new(Some(Joined(NonNull::from(ended).cast())))));
+        let ended = Arc::new(AtomicU32::new(0));
+        let shared = shared(&ended);
         shared.with(|_| shared.abort(&library(), Duration::ZERO)).unwrap();
         assert_eq!(ended.load(SeqCst), 0);
         shared.abort(&library(), Duration::ZERO);
