@@ -135,6 +135,19 @@ fn unsafe_code_stays_at_the_edges() {
     }
 }
 
+/// The page says of every folder why its unsafe code is sound, and how much there is of it.
+#[test]
+fn unsafe_code_is_accounted_for() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dev/unsafe.md");
+    let page = fs::read_to_string(page).unwrap();
+    for folder in EDGES {
+        let blocks = |text: &str| code(before_tests(text)).map(|line| line.matches("unsafe {").count()).sum::<usize>();
+        let count: usize = sources(folder).iter().map(|(_, text)| blocks(text)).sum();
+        let row = format!("| `{folder}` | {count} | ");
+        assert!(page.contains(&row), "docs/dev/unsafe.md has no row {row}: read its paragraph again");
+    }
+}
+
 /// Pages that say by which test each of their promises is shown.
 const PROMISING: &[&str] = &["docs/dev/faults.md", "docs/security.md"];
 
