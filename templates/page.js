@@ -3,12 +3,23 @@
 (() => {
   const FILTER_FROM = 13;
   const text = (cell) => (cell ? cell.textContent.trim() : "");
-  // A number of a cell, or NaN: what the page says it is worth, or else the text itself.
+  // Units of cells, in bytes, seconds, bits a second, events a second or percent.
+  const UNITS = {
+    B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50,
+    ns: 1e-9, "\u00b5s": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, "/s": 1, "/min": 1 / 60, "/h": 1 / 3600,
+    "b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12, "B/s": 8, "MB/s": 8e6, "GB/s": 8e9,
+    "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15, "msg/s": 1, "kmsg/s": 1e3, "Mmsg/s": 1e6,
+    "s/GiB": 1, "ms/GiB": 1e-3, "\u00b5s/GiB": 1e-6, "%": 1, times: 100, "": 1,
+  };
+  // `at least 4 min 05 s`, `\u22124.0 ms \u00b1 4.4 ms`, `3 of 40`, `60/min`: the first number, the unit, and a smaller unit behind it.
+  const NUMBER = /^(?:(?:at|least|most|more|than|over|under|about|up|to|a|factor|of) )*([-+\u2212\u00b1<\u2265>]?)(\d+(?:\.\d+)?)(?: (?:\u00b1|to) [-+\u2212]?[\d.]+)? ?([^\s\d,;.+]*)(?: (\d+(?:\.\d+)?) (min|s)\b)?/;
+  // The value of a cell's number, or NaN.
   const worth = (cell) => {
-    if (!cell) return NaN;
-    const told = cell.getAttribute("data-value");
-    const words = told === null ? text(cell).replace("\u2212", "-") : told;
-    return words === "" ? NaN : Number(words);
+    const [, sign, number, unit, more, smaller] = (cell && NUMBER.exec(text(cell))) || [];
+    if (number === undefined) return NaN;
+    const one = unit === "of" ? (text(cell).startsWith("a factor") ? 100 : 1) : UNITS[unit];
+    const size = number * one + (smaller ? more * UNITS[smaller] : 0);
+    return (sign === "-" || sign === "\u2212") ? -size : size;
   };
   const collator = new Intl.Collator("en", { numeric: true });
   let made = 0;
@@ -46,10 +57,10 @@
     if (!head || list.rows.length < 2) return;
     const rows = list.rows;
     if (rows.some((row) => row.cells.length !== head.cells.length)) return;
-    // Texts that are numbers with their units, such as 54.10 Gb/s, sort as numbers: each that begins with a digit says its worth.
+    // Texts that are numbers with a unit, such as 54.10 Gb/s, sort as numbers.
     const measured = (column) => {
-      const cells = rows.map((row) => row.cells[column]).filter((cell) => /^[-+\u2212]?\d/.test(text(cell)));
-      return cells.length > 0 && cells.every((cell) => cell.hasAttribute("data-value"));
+      const texts = rows.map((row) => text(row.cells[column])).filter((words) => /^[-+\u2212]?\d/.test(words));
+      return texts.length > 0 && texts.every((words) => UNITS[/^[-+\u2212]?\d+(?:\.\d+)? (\S+)$/.exec(words)?.[1]]);
     };
     [...head.cells].forEach((cell, column) => {
       if (!text(cell)) return;
@@ -63,7 +74,8 @@
       button.addEventListener("click", () => {
         if (!keys) {
           number = cell.classList.contains("n") || measured(column);
-          keys = new Map(rows.map((row) => [row, number ? worth(row.cells[column]) : text(row.cells[column])]));
+          const key = ({ cells }) => (number ? (cells[column].dataset.value = worth(cells[column])) : text(cells[column]));
+          keys = new Map(rows.map((row) => [row, key(row)]));
         }
         // Numbers begin with the largest, words with the first; the third click gives the order of the page back.
         const ways = number ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
@@ -154,9 +166,34 @@
   note.hidden = true;
   document.body.append(note);
 
+  const say = (words, x, y) => {
+    note.textContent = words;
+    note.hidden = false;
+    const box = note.getBoundingClientRect();
+    note.style.left = Math.max(4, Math.min(x + 14, document.documentElement.clientWidth - box.width - 4)) + "px";
+    note.style.top = (y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18) + "px";
+  };
+
+  // The names of a matrix stay in sight while its cells scroll.
+  const sticky = (svg) => {
+    const figure = svg.closest("figure, .wide"), rows = svg.querySelector("g.rows"), columns = svg.querySelector("g.columns");
+    if (!rows || !columns) return;
+    const place = () => {
+      const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+      if (!box.width || box.bottom < 0 || box.top > innerHeight) return;
+      const down = Math.max(0, Math.min(-box.top * scale, svg.viewBox.baseVal.height - 60));
+      const along = Math.max(0, (figure.getBoundingClientRect().left - box.left) * scale);
+      rows.setAttribute("transform", "translate(" + along + " 0)");
+      columns.setAttribute("transform", "translate(0 " + down + ")");
+    };
+    addEventListener("scroll", place, { passive: true });
+    figure.addEventListener("scroll", place, { passive: true });
+  };
+  document.querySelectorAll("svg.matrix").forEach(sticky);
+
   // A grid under pointer, finger and keys: `tell` gives the words of a cell, `choose` opens it.
   const alive = (svg, grid, tell, choose) => {
-    const { margin, side, rows, columns } = grid;
+    const { left, top, side, rows, columns, half } = grid;
     const cursor = element("rect", { class: "cursor", width: side, height: side, visibility: "hidden" });
     svg.append(cursor);
     svg.querySelectorAll("title").forEach((title) => title.remove());
@@ -167,14 +204,10 @@
     let at = null;
     const go = (row, column, x, y) => {
       at = [row, column];
-      cursor.setAttribute("x", margin + column * side);
-      cursor.setAttribute("y", margin + row * side);
+      cursor.setAttribute("x", left + column * side);
+      cursor.setAttribute("y", top + row * side);
       cursor.setAttribute("visibility", "visible");
-      note.textContent = tell(row, column);
-      note.hidden = false;
-      const box = note.getBoundingClientRect();
-      note.style.left = Math.max(4, Math.min(x + 14, document.documentElement.clientWidth - box.width - 4)) + "px";
-      note.style.top = (y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18) + "px";
+      say(tell(row, column), x, y);
     };
     const leave = () => {
       note.hidden = true;
@@ -182,9 +215,10 @@
     };
     const under = (event) => {
       const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
-      const column = Math.floor(((event.clientX - box.left) * scale - margin) / side);
-      const row = Math.floor(((event.clientY - box.top) * scale - margin) / side);
-      return row >= 0 && row < rows && column >= 0 && column < columns ? [row, column] : null;
+      const column = Math.floor(((event.clientX - box.left) * scale - left) / side);
+      const row = Math.floor(((event.clientY - box.top) * scale - top) / side);
+      const inside = row >= 0 && row < rows && column >= 0 && column < columns && !(half && column < row);
+      return inside ? [row, column] : null;
     };
     svg.addEventListener("pointermove", (event) => {
       const place = under(event);
@@ -201,7 +235,7 @@
     });
     const show = (row, column) => {
       const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
-      const [x, y] = [(margin + (column + 0.5) * side) * scale, (margin + (row + 0.5) * side) * scale];
+      const [x, y] = [(left + (column + 0.5) * side) * scale, (top + (row + 0.5) * side) * scale];
       go(row, column, box.left + x, box.top + y);
       live.textContent = note.textContent;
     };
@@ -210,7 +244,9 @@
       const [row, column] = at || [0, 0];
       const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
       if (step) {
-        show(Math.min(rows - 1, Math.max(0, row + step[0])), Math.min(columns - 1, Math.max(0, column + step[1])));
+        const [down, along] = [row + step[0], column + step[1]];
+        if (half && along < down) return event.preventDefault();
+        show(Math.min(rows - 1, Math.max(0, down)), Math.min(columns - 1, Math.max(0, along)));
       } else if (event.key === "Enter" && at) choose(row, column);
       else if (event.key === "Escape") leave();
       else return;
@@ -219,11 +255,13 @@
   };
 
   const matrix = (holder) => {
-    const rows = holder.dataset.rows.split("\n");
-    const columns = holder.dataset.columns ? holder.dataset.columns.split("\n") : rows;
+    const lines = (of) => (of ? of.split("\n") : []);
+    const { units, anchors } = holder.dataset, cluster = units !== undefined;
+    const names = [lines(holder.dataset.rows), lines(holder.dataset.columns || holder.dataset.rows)];
+    const unitOf = (row) => (cluster ? lines(units)[row] : holder.dataset.unit);
     const legend = holder.nextElementSibling, meanings = {};
     legend.querySelectorAll("i").forEach((key) => (meanings[key.className] = text(key.parentElement)));
-    // Words of the legend that are true of a cell by itself. Those of the other looks tell from where on a class begins.
+    // Words of the legend that are true of a cell by itself. Those of the other looks say from where on a class begins.
     const state = { M: meanings["m-missing"], D: meanings["m-doubtful"], N: meanings["m-named"] };
     const apart = (difference) => {
       if (!difference) return "";
@@ -232,27 +270,36 @@
       return difference.replace("-", "") + (difference[0] === "-" ? " % lower" : " % higher") + " than the centre";
     };
     for (const svg of holder.querySelectorAll("svg[data-cells]")) {
-      const [margin, side] = svg.dataset.grid.split(" ").map(Number), rail = svg.dataset.rail;
+      const [edge, head, side] = svg.dataset.grid.split(" ").map(Number), rail = svg.dataset.rail;
+      // Above the diagonal: the first column and the last row would be empty.
+      const half = svg.dataset.half !== undefined;
+      const rows = half ? names[0].slice(0, -1) : names[0], columns = half ? names[1].slice(1) : names[1];
+      const square = !half && rows.length === columns.length && rows.every((name, at) => name === columns[at]);
       const cells = svg.dataset.cells.split(";").map((row) => {
         const found = new Map();
         for (const cell of row ? row.split(",") : []) {
-          const [, column, look, value, difference] = /^([0-9a-z]+)([A-Z])([^/]*)\/?(.*)$/.exec(cell);
-          found.set(parseInt(column, 36), { look, value, difference });
+          const [, column, look, back, value, difference] = /^([0-9a-z]+)([A-Z])(!?)([^/]*)\/?(.*)$/.exec(cell);
+          found.set(parseInt(column, 36), { look, back, value, difference });
         }
         return found;
       });
       const end = (name) => (rail === undefined ? name : name + ":" + rail);
-      const link = (row, column) => end(rows[row]) + " \u2192 " + end(columns[column]);
-      const worth = ({ look, value, difference }) => {
-        const told = value === "" ? "" : value + " " + holder.dataset.unit;
+      const link = (row, column) => {
+        if (cluster) return columns[column] + ", " + rows[row];
+        const ends = [end(rows[row]), end(columns[column])];
+        return (cells[row].get(column)?.back ? ends.reverse() : ends).join(" \u2192 ");
+      };
+      const worth = ({ look, value, difference }, row) => {
+        const told = value === "" ? "" : value + " " + unitOf(row);
         return [told, apart(difference), "CWF".includes(look) ? "stands out" : state[look]].filter(Boolean).join(", ");
       };
+      const limit = holder.dataset.limit ? "; " + holder.dataset.limit : "";
       const tell = (row, column) => {
         const cell = cells[row].get(column);
-        if (cell) return link(row, column) + ": " + worth(cell);
+        if (cell) return link(row, column) + ": " + worth(cell, row) + (cell.value === "" ? "" : limit);
         // A pair is often measured one way only.
-        const back = rows === columns && cells[column].get(row);
-        const other = back ? "; the other direction, " + link(column, row) + ": " + worth(back) : "";
+        const back = square && cells[column].get(row);
+        const other = back ? "; the other direction, " + link(column, row) + ": " + worth(back, row) : "";
         return link(row, column) + ": not in the plan of this run" + other;
       };
       const pane = document.createElement("div"), live = document.createElement("output");
@@ -281,7 +328,14 @@
       const detail = (row, column, into) => {
         const words = document.createElement("p"), name = link(row, column);
         words.append(tell(row, column) + ". ");
-        for (const [row, label] of places(name)) {
+        const test = cluster && document.getElementById(lines(anchors)[row]);
+        if (test) {
+          const to = document.createElement("a");
+          to.href = "#" + test.id;
+          to.textContent = "all results of " + text(test.querySelector("h2").firstChild);
+          words.append(to, " ");
+        }
+        for (const [row, label] of cluster ? [] : places(name)) {
           const to = document.createElement("a");
           to.href = "#" + idOf(row);
           to.textContent = label;
@@ -291,7 +345,7 @@
         live.textContent = words.textContent;
       };
       if (!svg.dataset.blocks) {
-        const grid = { margin, side, rows: rows.length, columns: columns.length };
+        const grid = { left: edge, top: head, side, rows: rows.length, columns: columns.length, half };
         alive(svg, grid, tell, (row, column) => detail(row, column, pane));
         continue;
       }
@@ -306,13 +360,15 @@
         return { from, to, left, right, found };
       };
       const named = (list, from, to) => (to - from > 1 ? list[from] + " \u2026 " + list[to - 1] : list[from]);
+      const titled = (from, to, left, right) =>
+        named(rows, from, to) + (cluster ? ", " : " \u2192 ") + named(columns, left, right);
       const open = (row, column) => {
         const { from, to, left, right, found } = block(row, column);
         const names = [...rows.slice(from, to), ...columns.slice(left, right)];
         const edge = Math.max(...names.map((name) => name.length)) * 6.5 + 14;
         const size = Math.max(14, Math.min(28, Math.floor((holder.clientWidth - edge) / (right - left))));
         const [width, height] = [edge + (right - left) * size + 2, edge + (to - from) * size + 2];
-        const title = named(rows, from, to) + " \u2192 " + named(columns, left, right);
+        const title = titled(from, to, left, right);
         const inner = element("svg", { class: "matrix", viewBox: "0 0 " + width + " " + height, "aria-label": title });
         inner.style.width = width + "px";
         const area = { class: "m-none", x: edge, y: edge, width: (right - left) * size, height: (to - from) * size };
@@ -334,22 +390,48 @@
         scroll.className = "wide";
         scroll.append(inner);
         pane.replaceChildren(heading, scroll, words);
-        const grid = { margin: edge, side: size, rows: to - from, columns: right - left };
+        const grid = { left: edge, top: edge, side: size, rows: to - from, columns: right - left };
         alive(inner, grid, (a, b) => tell(from + a, left + b), (a, b) => detail(from + a, left + b, words));
         inner.focus({ preventScroll: true });
         pane.scrollIntoView({ block: "nearest" });
       };
       const sum = (row, column) => {
         const { from, to, left, right, found } = block(row, column);
-        const title = named(rows, from, to) + " \u2192 " + named(columns, left, right) + ": ";
-        if (!found.length) return title + "no link in the plan of this run";
+        const title = titled(from, to, left, right) + ": ", noun = cluster ? " host" : " link";
+        if (!found.length) return title + "no" + noun + " in the plan of this run";
         const [one, other] = found[0];
-        return title + found.length + (found.length === 1 ? " link" : " links, the worst look: ") + (found.length === 1 ? ", " : "") + tell(one, other);
+        const many = found.length === 1 ? noun + ": " : noun + "s, the worst: ";
+        return title + found.length + many + tell(one, other);
       };
-      alive(svg, { margin, side, rows: starts.length, columns: tops.length }, sum, open);
+      alive(svg, { left: edge, top: head, side, rows: starts.length, columns: tops.length }, sum, open);
     }
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
+
+  // The values of a chart at the point nearest to the pointer.
+  for (const svg of document.querySelectorAll("svg.chart")) {
+    const points = [...svg.querySelectorAll("circle.tip")].map((dot) => {
+      const words = dot.textContent;
+      dot.replaceChildren();
+      return { dot, words, x: Number(dot.getAttribute("cx")), y: Number(dot.getAttribute("cy")) };
+    });
+    if (!points.length) continue;
+    let last = null;
+    const leave = () => {
+      note.hidden = true;
+      if (last) last.dot.classList.remove("at");
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+      const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+      const far = (point) => Math.hypot(point.x - x, (point.y - y) / 3);
+      leave();
+      last = points.reduce((near, point) => (far(point) < far(near) ? point : near));
+      last.dot.classList.add("at");
+      say(last.words, event.clientX, event.clientY);
+    });
+    svg.addEventListener("pointerleave", leave);
+  }
 
   // An offender of a verdict leads to its row in the first list of its test that has it, or else to the test.
   const leads = (to) => {

@@ -138,7 +138,7 @@ fn write(
     lost: &BTreeMap<String, railgauge_wire::failure::Failure>,
 ) -> std::fmt::Result {
     for finding in findings {
-        let hosts = plan::hostlist::fold(finding.hosts.iter().map(String::as_str));
+        let hosts = plan::hostlist::listed(finding.hosts.iter().map(String::as_str));
         let waived = if finding.waived { ", waived" } else { "" };
         writeln!(out, "{:<8} {hosts}: {} [{}{waived}]", finding.severity.word(), finding.what, finding.check)?;
         writeln!(out, "         {}; remedy: {}", finding.meaning, finding.remedy)?;
@@ -146,7 +146,7 @@ fn write(
     for row in drift {
         let others = row.by_value().into_iter();
         let others: Vec<String> =
-            others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::fold(hosts))).collect();
+            others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::listed(hosts))).collect();
         let agreed = if row.decided { "most hosts" } else { "the largest group" };
         writeln!(out, "drift    {}: {} on {agreed}; {}", row.fact, row.majority, others.join(", "))?;
     }

@@ -107,7 +107,7 @@ fn the_bad_part(lab: &Borrowed, least: usize) -> Value {
     }
     // Lines are folded to the width of a terminal.
     let said = run.said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let named = format!("parts: Bad, measured again and confirmed: {}.", suspect["name"].as_str().unwrap());
+    let named = format!("parts: Confirmed faulty: {}.", suspect["name"].as_str().unwrap());
     assert!(said.contains(&named), "{named}\n{}", run.said);
     suspect
 }
@@ -169,7 +169,7 @@ fn where_all_are_alike_no_part_stands_out() {
             assert!(!named && verdicts["status"] != "fail", "{suspects:#?}\n{}", run.said);
             if suspects.is_empty() && verdicts["status"] == "pass" {
                 run.expect(0);
-                run.says("parts: No part stands out");
+                run.says("parts: No outlier found");
                 assert_eq!(results.outcomes().len(), 6, "a healthy cluster costs nothing more");
                 return;
             }

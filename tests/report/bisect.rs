@@ -154,7 +154,7 @@ fn a_host_that_slows_a_collective_is_found_and_named() {
     assert!(journal.further.len() < 32, "{} groups", journal.further.len());
     assert!(all[0].remarks[0].starts_with("bisected with "), "{:?}", all[0].remarks);
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
-    assert_eq!(drawn.view.parts.unwrap().sentence, "Bad, measured again and confirmed: host a08.");
+    assert_eq!(drawn.view.parts.unwrap().sentence, "Confirmed faulty: host a08.");
     assert_eq!(drawn.verdicts.cases.planned, 1);
 }
 

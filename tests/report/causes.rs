@@ -59,10 +59,7 @@ fn failures_of_one_cause_are_one_card_with_its_hosts_folded() {
     assert_eq!((group.cases, group.named, group.example), (302, true, true));
     assert!(group.hosts.starts_with("gpu[0") && group.hosts.len() < 200, "{}", group.hosts);
     let part = &view.banner.part.text;
-    assert!(
-        part.contains("302") && !part.ends_with("No part stands out."),
-        "what was not measured is not good: {part}"
-    );
+    assert!(part.contains("302") && !part.ends_with("No outlier found."), "what was not measured is not good: {part}");
     // One of them stands there word for word.
     let words: BTreeSet<String> = (0..302)
         .flat_map(|case| {
@@ -108,19 +105,19 @@ fn the_banner_names_the_first_step_and_what_it_is_for() {
     let first = view.banner.remedy.as_ref().unwrap();
     assert!(first.text.ends_with("[raise-locked-memory]") && first.about.contains("gpu[001-006]"), "{first:?}");
     assert_eq!(first.anchor, "troubles");
-    assert!(!view.banner.part.text.contains("No part stands out"), "{:?}", view.banner.part);
+    assert!(!view.banner.part.text.contains("No outlier found"), "{:?}", view.banner.part);
 }
 
 #[test]
 fn a_healthy_run_has_nothing_to_do_and_a_bad_host_is_in_the_banner() {
     let scenario = Scenario { sizes: vec![1 << 20], ..Scenario::healthy(8, 1) };
     let healthy = view(&scenario.lines());
-    assert_eq!((healthy.banner.part.text.as_str(), &healthy.banner.remedy), ("No part stands out.", &None));
+    assert_eq!((healthy.banner.part.text.as_str(), &healthy.banner.remedy), ("No outlier found.", &None));
     let slow = view(&Scenario { slow: Some(3), ..scenario.clone() }.lines());
     assert!(slow.banner.part.text.contains("gpu004"), "{:?}", slow.banner);
     // A host of which nothing is known is not called good.
     let down = view(&Scenario { down: Some(7), ..scenario }.lines());
-    assert!(!down.banner.part.text.contains("No part stands out"), "{:?}", down.banner);
+    assert!(!down.banner.part.text.contains("No outlier found"), "{:?}", down.banner);
 }
 
 /// What was not compared is told wherever it is said that nothing stands out: in the banner, in the section and on the terminal.
@@ -133,7 +130,7 @@ fn nothing_stands_out_only_among_what_was_measured() {
     assert!(parts.nothing, "{}", parts.sentence);
     let missing = parts.untested.clone().unwrap();
     assert!(missing.contains("1 case") && missing.contains("write-bw"), "{missing}");
-    let said = format!("No part stands out; {missing}.");
+    let said = format!("No outlier found; {missing}.");
     assert_eq!((&of_healthy.banner.part.text, &parts.sentence), (&said, &said));
     // And where something does: behind it.
     let slow = Scenario { sizes: vec![1 << 20], repeats: 1, slow: Some(6), ..Scenario::healthy(8, 1) };

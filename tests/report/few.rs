@@ -154,7 +154,7 @@ fn so_few_hosts_are_said_to_be_too_few() {
     assert!(unlike.contains("host gpu003") && !unlike.contains("do not differ"), "{unlike}");
     // Enough of them.
     let enough = part(Scenario::healthy(6, 1));
-    assert_eq!(enough, "No part stands out.");
+    assert_eq!(enough, "No outlier found.");
 }
 
 /// Where one of two hosts is slow both are, and nothing shows which.

@@ -299,9 +299,9 @@ fn a_part_that_is_not_settled_has_no_first_step_beside_a_confirmed_one() {
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
     let first = view.banner.remedy.unwrap();
     assert_eq!(first.about, "host gpu002 (confirmed)", "{}", first.text);
-    assert_eq!(view.banner.part.text, "Named: host gpu002 (confirmed). Not settled: host gpu003.");
+    assert_eq!(view.banner.part.text, "Named: host gpu002 (confirmed). Undecided: host gpu003.");
     let sentence = view.parts.unwrap().sentence;
-    assert!(sentence.contains("Not settled: host gpu003.") && !sentence.contains("Suspect"), "{sentence}");
+    assert!(sentence.contains("Undecided: host gpu003.") && !sentence.contains("Suspect"), "{sentence}");
 }
 
 /// What one case alone breaks is shared with no other.
@@ -376,10 +376,7 @@ fn records_that_a_resumed_run_makes_good_have_that_as_their_first_step() {
     text.insert(at + 20, '#');
     let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
-    assert_eq!(
-        view.run.remarks[0],
-        "The records are damaged or contradict themselves in 1 place: nothing on this page is certain."
-    );
+    assert_eq!(view.run.remarks[0], "Records are damaged or inconsistent in 1 place: do not rely on this report.");
     let first = view.banner.remedy.unwrap();
     assert!(first.text.ends_with("[resume-run]"), "{first:?}");
     assert!(first.about.contains("cannot be read"), "{first:?}");

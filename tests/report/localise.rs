@@ -205,7 +205,7 @@ fn a_suspect_that_is_good_again_is_cleared() {
     assert_eq!(all[0].suspects[0].standing, Standing::Cleared, "{}", all[0].suspects[0].reason);
     let path = Path::new("records.jsonl");
     let parts = draw(&read(&text), path).unwrap().view.parts.unwrap();
-    assert_eq!(parts.sentence, "No part stands out. Suspected, and good when measured again: host gpu005.");
+    assert_eq!(parts.sentence, "No outlier found. Suspected but cleared by a retest: host gpu005.");
 }
 
 #[test]
@@ -459,14 +459,14 @@ fn a_named_part_stands_at_the_top_of_everything() {
     assert_eq!(parts.sentence, "Suspect: host gpu005.");
     assert_eq!(parts.named.len(), 1, "each part once for all tests: {:?}", parts.named);
     assert_eq!(parts.named[0].evidence.len(), 2);
-    let [test, change, reason] = &parts.named[0].evidence[0];
+    let [test, change, reason, _] = &parts.named[0].evidence[0];
     assert!(test == "write-bw" && reason.starts_with("7 of 7 pairs with 7 hosts are bad"), "{test}: {reason}");
     assert!(change.starts_with("−40.") && change.contains(" to "), "{change}");
 
     let page = std::fs::read_to_string(&written.page).unwrap();
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(place("Faulty components</h2>") < place("<h2>Verdicts</h2>"));
-    assert_eq!(page.matches("class=\"band\"").count(), 4, "a row and a column in both tests");
+    assert_eq!(page.matches("class=\"band\"").count(), 5, "a row and a column in both tests, and a column of the cluster");
     assert!(page.contains(" Framed: host gpu005."));
     let text = text::summary(&written.view, &written.page, false);
     assert!(text.contains("parts: Suspect: host gpu005.\n    host gpu005 (suspect)\n"), "{text}");
@@ -487,8 +487,8 @@ fn a_healthy_cluster_has_one_sentence() {
     Scenario::healthy(8, 1).write(dir.path());
     let written = write(dir.path()).unwrap();
     let parts = written.view.parts.as_ref().unwrap();
-    assert_eq!((parts.sentence.as_str(), parts.named.len()), ("No part stands out.", 0));
+    assert_eq!((parts.sentence.as_str(), parts.named.len()), ("No outlier found.", 0));
     assert!(parts.tests[0].starts_with("write-bw: 28 pairs at 16 MiB by bandwidth; good pairs reach "), "{parts:?}");
-    assert!(text::summary(&written.view, &written.page, false).contains("parts: No part stands out.\n"));
+    assert!(text::summary(&written.view, &written.page, false).contains("parts: No outlier found.\n"));
     assert!(!std::fs::read_to_string(&written.page).unwrap().contains("class=\"band\""));
 }

@@ -123,7 +123,7 @@ fn too_noisy_to_tell_is_said_wherever_parts_are_spoken_of() {
     assert!(verdicts.sentence.contains("scatter too much"), "{}", verdicts.sentence);
     let shown = view.parts.as_ref().unwrap();
     assert!(shown.sentence.contains("Values of write-bw scatter too much: "), "{}", shown.sentence);
-    assert!(!shown.sentence.contains("No part stands out") && !shown.nothing, "{}", shown.sentence);
+    assert!(!shown.sentence.contains("No outlier found") && !shown.nothing, "{}", shown.sentence);
     let first = view.banner.remedy.as_ref().unwrap();
     assert!(first.about.starts_with("write-bw: values scatter too much"), "{first:?}");
     assert!(first.text.ends_with("[measure-again]"), "{first:?}");

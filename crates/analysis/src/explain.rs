@@ -162,7 +162,7 @@ impl About<'_> {
         let fatal = finding.severity == Severity::Failure;
         let missing = fatal.then(|| missing(&sides)).flatten();
         let said: Vec<String> = [slower, missing].into_iter().flatten().collect();
-        let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+        let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
         // A single GPU of a host with eight.
         let place = match rule.subject {
             Subject::Gpu if !finding.devices.is_empty() => format!("{} of {hosts}", finding.devices.join(", ")),

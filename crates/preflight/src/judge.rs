@@ -59,7 +59,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
             severity => severity,
         };
         natural::sort(&mut devices);
-        let place = hostlist::fold(devices.iter().map(String::as_str));
+        let place = hostlist::listed(devices.iter().map(String::as_str));
         Finding {
             check: check.name.to_owned(),
             severity,

@@ -1,5 +1,7 @@
 //! Host names in the field's short form: `gpu[001-032,040],login` (as Slurm, pdsh and ClusterShell write them).
 
+use railgauge_wire::natural;
+
 use super::wrong::Wrong;
 
 /// Hosts one plan may have: a typing error in a range must not fill the memory.
@@ -205,6 +207,13 @@ pub fn fold<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(",")
 }
 
+/// [`fold`] for readers: in natural order, `n[1-12]` for names that come as `n1, n10, n11, n12, n2, …`.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.into_iter().collect();
+    natural::sort(&mut names);
+    fold(names)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +225,11 @@ mod tests {
         assert_eq!(expand("a[9-11]").unwrap(), ["a9", "a10", "a11"]);
         assert_eq!(expand("r[1-2]n[1-2].x, login").unwrap(), ["r1n1.x", "r1n2.x", "r2n1.x", "r2n2.x", "login"]);
         assert_eq!(expand("10.0.0.[7-8]").unwrap(), ["10.0.0.7", "10.0.0.8"]);
+    }
+
+    #[test]
+    fn readers_get_names_in_natural_order() {
+        assert_eq!(listed(["n1", "n10", "n2", "a3", "n11"]), "a3,n[1-2,10-11]");
     }
 
     #[test]

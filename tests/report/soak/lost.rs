@@ -95,7 +95,7 @@ fn a_stall_after_a_lost_host_says_so_first() {
     assert!(verdicts.sentence.contains("gpu002: agent lost at"), "{}", verdicts.sentence);
     assert!(!view.soak.as_ref().unwrap().sentence.contains("no watched port down"), "{:?}", view.soak);
     // Nothing shows that the host is bad: no list of hosts to drain has it.
-    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu002."), "{:?}", view.banner);
+    assert!(view.banner.part.text.ends_with("Lost hosts: gpu002."), "{:?}", view.banner);
     assert_eq!(view.banner.bad, "");
     assert_eq!(view.banner.remedy.as_ref().unwrap().about, "gpu002 was lost");
 }
@@ -141,7 +141,7 @@ fn of_ports_that_nobody_watched_nothing_is_said() {
     assert!(!row.contains("were up"), "{row}");
 }
 
-/// A flow is no part, and what failed in the soak is not hidden behind "No part stands out".
+/// A flow is no part, and what failed in the soak is not hidden behind "No outlier found".
 #[test]
 fn the_banner_and_the_section_of_parts_agree() {
     let made = Made::healthy();
@@ -155,11 +155,8 @@ fn the_banner_and_the_section_of_parts_agree() {
         assert!(named || part.starts_with("Flows that failed in the soak: "), "{part}");
         let parts = view.parts.unwrap().sentence;
         // Never without where that is so.
-        assert!(
-            !parts.replace("No part stands out in the tests", "").contains("No part stands out"),
-            "{part} / {parts}"
-        );
-        assert!(parts.contains("No part stands out in the tests"), "{parts}");
+        assert!(!parts.replace("No outlier found in the tests", "").contains("No outlier found"), "{part} / {parts}");
+        assert!(parts.contains("No outlier found in the tests"), "{parts}");
     }
 }
 
@@ -240,7 +237,7 @@ fn what_all_share_is_looked_at_where_all_hosts_or_flows_failed() {
         events.insert(place + 1, line_at(GONE, Event::HostLost { host: host.into(), failure: gone().at(host) }));
     }
     let (.., view) = found(&events);
-    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu[001-004]."), "{:?}", view.banner);
+    assert!(view.banner.part.text.ends_with("Lost hosts: gpu[001-004]."), "{:?}", view.banner);
     let first = view.banner.remedy.unwrap();
     assert_eq!(first.about, "all 4 hosts were lost");
     assert!(first.text.ends_with("[failed-alike]"), "{first:?}");

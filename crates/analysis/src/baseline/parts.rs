@@ -76,7 +76,7 @@ impl fmt::Display for OtherParts {
             all.push(format!("{first}{more}"));
         }
         if !self.unfollowed.is_empty() {
-            let hosts = hostlist::fold(self.unfollowed.iter().map(String::as_str));
+            let hosts = hostlist::listed(self.unfollowed.iter().map(String::as_str));
             let of = if self.unfollowed.len() == 1 {
                 String::new()
             } else {

@@ -2,7 +2,8 @@ use super::{
     Change, Comparison, Counts, Group, OneSided, digits,
     reason::{unit, units},
 };
-use crate::words::{are, be, count, have};
+use crate::words::{are, count, have};
+
 
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;
@@ -12,13 +13,10 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
         return format!("Nothing could be compared.{apart}");
     }
     let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = counts;
-    let mut text = format!(
-        "Of {} compared {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} \
-         not enough data.",
-        count(counts.all(), "cell"),
-        be(*equivalent),
-        if *not_enough_data == 1 { "has" } else { "have" },
-    );
+    let mut text = over_all(comparison);
+    let all = [(*regressed, "regressed"), (*improved, "improved"), (*equivalent, "equivalent"), (*not_enough_data, "without enough data")];
+    let all = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect::<Vec<_>>().join(", ");
+    text += &format!("Of {} compared: {all}.", count(counts.all(), "cell"));
     let mut add = |n: usize, words: String| {
         if n > 0 {
             text += &format!(" {words}");
@@ -38,7 +36,7 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
         let (leaves, of) = if rows == 1 { ("leaves its margin", "its") } else { ("leave their margins", "their") };
         text += &format!(" The intervals of {} {leaves}, though {of} links do not.", count(rows, "row"));
     }
-    text + &over_all(comparison)
+    text
 }
 
 /// Whether each cell of a row has a verdict, and only the row's interval prevents one.
@@ -72,10 +70,10 @@ fn over_all(comparison: &Comparison) -> String {
         _ => String::new(),
     };
     match digits::share(percent) {
-        None => format!(" Over all, performance is the same ({interval}{margin})."),
+        None => format!("Performance is the same overall ({interval}{margin}). "),
         Some(share) => {
             let direction = if percent < 0.0 { "lower" } else { "higher" };
-            format!(" Over all, performance is {share} {direction} ({interval}{margin}).")
+            format!("Performance is {share} {direction} overall ({interval}{margin}). ")
         }
     }
 }

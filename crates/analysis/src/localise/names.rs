@@ -99,7 +99,7 @@ impl Names {
             Part::Cut(side) => {
                 let mut side: Vec<&str> = side.iter().map(|&host| self.host(host)).collect();
                 natural::sort(&mut side);
-                let side = hostlist::fold(side);
+                let side = hostlist::listed(side);
                 ("cut", format!("what lies between {side} and the other hosts"), &[], None)
             }
             Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), &[], Some(*rail)),

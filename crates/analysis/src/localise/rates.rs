@@ -228,7 +228,7 @@ impl fmt::Display for CarryLess {
         }
         by_rate.values_mut().for_each(|hosts| natural::sort(hosts));
         let part = |((ceiling, rail), hosts): (&(String, u32), &Vec<&str>)| {
-            format!("{} rail {rail} at most {ceiling} {unit}", hostlist::fold(hosts.iter().copied()))
+            format!("{} rail {rail} at most {ceiling} {unit}", hostlist::listed(hosts.iter().copied()))
         };
         let (parts, others) = (by_rate.iter().map(part).collect::<Vec<_>>().join(", "), number(self.others));
         write!(

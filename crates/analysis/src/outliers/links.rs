@@ -139,25 +139,25 @@ pub(super) fn links<'a>(
         let level = levels.get(&(link.cell.0.clone(), link.cell.1, stratum(link), class(link))).copied();
         link.level = level;
         link.deviation = link.value.zip(level).map(|(value, level)| sign * (value / level.centre).ln());
-        let parts = link.deviation.zip(level).map(|(deviation, level)| deviation / level.threshold);
+        let apart = link.deviation.zip(level).map(|(deviation, level)| (deviation, level.threshold));
         let named = setting.index.bad_of_case(link.result.case.id).and_then(|at| setting.parts.get(at));
         let in_bad = setting
             .found
             .and_then(|found| found.two_clusters.as_ref())
             .is_some_and(|clusters| clusters.bad.cases.contains(&link.result.case.id));
-        link.look = look(link.result.state, link.value, parts, named.is_some() || in_bad);
+        link.look = look(link.result.state, link.value, apart, named.is_some() || in_bad);
         link.stands_out =
             link.look.stands_out() || (link.look == Look::Named && named.is_some_and(|part| part.is_path()));
     }
     links
 }
 
-fn look(state: State, value: Option<f64>, parts: Option<f64>, named: bool) -> Look {
-    match (state, value, parts) {
+fn look(state: State, value: Option<f64>, apart: Option<(f64, f64)>, named: bool) -> Look {
+    match (state, value, apart) {
         (State::Wrong | State::Impossible | State::Contaminated | State::Unverified, ..) => Look::Doubtful,
         (State::Failed | State::NotRun | State::NoValue, ..) => Look::Missing,
         (_, None, _) => Look::Missing,
-        (.., Some(parts)) => Look::of(parts, named),
+        (.., Some((deviation, threshold))) => Look::of(deviation, threshold, named),
         (.., None) if named => Look::Named,
         (.., None) => Look::Usual,
     }

@@ -1,9 +1,12 @@
 //! The class that colours a case.
 //!
-//! Classes are steps of the threshold for links that stand out, so that colours and list cannot disagree: a case stands
-//! out from [`Grade::Clear`] on.
+//! A case stands out from the threshold on, so that colours and list cannot disagree. Beyond it the colour depends on the
+//! difference alone: the same difference has one colour at every size and in every test.
 
-/// Distance from the centre in parts of the threshold, worst first.
+/// Differences of logarithms from which an outlier is [`Grade::Much`] and [`Grade::Far`]: −15 % and −33 % of a bandwidth.
+pub const STEPS: [f64; 2] = [0.1625, 0.4005];
+
+/// Worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     Far,
@@ -25,11 +28,12 @@ pub enum Look {
 }
 
 impl Look {
-    /// `parts`: distance in parts of the threshold, negative where worse. `named`: it is evidence for a part that stands out.
-    pub fn of(parts: f64, named: bool) -> Self {
-        match -parts {
-            p if p > 4.0 => Self::Worse(Grade::Far),
-            p if p > 2.0 => Self::Worse(Grade::Much),
+    /// `deviation` and `threshold` are differences of logarithms, the former negative where worse. `named`: it is evidence
+    /// for a part that stands out.
+    pub fn of(deviation: f64, threshold: f64, named: bool) -> Self {
+        match -deviation / threshold {
+            p if p > 1.0 && -deviation > STEPS[1] => Self::Worse(Grade::Far),
+            p if p > 1.0 && -deviation > STEPS[0] => Self::Worse(Grade::Much),
             p if p > 1.0 => Self::Worse(Grade::Clear),
             _ if named => Self::Named,
             p if p > 0.5 => Self::Worse(Grade::Little),
@@ -49,17 +53,20 @@ mod tests {
 
     #[test]
     fn what_stands_out_and_what_is_named_is_never_grey() {
-        for (parts, named, look) in [
-            (-9.0, false, Look::Worse(Grade::Far)),
-            (-1.01, true, Look::Worse(Grade::Clear)),
-            (-1.0, false, Look::Worse(Grade::Little)),
-            (-0.2, true, Look::Named),
-            (0.7, true, Look::Named),
-            (-0.5, false, Look::Usual),
-            (0.7, false, Look::Better),
+        for (deviation, threshold, named, look) in [
+            (-0.5, 0.05, false, Look::Worse(Grade::Far)),
+            (-0.5, 0.45, false, Look::Worse(Grade::Far)),
+            (-0.3, 0.05, true, Look::Worse(Grade::Much)),
+            (-0.051, 0.05, true, Look::Worse(Grade::Clear)),
+            (-0.05, 0.05, false, Look::Worse(Grade::Little)),
+            (-0.5, 0.6, false, Look::Worse(Grade::Little)),
+            (-0.01, 0.05, true, Look::Named),
+            (0.04, 0.05, true, Look::Named),
+            (-0.02, 0.05, false, Look::Usual),
+            (0.04, 0.05, false, Look::Better),
         ] {
-            assert_eq!(Look::of(parts, named), look, "{parts}");
-            assert_eq!(look.stands_out(), parts < -1.0);
+            assert_eq!(Look::of(deviation, threshold, named), look, "{deviation} of {threshold}");
+            assert_eq!(look.stands_out(), deviation < -threshold);
         }
     }
 }

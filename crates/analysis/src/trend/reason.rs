@@ -180,7 +180,7 @@ fn taken(change: &Change, series: &[Series]) -> Option<String> {
     let date = same().map(|taken| taken.date.as_str()).min()?;
     let hosts: BTreeSet<&str> = same().flat_map(|taken| &taken.hosts).map(String::as_str).collect();
     let many = hosts.len() > 1;
-    let hosts = hostlist::fold(hosts);
+    let hosts = hostlist::listed(hosts);
     Some(match how {
         How::Hardware => {
             let what = if many { "the hardware" } else { "hardware" };

@@ -375,7 +375,7 @@ impl<'s, 'a> Search<'s, 'a> {
             }
         }
         self.add_ends(known, all);
-        good.into_iter().map(|(from, to)| (from, hostlist::fold(to))).collect()
+        good.into_iter().map(|(from, to)| (from, hostlist::listed(to))).collect()
     }
 
     fn add_ends(&self, known: BTreeMap<(&str, Option<u32>), Evidence>, all: &mut Parts) {
@@ -480,6 +480,6 @@ fn end(port: &Port) -> String {
 fn link_of(flow: &Flow) -> (String, String) {
     match flow.members.first() {
         None => (end(&flow.from), flow.to.host.to_string()),
-        Some(member) => (member.host.to_string(), hostlist::fold(flow.hosts().iter().map(|host| &***host))),
+        Some(member) => (member.host.to_string(), hostlist::listed(flow.hosts().iter().map(|host| &***host))),
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn named(all: &[(&str, Option<&Named>)]) -> Value {
             if done.insert(way) {
                 let mut hosts = hosts.clone();
                 natural::sort(&mut hosts);
-                texts.push(format!("hosts {}{}", hostlist::fold(hosts.into_iter()), only(way)));
+                texts.push(format!("hosts {}{}", hostlist::listed(hosts.into_iter()), only(way)));
             }
             continue;
         }

@@ -66,7 +66,7 @@ impl fmt::Display for Untested {
         let more = n - some.len();
         let more = if more > 0 && !some.is_empty() { format!(" and {more} more") } else { String::new() };
         let list = || some.join(if some.iter().any(|name| name.contains(',')) { "; " } else { ", " }) + &more;
-        let hosts = || hostlist::fold(names.iter().map(String::as_str));
+        let hosts = || hostlist::listed(names.iter().map(String::as_str));
         let tests = || tests.join(", ");
         match kind {
             Lack::Hosts => write!(f, "{} (no value in {})", hosts(), tests()),

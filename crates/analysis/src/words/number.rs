@@ -112,7 +112,8 @@ pub fn change(percent: f64) -> String {
 /// An interval of differences in percent, the smaller end first: `−41.0 to −39.2 %`, `2.1 to 3.4 times`.
 pub fn between((low, high): (f64, f64)) -> String {
     match (low >= 100.0, high >= 100.0) {
-        (true, true) => format!("{} to {} times", brief(1.0 + low / 100.0), brief(1.0 + high / 100.0)),
+        // Two digits would often give both ends the same number.
+        (true, true) => format!("{} to {} times", short(1.0 + low / 100.0), short(1.0 + high / 100.0)),
         (false, true) => format!("{} to {}", change(low), change(high)),
         _ => format!("{} to {} %", difference(low), difference(high)),
     }
@@ -130,13 +131,12 @@ fn difference(percent: f64) -> String {
     format!("{}{text}", if percent < 0.0 { '−' } else { '+' })
 }
 
-/// From a difference of logarithms, negative where worse: `31.2 % lower`, `4.7 times as high`, `1/14 of it`. `higher`
-/// says whether more is better.
+/// From a difference of logarithms, negative where worse: `31.2 % lower`, `4.7 times as high`. `higher` says whether
+/// more is better.
 pub fn worse(log: f64, higher: bool) -> String {
     let ratio = if higher { log.exp() } else { (-log).exp() };
     match ratio {
         r if r >= 2.0 => format!("{} times as high", brief(r)),
-        r if r <= 0.1 => format!("1/{} of it", brief(1.0 / r)),
         r if r < 1.0 => format!("{} % lower", difference(100.0 * (r - 1.0)).trim_start_matches('−')),
         r => format!("{} % higher", difference(100.0 * (r - 1.0)).trim_start_matches('+')),
     }
@@ -198,7 +198,7 @@ mod tests {
         }
         assert_eq!(change(-99.97), "−99.97 %");
         assert_eq!(between((-41.0, -39.24)), "−41.0 to −39.2 %");
-        assert_eq!(between((110.0, 240.0)), "2.1 to 3.4 times");
+        assert_eq!(between((110.0, 240.0)), "2.10 to 3.40 times");
         assert_eq!(between((-20.0, 240.0)), "−20.0 % to 3.4 times");
         assert_eq!(
             (share(0.738).as_str(), share(4.7).as_str(), share(0.99998).as_str()),
@@ -210,7 +210,7 @@ mod tests {
     fn worse_has_a_direction() {
         assert_eq!(worse((0.69_f64).ln(), true), "31.0 % lower");
         assert_eq!(worse(-(4.7_f64).ln(), false), "4.7 times as high");
-        assert_eq!(worse((0.07_f64).ln(), true), "1/14 of it");
+        assert_eq!(worse((0.07_f64).ln(), true), "93.0 % lower");
         assert_eq!(worse(-(1.31_f64).ln(), false), "31.0 % higher");
     }
 }

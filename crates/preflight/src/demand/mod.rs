@@ -98,7 +98,7 @@ impl fmt::Display for Departures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, Departure { seen, device, hosts }) in self.0.iter().enumerate() {
             f.write_str(if at > 0 { "; " } else { "" })?;
-            write!(f, "{seen} on {}", hostlist::fold(hosts.iter().map(String::as_str)))?;
+            write!(f, "{seen} on {}", hostlist::listed(hosts.iter().map(String::as_str)))?;
             if let Some(device) = device {
                 write!(f, " {device}")?;
             }

@@ -37,6 +37,8 @@ pub(crate) struct Cell {
     pub difference: Option<f64>,
     pub link: usize,
     pub outlined: bool,
+    /// Whether the link goes from the column's place to the row's.
+    pub reversed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -46,6 +48,8 @@ pub(crate) struct Matrix {
     /// Groups of neighbouring rows and of columns; empty without at least two.
     pub groups: (Vec<Group>, Vec<Group>),
     pub cells: Vec<Cell>,
+    /// Whether all cells are on or above the diagonal: see [`halved`].
+    pub half: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,17 +59,21 @@ pub(crate) struct Group {
     pub from: usize,
 }
 
-/// Rows and columns up to which cells hold text.
-const WITH_TEXT: usize = 9;
-/// Rows and columns up to which every cell shows its value; otherwise only outlined ones do.
+/// Smallest side of a cell with its value in it.
+const WITH_TEXT: usize = 32;
+/// Rows and columns up to which every cell has a tooltip without scripts; otherwise only outlined ones do.
 const WITH_TIPS: usize = 24;
-/// Width of a name, in cells.
+/// Height of a line of names.
 const NAME: usize = 12;
 /// Width shared by the matrices of a test, in units: the page's column.
 const WIDTH: usize = 1128;
 const GAP: usize = 36;
+/// Height that fits a screen with the heads.
+const HEIGHT: usize = 760;
 /// Smallest and largest side of a cell, in units.
 const SIDES: (usize, usize) = (5, 52);
+/// Smallest side for which matrices share a row of the page.
+const SHARED: usize = 7;
 
 /// First row of each block: the groups, if few enough; otherwise equal runs of neighbours, at most `most`, and never
 /// across two groups unless there are more groups than that.
@@ -82,6 +90,31 @@ pub(crate) fn blocks(count: usize, groups: &[Group], most: usize) -> Vec<usize> 
         starts.iter().zip(ends()).flat_map(|(from, to)| (*from..to).step_by(block)).collect()
     };
     (least..=count.max(least)).map(with).find(|blocks| blocks.len() <= most).unwrap_or(starts)
+}
+
+/// If every pair was measured one way only, its half above the diagonal, without the empty first column and last row.
+pub(crate) fn halved(matrix: Matrix) -> Matrix {
+    let at: BTreeSet<(usize, usize)> = matrix.cells.iter().map(|cell| cell.at).collect();
+    let one_way = at.iter().all(|&(row, column)| row != column && !at.contains(&(column, row)));
+    let count = matrix.names.0.len();
+    if count < 3 || matrix.names.0 != matrix.names.1 || !one_way {
+        return matrix;
+    }
+    let cell = |cell: Cell| {
+        let (row, column) = cell.at;
+        Cell { at: (row.min(column), row.max(column) - 1), reversed: row > column, ..cell }
+    };
+    let columns = matrix.groups.1.into_iter().map(|group| Group { from: group.from.saturating_sub(1), ..group });
+    Matrix {
+        names: (matrix.names.0[..count - 1].to_vec(), matrix.names.1[1..].to_vec()),
+        bad: (
+            matrix.bad.0.into_iter().filter(|row| row + 1 < count).collect(),
+            matrix.bad.1.into_iter().filter_map(|column| column.checked_sub(1)).collect(),
+        ),
+        groups: (matrix.groups.0.into_iter().filter(|group| group.from + 1 < count).collect(), columns.collect()),
+        cells: matrix.cells.into_iter().map(cell).collect(),
+        half: true,
+    }
 }
 
 /// At most `most` rows and columns: larger ones become blocks that look like their worst cell.
@@ -135,35 +168,27 @@ pub(crate) fn condense(matrix: Matrix, most: usize) -> Matrix {
         bad: (blocked(&matrix.bad.0, &starts.0), blocked(&matrix.bad.1, &starts.1)),
         groups: (grouped(&matrix.groups.0, &starts.0), grouped(&matrix.groups.1, &starts.1)),
         cells: blocks.into_values().collect(),
+        half: false,
     }
 }
 
-/// One of many next to each other, without names. A cell is one unit.
-pub(crate) fn thumbnail(matrix: &Matrix, label: &str) -> String {
-    let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
-    let label = escape(label);
-    format!(
-        "<svg class=\"thumbnail\" viewBox=\"0 0 {columns} {rows}\" role=\"img\" aria-label=\"{label}\"><rect class=\"m-none\" width=\"{columns}\" height=\"{rows}\"/>{}</svg>",
-        paths(matrix, 1, (0, 0), 0)
-    )
-}
-
-fn margin(matrix: &Matrix) -> usize {
+/// Space for the names of the rows and for those of the columns.
+fn margins(matrix: &Matrix) -> (usize, usize) {
     // A character of 11 pixels is about 6.5 wide, a bold one 7.5.
     let wide = |name: &str, bold: bool| name.chars().count() * if bold { 15 } else { 13 } / 2;
     let of = |names: &[String], bad: &BTreeSet<usize>| {
-        names.iter().enumerate().map(|(at, name)| wide(name, bad.contains(&at))).max().unwrap_or(0)
+        names.iter().enumerate().map(|(at, name)| wide(name, bad.contains(&at))).max().unwrap_or(0) + 14
     };
-    of(&matrix.names.0, &matrix.bad.0).max(of(&matrix.names.1, &matrix.bad.1)) + 14
+    (of(&matrix.names.0, &matrix.bad.0), of(&matrix.names.1, &matrix.bad.1))
 }
 
 /// Side of a cell if `panels` matrices share a row, unless that is too small.
-fn side(matrix: &Matrix, panels: usize) -> usize {
-    let columns = matrix.names.0.len().max(matrix.names.1.len()).max(1);
-    let beside = |n: usize| ((WIDTH + GAP) / n).saturating_sub(GAP + margin(matrix) + 2) / columns;
+fn side(matrix: &Matrix, (left, top): (usize, usize), panels: usize) -> usize {
+    let (rows, columns) = (matrix.names.0.len().max(1), matrix.names.1.len().max(1));
+    let beside = |n: usize| ((WIDTH + GAP) / n).saturating_sub(GAP + left + 2) / columns;
     let (least, most) = SIDES;
-    let named = (1..=panels.clamp(1, 3)).rev().map(beside).find(|side| *side >= NAME);
-    named.unwrap_or_else(|| beside(1)).clamp(least, most)
+    let shared = (1..=panels.clamp(1, 3)).rev().map(beside).find(|side| *side >= SHARED);
+    shared.unwrap_or_else(|| beside(1)).min(HEIGHT.saturating_sub(top) / rows).clamp(least, most)
 }
 
 /// With names on both sides, lines between groups, outlines, and texts if there is room. `panels` matrices share the
@@ -171,20 +196,20 @@ fn side(matrix: &Matrix, panels: usize) -> usize {
 pub(crate) fn large(matrix: &Matrix, label: &str, panels: usize, data: &str, tip: impl Fn(usize) -> String) -> String {
     let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
     let most = rows.max(columns);
-    let (cell, margin) = (side(matrix, panels), margin(matrix));
+    let (left, top) = margins(matrix);
+    let cell = side(matrix, (left, top), panels);
     let gap = usize::from(cell > 8);
-    let (width, height) = (margin + columns * cell + 2, margin + rows * cell + 2);
+    let (width, height) = (left + columns * cell + 2, top + rows * cell + 2);
     let mut svg = format!(
-        "<svg class=\"matrix\" viewBox=\"0 0 {width} {height}\" style=\"width:{width}px\" role=\"img\" aria-label=\"{}\" data-grid=\"{margin} {cell}\"{data}>",
-        escape(label)
+        "<svg class=\"matrix\" viewBox=\"0 0 {width} {height}\" style=\"width:{width}px\" role=\"img\" aria-label=\"{}\" data-grid=\"{left} {top} {cell}\"{}{data}>",
+        escape(label),
+        if matrix.half { " data-half" } else { "" }
     );
-    let (w, h) = (columns * cell, rows * cell);
-    let _ = write!(svg, "<rect class=\"m-none\" x=\"{margin}\" y=\"{margin}\" width=\"{w}\" height=\"{h}\"/>");
-    names(&mut svg, matrix, margin, cell);
-    svg += &paths(matrix, cell, (margin, margin), gap);
+    svg += &ground(matrix, cell, (left, top));
+    svg += &paths(matrix, cell, (left, top), gap);
     for Cell { at: (row, column), value, link, outlined, look, .. } in &matrix.cells {
-        let (x, y) = (margin + column * cell, margin + row * cell);
-        if most <= WITH_TEXT {
+        let (x, y) = (left + column * cell, top + row * cell);
+        if cell >= WITH_TEXT {
             let (x, y, text) = (x + cell / 2, y + cell / 2 + 4, value.map_or_else(|| "–".to_owned(), short));
             let class = if matches!(look, Look::Worse(Grade::Far | Grade::Much)) { "on-dark" } else { "on-light" };
             let _ = write!(svg, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
@@ -198,51 +223,79 @@ pub(crate) fn large(matrix: &Matrix, label: &str, panels: usize, data: &str, tip
             );
         }
     }
-    lines(&mut svg, matrix, margin, cell);
-    bands(&mut svg, matrix, margin, cell);
+    lines(&mut svg, matrix, (left, top), cell);
+    bands(&mut svg, matrix, (left, top), cell);
+    names(&mut svg, matrix, (left, top), cell);
     svg + "</svg>"
 }
 
-fn lines(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
-    let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
-    let at = |group: &Group| margin + group.from * cell;
-    let mut path = String::new();
-    for y in matrix.groups.0.iter().skip(1).map(at) {
-        let _ = write!(path, "M{margin} {y}h{columns}");
+/// Where cells can be: all of the grid, or the half above the diagonal.
+fn ground(matrix: &Matrix, cell: usize, (left, top): (usize, usize)) -> String {
+    let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
+    if !matrix.half {
+        let (w, h) = (columns * cell, rows * cell);
+        return format!("<rect class=\"m-none\" x=\"{left}\" y=\"{top}\" width=\"{w}\" height=\"{h}\"/>");
     }
-    for x in matrix.groups.1.iter().skip(1).map(at) {
-        let _ = write!(path, "M{x} {margin}v{rows}");
+    let stairs = format!("h-{cell}v-{cell}").repeat(rows);
+    format!("<path class=\"m-none\" d=\"M{left} {top}h{}v{}{stairs}z\"/>", columns * cell, rows * cell)
+}
+
+fn lines(svg: &mut String, matrix: &Matrix, (left, top): (usize, usize), cell: usize) {
+    let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
+    let mut path = String::new();
+    for y in matrix.groups.0.iter().skip(1).map(|group| group.from * cell) {
+        let from = if matrix.half { y } else { 0 };
+        let _ = write!(path, "M{} {}h{}", left + from, top + y, columns - from);
+    }
+    for x in matrix.groups.1.iter().skip(1).map(|group| group.from * cell) {
+        let _ = write!(path, "M{} {top}v{}", left + x, if matrix.half { (x + cell).min(rows) } else { rows });
     }
     if !path.is_empty() {
         let _ = write!(svg, "<path class=\"between\" d=\"{path}\"/>");
     }
 }
 
-fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
+fn bands(svg: &mut String, matrix: &Matrix, (left, top): (usize, usize), cell: usize) {
     let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
-    let at = |place: &usize| margin + place * cell;
-    for y in matrix.bad.0.iter().map(at) {
-        let _ = write!(svg, "<rect class=\"band\" x=\"{margin}\" y=\"{y}\" width=\"{columns}\" height=\"{cell}\"/>");
+    let mut band = |x: usize, y: usize, width: usize, height: usize| {
+        let _ = write!(svg, "<rect class=\"band\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+    };
+    for y in matrix.bad.0.iter().map(|place| place * cell) {
+        let from = if matrix.half { y } else { 0 };
+        band(left + from, top + y, columns - from, cell);
     }
-    for x in matrix.bad.1.iter().map(at) {
-        let _ = write!(svg, "<rect class=\"band\" x=\"{x}\" y=\"{margin}\" width=\"{cell}\" height=\"{rows}\"/>");
+    for x in matrix.bad.1.iter().map(|place| place * cell) {
+        band(left + x, top, cell, if matrix.half { x + cell } else { rows });
     }
 }
 
-fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
+/// Last, because heads that stick to the edge of a screen lie above the cells.
+fn names(svg: &mut String, matrix: &Matrix, (left, top): (usize, usize), cell: usize) {
     let every = NAME.div_ceil(cell);
     let shown = |bad: &BTreeSet<usize>, place: usize| place.is_multiple_of(every) || bad.contains(&place);
     let class = |bad: &BTreeSet<usize>, place: usize| if bad.contains(&place) { "f-bad" } else { "f-ink" };
+    let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
+    let _ = write!(
+        svg,
+        "<g class=\"rows\"><rect class=\"f-paper\" x=\"0\" y=\"{top}\" width=\"{}\" height=\"{rows}\"/>",
+        left - 2
+    );
     for (row, name) in matrix.names.0.iter().enumerate().filter(|(row, _)| shown(&matrix.bad.0, *row)) {
         let class = class(&matrix.bad.0, row);
-        let (x, y, name) = (margin - 6, margin + row * cell + cell.max(8) / 2 + 4, escape(name));
+        let (x, y, name) = (left - 6, top + row * cell + cell.max(8) / 2 + 4, escape(name));
         let _ = write!(svg, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}</text>");
     }
+    let _ = write!(
+        svg,
+        "</g><g class=\"columns\"><rect class=\"f-paper\" x=\"{left}\" y=\"0\" width=\"{columns}\" height=\"{}\"/>",
+        top - 2
+    );
     for (column, name) in matrix.names.1.iter().enumerate().filter(|(column, _)| shown(&matrix.bad.1, *column)) {
         let class = class(&matrix.bad.1, column);
-        let (x, y, name) = (margin + column * cell + cell / 2 + 4, margin - 6, escape(name));
+        let (x, y, name) = (left + column * cell + cell / 2 + 4, top - 6, escape(name));
         let _ = write!(svg, "<text class=\"{class}\" transform=\"translate({x} {y}) rotate(-90)\">{name}</text>");
     }
+    svg.push_str("</g>");
 }
 
 /// One path per look: runs of cells in a row are one rectangle where cells have no gap.
@@ -274,14 +327,14 @@ mod tests {
     use super::*;
 
     fn cell(at: (usize, usize), look: Look) -> Cell {
-        Cell { at, look, value: None, difference: None, link: 0, outlined: false }
+        Cell { at, look, value: None, difference: None, link: 0, outlined: false, reversed: false }
     }
 
     #[test]
     fn a_run_of_equal_cells_is_one_rectangle() {
         let names = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let cells = vec![cell((0, 1), Look::Usual), cell((0, 2), Look::Usual), cell((1, 0), Look::Worse(Grade::Far))];
-        let svg = thumbnail(&Matrix { names: (names(), names()), cells, ..Matrix::default() }, "x");
+        let svg = paths(&Matrix { names: (names(), names()), cells, ..Matrix::default() }, 1, (0, 0), 0);
         assert!(svg.contains(r#"<path class="m-usual" d="M1 0h2v1h-2z"/>"#), "{svg}");
         assert!(svg.contains(r#"<path class="m-far" d="M0 1h1v1h-1z"/>"#), "{svg}");
     }
@@ -326,9 +379,9 @@ mod tests {
         let groups = || vec![Group { name: "a".into(), from: 0 }, Group { name: "b".into(), from: 1 }];
         let matrix = Matrix { names: (names(), names()), groups: (groups(), groups()), ..Matrix::default() };
         let svg = large(&matrix, "x", 1, "", |_| String::new());
-        let (margin, side) = (margin(&matrix), side(&matrix, 1));
-        let at = margin + side;
-        let path = format!("M{margin} {at}h{0}M{at} {margin}v{0}", 4 * side);
+        let (left, top) = margins(&matrix);
+        let side = side(&matrix, (left, top), 1);
+        let path = format!("M{left} {}h{2}M{} {top}v{2}", top + side, left + side, 4 * side);
         assert!(svg.contains(&path), "{path}: {svg}");
     }
 

@@ -24,7 +24,17 @@ roles! {
     LIMIT = 8 "limit";
     GOOD = 9 "good";
     DEMAND = 10 "demand";
+    A = 11 "a";
+    B = 12 "b";
+    C = 13 "c";
+    D = 14 "d";
+    E = 15 "e";
+    F = 16 "f";
 }
+
+/// Lines next to each other, with the names of their classes.
+pub(crate) const LINES: [(Role, &str); 6] =
+    [(A, "k-a"), (B, "k-b"), (C, "k-c"), (D, "k-d"), (E, "k-e"), (F, "k-f")];
 
 /// Replaces the numbers by classes: `f-main` for fills, `s-main` for lines.
 pub(super) fn classes(svg: &str) -> String {

@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use railgauge_analysis::verdict::Status;
 use railgauge_model::plan::{
     Plan,
-    count::{are, count},
+    count::{be, count},
     hostlist,
 };
 use railgauge_preflight::{Cluster, Demand, Drift, Finding, Held, Severity};
-use railgauge_wire::{facts::HostFacts, failure::Failure, natural};
+use railgauge_wire::{facts::HostFacts, failure::Failure};
 use serde::Serialize;
 
 use crate::view::{
@@ -119,18 +119,18 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
 fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
     let Looked { plan, cluster, demands, lost, .. } = *looked;
     let part = plan.subset.as_ref();
-    let part = part.map(|subset| format!("Only a part of the plan was looked at: {}.", subset.words()));
+    let part = part.map(|subset| format!("Only part of the plan was checked: {}.", subset.words()));
     let mut said: Vec<String> = part.into_iter().collect();
     said.push(format!("{} of {} answered.", cluster.facts.len(), count(plan.hosts.len(), "host")));
     let counted: Vec<&Demand> = demands.iter().filter(|demand| !demand.waived).collect();
     for (state, words) in [(Held::Unmet, "not met"), (Held::Unread, "not read on every host")] {
         let n = counted.iter().filter(|demand| demand.held() == state).count();
         if n > 0 {
-            said.push(format!("{} of {} of the plan {words}.", n, count(counted.len(), "demand")));
+            said.push(format!("{} of {} of the plan {words}.", n, count(counted.len(), "requirement")));
         }
     }
     if !counted.is_empty() && counted.iter().all(|demand| demand.held() == Held::Met) {
-        said.push(format!("{} of the plan met.", are(counted.len(), "demand")));
+        said.push(format!("{} of the plan {} met.", count(counted.len(), "requirement"), be(counted.len())));
     }
     for severity in [Severity::Failure, Severity::Warning, Severity::Notice] {
         let n = cards.iter().filter(|card| card.severity == severity.word()).count();
@@ -140,7 +140,7 @@ fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
     }
     if cards.is_empty() && !cluster.facts.is_empty() {
         let where_ = if lost.is_empty() { "" } else { " on the hosts that answered" };
-        said.push(format!("The checks found nothing{where_}."));
+        said.push(format!("No findings{where_}."));
     }
     said.join(" ")
 }
@@ -179,9 +179,9 @@ fn cards(findings: &[Finding], names: &Names<'_>) -> Vec<Card> {
 fn card(group: &[&Finding]) -> Option<Card> {
     let first = group.first()?;
     let mut hosts: Vec<&str> = group.iter().flat_map(|one| &one.hosts).map(String::as_str).collect();
-    natural::sort(&mut hosts);
+    hosts.sort_unstable();
     hosts.dedup();
-    let fold = |hosts: &[String]| hostlist::fold(hosts.iter().map(String::as_str));
+    let fold = |hosts: &[String]| hostlist::listed(hosts.iter().map(String::as_str));
     let each = group.iter().map(|one| (fold(&one.hosts), one.what.clone())).collect();
     Some(Card {
         check: first.check.clone(),
@@ -193,7 +193,7 @@ fn card(group: &[&Finding]) -> Option<Card> {
         },
         waived: first.waived,
         of_hosts: hosts.len(),
-        hosts: hostlist::fold(hosts),
+        hosts: hostlist::listed(hosts),
         what: first.what.clone(),
         each: if group.len() > 1 { each } else { Vec::new() },
         meaning: first.meaning.clone(),
@@ -212,11 +212,10 @@ fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> 
     }
     let one = |group: Vec<(&str, &Failure)>| {
         let (_, failure) = group.first()?;
-        let mut hosts: Vec<&str> = group.iter().map(|(host, _)| *host).collect();
-        natural::sort(&mut hosts);
+        let hosts = hostlist::listed(group.iter().map(|(host, _)| *host));
         let bare = Failure { remedy: None, ..(*failure).clone() };
         let help = failure.remedy.as_deref().map_or_else(String::new, help);
-        Some(Lost { hosts: hostlist::fold(hosts), why: bare.to_string(), help })
+        Some(Lost { hosts, why: bare.to_string(), help })
     };
     groups.into_values().filter_map(one).collect()
 }
@@ -242,7 +241,7 @@ fn demanded(demands: &[Demand]) -> Table {
     };
     let columns = vec![
         text_column("answer"),
-        text_column("the plan wants"),
+        text_column("required"),
         text_column("check"),
         number_column("hosts", ""),
         text_column("where not"),
@@ -259,19 +258,18 @@ fn unread(looked: &Looked<'_>, names: &Names<'_>) -> Vec<Unread> {
         }
     }
     let one = |((what, _), all): ((&str, String), Vec<(&str, &str)>)| {
-        let (mut hosts, whys): (Vec<&str>, Vec<&str>) = all.into_iter().unzip();
-        natural::sort(&mut hosts);
+        let (hosts, whys): (Vec<&str>, Vec<&str>) = all.into_iter().unzip();
         let first = whys.first().copied().unwrap_or_default();
         let alike = whys.iter().all(|why| *why == first);
-        let why = if alike { first.to_owned() } else { format!("{first} (the first of them, word for word)") };
-        Unread { hosts: hostlist::fold(hosts), what: what.to_owned(), why }
+        let why = if alike { first.to_owned() } else { format!("{first} (the first one, verbatim)") };
+        Unread { hosts: hostlist::listed(hosts), what: what.to_owned(), why }
     };
     found.into_iter().map(one).collect()
 }
 
 fn drifted(drift: &[Drift]) -> Table {
     let row = |row: &Drift| {
-        let others = row.by_value().into_iter().map(|(value, hosts)| format!("{value} on {}", hostlist::fold(hosts)));
+        let others = row.by_value().into_iter().map(|(value, hosts)| format!("{value} on {}", hostlist::listed(hosts)));
         let most = if row.decided { "most hosts" } else { "the largest group" };
         let most = format!("{} ({most}, {})", row.majority, row.holders);
         vec![row.fact.clone(), most, others.collect::<Vec<_>>().join("; ")]
@@ -285,12 +283,25 @@ fn inventory(plan: &Plan, cluster: &Cluster) -> Table {
         let serial = facts.parts.machine.serial.clone().unwrap_or_default();
         let devices = match devices_of(facts) {
             none if none.is_empty() => "none found".to_owned(),
-            devices => devices.join("; "),
+            devices => devices.join("\n"),
         };
         vec![host.to_owned(), place, serial, system_of(facts), machine_of(facts), devices]
     };
     let hosts = plan.hosts.iter().filter_map(|host| Some((host.name.as_str(), cluster.facts.get(&host.name)?)));
-    let mut rows: Vec<Vec<String>> = hosts.map(row).collect();
+    // Equal hosts share a row.
+    let mut alike: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for (host, facts) in hosts {
+        let words = row((host, facts));
+        match alike.iter_mut().find(|(known, _)| known[1..] == words[1..]) {
+            Some((_, hosts)) => hosts.push(host),
+            None => alike.push((words, vec![host])),
+        }
+    }
+    let named = |(mut words, hosts): (Vec<String>, Vec<&str>)| {
+        words[0] = hostlist::listed(hosts);
+        words
+    };
+    let mut rows: Vec<Vec<String>> = alike.into_iter().map(named).collect();
     let mut heads = vec!["host", "place", "serial number", "system", "machine", "devices"];
     // Empty columns are removed.
     for column in [2, 1] {

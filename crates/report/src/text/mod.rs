@@ -151,7 +151,7 @@ fn explained(out: &mut String, view: &View) -> Result {
     let told = || view.hosts.findings.iter().filter(|finding| !finding.explains.is_empty());
     for one in told().take(TROUBLES) {
         let finding = &one.finding;
-        let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+        let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
         let line = format!("{} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check);
         wrap(out, "", "    ", &line)?;
         for fits in one.explains.iter().take(TROUBLE_LINKS) {
@@ -178,8 +178,8 @@ fn parts(out: &mut String, found: &Parts) -> Result {
         if !part.alternatives.is_empty() {
             wrap(out, "        ", "        ", &format!("the results also fit: {}", part.alternatives.join("; ")))?;
         }
-        for [test, change, reason] in part.evidence.iter().take(TROUBLE_LINKS) {
-            wrap(out, "        ", "          ", &format!("{test}: {change}: {reason}"))?;
+        for [test, change, reason, which] in part.evidence.iter().take(TROUBLE_LINKS) {
+            wrap(out, "        ", "          ", &format!("{test}{which}: {change}: {reason}"))?;
         }
         if part.evidence.len() > TROUBLE_LINKS {
             writeln!(

@@ -73,11 +73,11 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
         let some = all.iter().filter(|(_, names)| !names.is_empty());
         some.map(|(what, names)| format!("{what}: {}.", list(names))).collect::<Vec<_>>().join(" ")
     };
-    let of_parts = [("Named", &names), ("Suspect", &suspects), ("Not settled", &open)];
+    let of_parts = [("Named", &names), ("Suspect", &suspects), ("Undecided", &open)];
     // None of these is shown to be a bad part.
     let others = [
-        ("Not as the plan wants", &unlike),
-        ("Hosts that were lost", &lost),
+        ("Configuration differs from the plan", &unlike),
+        ("Lost hosts", &lost),
         ("Flows that failed in the soak", &flows),
     ];
     let beside = told(&[&of_parts[1..], &others[..]].concat());
@@ -86,7 +86,7 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
         _ if !of_parts.is_empty() => (of_parts, bad.first().map_or("parts", |(_, anchor)| anchor)),
         _ if !flows.is_empty() => (String::new(), "soak"),
         _ if !unlike.is_empty() => (String::new(), failed.first().map_or("", |one| one.anchor)),
-        None => ("No part is named: no test of this run could be searched for one.".to_owned(), ""),
+        None => ("Fault localisation did not run: no test had enough pairs.".to_owned(), ""),
         Some(parts) => (unnamed(parts), "parts"),
     };
     let text = [text, others].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
@@ -168,17 +168,17 @@ fn unnamed(parts: &Parts) -> String {
     let waived: Vec<String> = waived.map(|part| format!("{} ({})", part.name, part.standing)).collect();
     if !waived.is_empty() {
         let names: Vec<&str> = waived.iter().map(String::as_str).collect();
-        return format!("The plan waives every part that is named: {}.", list(&names));
+        return format!("Known issues waived by the plan: {}.", list(&names));
     }
     match parts {
         Parts { nothing: true, untested, .. } => none_stands_out("", untested.as_deref()),
-        Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
-        Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
-        Parts { noisy: true, .. } => "No part is named: the values scatter too much.".to_owned(),
+        Parts { beside: 1, .. } => "No faulty component found; 1 link is an outlier.".to_owned(),
+        Parts { beside: n @ 2.., .. } => format!("No faulty component found; {} are outliers.", count(*n, "link")),
+        Parts { noisy: true, .. } => "No faulty component found: the values scatter too much.".to_owned(),
         Parts { unclear, .. } if unclear.is_empty() => {
-            "No part is named, and nothing says that all are good.".to_owned()
+            "No faulty component found, but not everything could be judged.".to_owned()
         }
-        Parts { unclear, .. } => format!("No part is named. {}", unclear.join(" ")),
+        Parts { unclear, .. } => format!("No faulty component found. {}", unclear.join(" ")),
     }
 }
 
@@ -252,8 +252,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
         if hosts.unexplained.is_empty() || view.is_failure() {
             return Some(found);
         }
-        let about =
-            format!("no finding is known to explain what was seen; the worst of the configuration, {}", found.about);
+        let about = format!("no preflight finding explains the result; most severe finding: {}", found.about);
         return Some(Pointer { about, ..found });
     }
     None
@@ -321,9 +320,10 @@ const fn of_link(seen: &Seen<'_>, open: bool) -> Entry {
 fn resume(end: &JournalEnd) -> Option<Pointer> {
     let (about, text) = match end {
         JournalEnd::Finished => return None,
-        JournalEnd::Running => {
-            ("the run is still going on".to_owned(), "wait for its end, then run `railgauge report` again".to_owned())
-        }
+        JournalEnd::Running => (
+            "the run is still in progress".to_owned(),
+            "wait for its end, then run `railgauge report` again".to_owned(),
+        ),
         JournalEnd::Interrupted => ("the run was interrupted".to_owned(), help(&remedy::RESUME_RUN.into())),
         JournalEnd::Broken => ("the run broke off".to_owned(), help(&remedy::RESUME_RUN.into())),
         JournalEnd::Prevented { why, remedy } => {
@@ -363,7 +363,7 @@ fn of_troubles(group: &TroubleGroup) -> Pointer {
 
 fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
     let finding = &view.finding;
-    let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
     let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };
     let how = how.map_or_else(String::new, |one| format!(", which {} {}", one.how, one.words));
     Pointer {

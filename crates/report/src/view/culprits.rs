@@ -91,7 +91,7 @@ fn of_preflight(verdict: &Verdict, hosts: &Hosts) -> Named {
     }
     let mut names: Vec<(usize, String)> = alike
         .into_values()
-        .map(|(words, hosts)| (hosts.len(), format!("{} ({words})", hostlist::fold(hosts.iter().copied()))))
+        .map(|(words, hosts)| (hosts.len(), format!("{} ({words})", hostlist::listed(hosts.iter().copied()))))
         .collect();
     names.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
     let remedy =

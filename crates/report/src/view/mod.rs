@@ -3,6 +3,7 @@
 mod alike;
 mod banner;
 mod carriers;
+mod cluster;
 mod culprits;
 pub(crate) mod hosts;
 pub(crate) mod names;
@@ -49,6 +50,7 @@ use super::{
 
 pub use banner::{Banner, Pointer};
 pub use carriers::CarrierGroup;
+pub use cluster::Cluster;
 pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
@@ -70,6 +72,11 @@ pub struct View {
     pub banner: Banner,
     /// Verdicts by status, worst first, without zeros.
     pub counts: Vec<(String, usize)>,
+    /// Of an experiment: of tests measured in turn.
+    pub answer: Option<Answer>,
+    pub cluster: Option<Cluster>,
+    /// A chart for each metric that several tests or settings have.
+    pub compared: Vec<Figure>,
     pub cases: Cases,
     /// Worst first within the order of the plan's tests.
     pub expectations: Vec<ExpectationView>,
@@ -82,6 +89,8 @@ pub struct View {
     pub switches: Option<SwitchesView>,
     /// `None` where the plan has none.
     pub soak: Option<SoakView>,
+    /// The section of each test.
+    pub anchors: BTreeMap<String, String>,
     pub tests: Vec<TestView>,
     /// Host (may be empty) and text.
     pub notes: Vec<(String, String)>,
@@ -116,6 +125,8 @@ pub struct ExpectationView {
     pub scope: String,
     pub line: Option<usize>,
     pub reason: String,
+    /// The reason's parts, gravest first.
+    pub reasons: Vec<String>,
     pub offenders: Vec<OffenderView>,
     pub more: usize,
 }
@@ -156,7 +167,7 @@ pub fn view(
         || hosts::hosts(journal, outliers, verdicts.status),
         || section::tests(journal, results, rows, outliers, verdicts),
     );
-    let tests = tests?;
+    let (tests, compared) = tests?;
     let links = switches::open(on_links);
     let seen = banner::Seen {
         end: &journal.end,
@@ -167,7 +178,10 @@ pub fn view(
         troubles: &troubles,
         hosts: &hosts,
     };
+    let interleaved: Vec<Turns> = verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?;
     let mut view = View {
+        answer: of_experiment(&interleaved),
+        compared,
         banner: banner::banner(&seen),
         run: run(journal, verdicts),
         carriers: carriers::carriers(results),
@@ -176,13 +190,15 @@ pub fn view(
         sentence: verdicts.sentence.clone(),
         counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
         cases: verdicts.cases,
+        cluster: cluster::cluster(&journal.plan, outliers),
         expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
         parts,
-        interleaved: verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?,
+        interleaved,
         troubles,
         notes: notes(journal, &hosts.findings),
         hosts,
         switches: verdicts.switches.as_ref().map(switches::switches),
+        anchors: tests.iter().map(|test| (test.name.clone(), test.anchor.clone())).collect(),
         tests,
         soak: verdicts
             .soak
@@ -199,7 +215,7 @@ pub fn view(
 
 /// The page's section with details of a verdict; may be empty.
 fn anchor(view: &View, verdict: &Verdict) -> String {
-    let test = || view.tests.iter().find(|test| test.name == verdict.test).map(|test| test.anchor.clone());
+    let test = || view.anchors.get(&verdict.test).cloned();
     let trouble = || {
         let of_test = |group: &&TroubleGroup| group.links.iter().any(|link| link.test == verdict.test);
         view.troubles.iter().find(of_test).map(|group| group.anchor.clone())
@@ -223,24 +239,46 @@ fn anchor(view: &View, verdict: &Verdict) -> String {
 pub struct Turns {
     /// `from → to, 8 blocks`.
     pub title: String,
-    /// In a word or two. It is not a verdict, so it has neither its words nor its colours.
+    /// In a word or two. It is not a verdict, so it has none of its words.
     pub answer: &'static str,
+    pub class: &'static str,
     pub comparison: CompareView,
+}
+
+/// What an experiment was run for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    pub word: &'static str,
+    pub class: &'static str,
+    pub title: String,
+    pub sentence: String,
 }
 
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
-    let answer = answer(comparison.status, of.comparison.counts.improved);
-    Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
+    let (answer, class) = answer(comparison.status, of.comparison.counts.improved);
+    Ok(Turns { answer, class, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
-fn answer(status: Status, improved: usize) -> &'static str {
+const fn answer(status: Status, improved: usize) -> (&'static str, &'static str) {
     match status {
-        Status::Pass if improved > 0 => "better",
-        Status::Pass => "the same within the margin",
-        Status::Fail => "worse",
-        Status::Inconclusive | Status::NotRun => "undecided",
+        Status::Pass if improved > 0 => ("better", "pass"),
+        Status::Pass => ("the same within the margin", "not-run"),
+        Status::Fail => ("worse", "fail"),
+        Status::Inconclusive | Status::NotRun => ("undecided", "inconclusive"),
     }
+}
+
+/// The gravest of several.
+fn of_experiment(turns: &[Turns]) -> Option<Answer> {
+    let grave = |one: &&Turns| ["not-run", "pass", "inconclusive", "fail"].iter().position(|class| *class == one.class);
+    let worst = turns.iter().rev().max_by_key(grave)?;
+    let more = match turns.len() {
+        1 => String::new(),
+        n => format!(" (1 of {n} comparisons)"),
+    };
+    let (title, sentence) = (worst.title.clone() + &more, worst.comparison.sentence.clone());
+    Some(Answer { word: worst.answer, class: worst.class, title, sentence })
 }
 
 /// Notes of the journal, except those about a finding, which has its own section.
@@ -264,29 +302,27 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     let (unread, contradictions) = (journal.unhealed().count(), journal.contradictions.len());
     if unread + contradictions > 0 {
         remarks.push(format!(
-            "The records are damaged or contradict themselves in {}: nothing on this page is certain.",
+            "Records are damaged or inconsistent in {}: do not rely on this report.",
             count(unread + contradictions, "place")
         ));
     }
     match &journal.end {
         JournalEnd::Finished => {}
-        JournalEnd::Prevented { why, .. } => remarks.push(format!("The run could not go on: {why}.")),
-        JournalEnd::Interrupted => {
-            remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
-        }
+        JournalEnd::Prevented { why, .. } => remarks.push(format!("The run stopped: {why}.")),
+        JournalEnd::Interrupted => remarks.push("The run was interrupted: the remaining tests are missing.".to_owned()),
         JournalEnd::Broken => {
-            remarks.push("The run broke off: the controller was killed, or its machine went down.".to_owned());
+            remarks.push("The run ended unexpectedly: the controller was killed, or its machine went down.".to_owned());
         }
         JournalEnd::Running => {
-            remarks.push("The run is still going on: what it has not measured yet is missing here.".to_owned());
+            remarks.push("The run is still in progress: results not measured yet are missing.".to_owned());
         }
     }
     if journal.resumed > 0 {
-        remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));
+        remarks.push(format!("The run was resumed {} after it had stopped.", times(journal.resumed)));
     }
     let back: BTreeSet<&str> = journal.came_back().map(|loss| loss.host.as_str()).collect();
     if !back.is_empty() {
-        let hosts = hostlist::fold(back.iter().copied());
+        let hosts = hostlist::listed(back.iter().copied());
         remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
     }
     // The sentence of a pass already has the others.
@@ -366,6 +402,7 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         scope: verdict.scope.clone(),
         line: verdict.line,
         reason: verdict.reason.to_string(),
+        reasons: verdict.reason.iter().map(ToString::to_string).collect(),
         offenders: offenders.collect(),
         more: match verdict.offenders.len() {
             0 => 0,
@@ -394,8 +431,8 @@ mod tests {
 
     #[test]
     fn what_improved_is_not_merely_no_worse() {
-        assert_eq!(answer(Status::Pass, 2), "better");
-        assert_eq!(answer(Status::Pass, 0), "the same within the margin");
-        assert_eq!(answer(Status::Fail, 2), "worse");
+        assert_eq!(answer(Status::Pass, 2), ("better", "pass"));
+        assert_eq!(answer(Status::Pass, 0), ("the same within the margin", "not-run"));
+        assert_eq!(answer(Status::Fail, 2), ("worse", "fail"));
     }
 }

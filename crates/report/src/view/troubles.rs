@@ -9,7 +9,6 @@ use railgauge_analysis::{
 use railgauge_model::plan::hostlist;
 use railgauge_wire::{
     failure::{Kind, Stage},
-    natural,
     unit::Bytes,
 };
 use serde::Serialize;
@@ -138,9 +137,7 @@ fn hosts(cases: &[&Trouble]) -> (String, bool) {
 
 /// In natural order, abbreviated.
 pub(super) fn folded(hosts: BTreeSet<String>) -> String {
-    let mut hosts: Vec<String> = hosts.into_iter().collect();
-    natural::sort(&mut hosts);
-    hostlist::fold(hosts.iter().map(String::as_str))
+    hostlist::listed(hosts.iter().map(String::as_str))
 }
 
 /// Most hosts reported as the other end.

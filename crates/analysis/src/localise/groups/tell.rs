@@ -52,7 +52,7 @@ impl Played {
         }
         let mut numbers = numbers.to_vec();
         numbers.sort_unstable();
-        (hostlist::fold(self.names(&numbers).iter().map(String::as_str)), Vec::new())
+        (hostlist::listed(self.names(&numbers).iter().map(String::as_str)), Vec::new())
     }
 }
 

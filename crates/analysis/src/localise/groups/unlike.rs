@@ -119,7 +119,7 @@ impl fmt::Display for GroupsUnlike {
             let words = format!("{} at {} {}", count(side.n, "group"), number(side.centre), self.unit);
             let names = match side.groups.len() == side.n {
                 true => side.groups.join(", "),
-                false => hostlist::fold(side.hosts.iter().map(String::as_str)),
+                false => hostlist::listed(side.hosts.iter().map(String::as_str)),
             };
             if names.is_empty() { words } else { format!("{words} (only there: {names})") }
         };

@@ -105,7 +105,7 @@ impl Reason {
                 let rest = ["size", "variant"].into_iter().filter_map(|name| self.value(name));
                 of_subject(std::iter::once(self.subject()).chain(rest).collect::<Vec<_>>().join(", "))
             }
-            "hosts" => (!self.hosts.is_empty()).then(|| hostlist::fold(self.hosts.iter().map(String::as_str))),
+            "hosts" => (!self.hosts.is_empty()).then(|| hostlist::listed(self.hosts.iter().map(String::as_str))),
             _ => self.values.get(name)?.text(noun),
         }
     }

@@ -24,14 +24,16 @@ const fn letter(look: Look) -> char {
 }
 
 /// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36, the letter of its
-/// look, its value, and after `/` its difference from the centre, if any. `rail` is the one rail of both ends, if there is one.
-pub(super) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
+/// look, `!` where the link goes from the column to the row, its value, and after `/` its difference from the centre, if any.
+/// `rail` is the one rail of both ends, if there is one.
+pub(in crate::view) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
     let mut rows: Vec<Vec<(usize, String)>> = vec![Vec::new(); matrix.names.0.len()];
     for cell in &matrix.cells {
         let (row, column) = cell.at;
         let value = cell.value.map_or_else(String::new, number) + &cell.difference.map_or_else(String::new, difference);
         if let Some(row) = rows.get_mut(row) {
-            row.push((column, format!("{}{}{value}", base36(column), letter(cell.look))));
+            let way = if cell.reversed { "!" } else { "" };
+            row.push((column, format!("{}{}{way}{value}", base36(column), letter(cell.look))));
         }
     }
     let row = |mut row: Vec<(usize, String)>| {
@@ -53,7 +55,7 @@ fn difference(percent: f64) -> String {
 }
 
 /// The attributes with the first row and column of each block.
-pub(super) fn blocks(matrix: &Matrix, most: usize) -> String {
+pub(in crate::view) fn blocks(matrix: &Matrix, most: usize) -> String {
     let starts = |count: usize, groups: &[matrix::Group]| {
         let starts = matrix::blocks(count, groups, most);
         starts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -62,7 +64,7 @@ pub(super) fn blocks(matrix: &Matrix, most: usize) -> String {
     format!(" data-blocks=\"{rows};{}\"", starts(matrix.names.1.len(), &matrix.groups.1))
 }
 
-pub(super) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
+pub(in crate::view) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
     let list = |names: &[String]| names.iter().map(|name| name.replace('\n', " ")).collect::<Vec<_>>().join("\n");
     let same = rows == columns;
     (list(&rows), if same { String::new() } else { list(&columns) })
@@ -79,12 +81,28 @@ fn base36(mut number: usize) -> String {
     }
 }
 
-/// The group of each host in a matrix: the smallest of the plan or of the topology's leaf switches with at least two of
-/// these hosts and not all of them.
-pub(super) fn groups_of<'p>(
+/// The hosts by group and then in their own order, and where each group begins; no groups without at least two.
+pub(in crate::view) fn ordered<'p>(
     groups: &'p BTreeMap<String, Vec<String>>,
     hosts: &'p [String],
-) -> HashMap<&'p str, &'p str> {
+) -> (Vec<&'p str>, Vec<matrix::Group>) {
+    let of = groups_of(groups, hosts);
+    let group = |host: &str| of.get(host).copied().unwrap_or("");
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (at, host) in hosts.iter().enumerate() {
+        first.entry(group(host)).or_insert(at);
+    }
+    let mut order: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    order.sort_by_key(|host| first.get(group(host)).copied());
+    let starts = order.iter().enumerate().map(|(from, host)| matrix::Group { name: group(host).to_owned(), from });
+    let mut starts: Vec<matrix::Group> = starts.collect();
+    starts.dedup_by(|next, group| next.name == group.name);
+    (order, if starts.len() < 2 { Vec::new() } else { starts })
+}
+
+/// The group of each host in a matrix: the smallest of the plan or of the topology's leaf switches with at least two of
+/// these hosts and not all of them.
+fn groups_of<'p>(groups: &'p BTreeMap<String, Vec<String>>, hosts: &'p [String]) -> HashMap<&'p str, &'p str> {
     let here: std::collections::HashSet<&str> = hosts.iter().map(String::as_str).collect();
     let members = |names: &'p [String]| names.iter().map(String::as_str).filter(|name| here.contains(name));
     let mut found: Vec<(usize, &str, &'p [String])> =

@@ -1,6 +1,6 @@
-//! Charts of values by size: one figure per metric and variant.
+//! Charts of values by size: one figure for each metric; with several variants or tests a line for each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_analysis::{
     outliers::Link,
@@ -19,9 +19,9 @@ use railgauge_wire::{
 use super::{Block, Data, Figure, headline, spreads::Spread};
 use crate::chart::{
     ChartError, Tip,
-    layers::{Layer, Places, layers},
-    theme::{DEMAND, INK, INNER, LIMIT, MAIN, OUTER, WORST},
-    ticks::{decades, from_zero, sizes},
+    layers::{Layer, Places, Room, layers},
+    theme::{DEMAND, INK, INNER, LIMIT, LINES, MAIN, OUTER, WORST},
+    ticks::{Axis, decades, from_zero, sizes},
 };
 
 /// Ratio of the highest to the lowest ceiling from which on the line is called the lowest.
@@ -39,8 +39,8 @@ struct Point {
     repeats: Vec<f64>,
 }
 
-struct Demanded {
-    words: String,
+pub(super) struct Demanded {
+    pub(super) words: String,
     places: Vec<(Bytes, f64)>,
 }
 
@@ -59,13 +59,112 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         (TestMetric::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99],
         (TestMetric::Step, _) => &[Metric::StepTime, Metric::StepExposed],
     };
-    let mut figures = Vec::new();
-    for variant in data.own_variants() {
-        for &metric in shown {
-            figures.extend(figure(data, metric, variant)?);
+    let variants = data.own_variants();
+    let one = |metric: &Metric| match variants.as_slice() {
+        [variant] => figure(data, *metric, *variant),
+        _ => overlaid(*metric, &lines(data, *metric)),
+    };
+    let figures = shown.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let figures: Vec<Figure> = figures.into_iter().flatten().collect();
+    Ok((!figures.is_empty()).then(|| Block { figures, ..Block::default() }))
+}
+
+/// The medians of one test or variant, by size.
+pub(super) struct Medians {
+    label: String,
+    points: Vec<(Bytes, [f64; 5])>,
+    demanded: Vec<Demanded>,
+}
+
+/// One for each variant.
+pub(super) fn lines(data: &Data<'_>, metric: Metric) -> Vec<Medians> {
+    let one = |variant: u32| {
+        let own = |spread: &&&Spread| {
+            spread.metric == metric
+                && spread.variant == variant
+                && is_shown(metric, spread.size_bytes)
+                && data.carried(metric, (variant, spread.size_bytes))
+        };
+        let own = data.spreads.iter().filter(own);
+        let mut points: Vec<(Bytes, [f64; 5])> =
+            own.filter_map(|spread| Some((spread.size_bytes, spread.quantiles?))).collect();
+        points.sort_by_key(|point| point.0);
+        let sizes: Vec<(Bytes, Option<f64>)> = points.iter().map(|point| (point.0, None)).collect();
+        Medians { label: data.variant_words(variant).to_owned(), demanded: demanded(data.test, metric, &sizes), points }
+    };
+    let lines = data.own_variants().into_iter().map(one);
+    lines.filter(|line| !line.points.is_empty()).collect()
+}
+
+/// The curves of tests with a metric in common, all in one chart.
+///
+/// # Errors
+/// plotters fails.
+pub(super) fn compared(tests: Vec<(String, Metric, Vec<Medians>)>) -> Result<Vec<Figure>, ChartError> {
+    let mut of_metric: BTreeMap<Metric, Vec<(String, Vec<Medians>)>> = BTreeMap::new();
+    for (test, metric, lines) in tests {
+        if !lines.is_empty() {
+            of_metric.entry(metric).or_default().push((test, lines));
         }
     }
-    Ok((!figures.is_empty()).then(|| Block { figures, ..Block::default() }))
+    of_metric.retain(|_, tests| tests.len() > 1);
+    let named = |(test, lines): (String, Vec<Medians>)| {
+        let label =
+            move |line: &Medians| if line.label.is_empty() { test.clone() } else { format!("{test}, {}", line.label) };
+        lines.into_iter().map(move |line| Medians { label: label(&line), ..line })
+    };
+    let figures = of_metric
+        .into_iter()
+        .map(|(metric, tests)| overlaid(metric, &tests.into_iter().flat_map(named).collect::<Vec<_>>()));
+    Ok(figures.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// Messages up to which their rate says more than the bandwidth.
+const SMALL: Bytes = Bytes::from_kib(8);
+
+fn is_shown(metric: Metric, size: Bytes) -> bool {
+    metric != Metric::MessageRate || size <= SMALL
+}
+
+/// `None` with only one size.
+fn overlaid(metric: Metric, lines: &[Medians]) -> Result<Option<Figure>, ChartError> {
+    let shown = &lines[..lines.len().min(LINES.len())];
+    let all = || shown.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+    if all().min() == all().max() {
+        return Ok(None);
+    }
+    // Limits that lines share are one.
+    let mut limits: Vec<&Demanded> = Vec::new();
+    for demand in shown.iter().flat_map(|line| &line.demanded) {
+        if !limits.iter().any(|known| known.words == demand.words) {
+            limits.push(demand);
+        }
+    }
+    let scale = Scale::of(
+        metric,
+        &all().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(),
+        &shown.iter().flat_map(|line| line.points.iter().map(|point| point.1[2])).collect::<Vec<_>>(),
+        limits.iter().copied(),
+    );
+    let (mut layers, mut tips, mut legend) = (Vec::new(), Vec::new(), Vec::new());
+    for (line, (role, class)) in shown.iter().zip(LINES) {
+        let places: Places = line.points.iter().map(|(size, of)| scale.place(*size, of[2])).collect();
+        tips.extend(line.points.iter().zip(&places).map(|((bytes, of), place)| {
+            let [low, _, median, _, high] = of.map(number);
+            let text = format!("{}, {}: median {median} {}, {low} to {high}", line.label, size(*bytes), metric.unit());
+            (place.0, place.1, text)
+        }));
+        layers.extend([Layer::Line(role, places.clone()), Layer::Dots(role, places)]);
+        legend.push((class.to_owned(), line.label.clone()));
+    }
+    layers.extend(limits.iter().map(|demand| scale.limit(demand)));
+    legend.extend(limits.iter().map(|demand| ("k-demand".to_owned(), demand.words.clone())));
+    let more = match lines.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" ({more} more in the tables)"),
+    };
+    let title = format!("{} by message size, medians{more}", metric.title());
+    Ok(Some(Figure { svg: scale.draw(&title, &tips, layers)?, title, legend }))
 }
 
 fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure>, ChartError> {
@@ -84,7 +183,7 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
     };
     let most_carry = percentile::carries_quantile(0.05, most as usize);
     let mut points: Vec<Point> = of
-        .filter(|spread| data.carried(metric, (variant, spread.size_bytes)))
+        .filter(|spread| is_shown(metric, spread.size_bytes) && data.carried(metric, (variant, spread.size_bytes)))
         .filter_map(|spread| {
             let ceiling = spread.ceiling.filter(|_| metric == Metric::Bandwidth || metric.is_sum()).map(|(low, _)| low);
             let worst = value(spread.size_bytes);
@@ -125,36 +224,33 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
         let unlike = data.spreads.iter().filter(here).any(unlike);
         legend.push(("k-limit".to_owned(), if unlike { "lowest ceiling" } else { "ceiling" }.to_owned()));
     }
-    let demanded = demanded(data.test, metric, &points);
+    let places: Vec<(Bytes, Option<f64>)> = points.iter().map(|point| (point.size, point.ceiling)).collect();
+    let demanded = demanded(data.test, metric, &places);
     legend.extend(demanded.iter().map(|demand| ("k-demand".to_owned(), demand.words.clone())));
     if points.iter().any(|point| !point.repeats.is_empty()) {
         legend.push(("k-speck".to_owned(), "every repeat".to_owned()));
     }
-    let name = metric.title();
-    let title = match data.variant_words(variant) {
-        "" => format!("{name} by message size"),
-        words => format!("{name} by message size, {words}"),
-    };
+    let title = format!("{} by message size", metric.title());
     Ok(Some(Figure { title, svg: curve(metric, &points, &demanded)?, legend }))
 }
 
-/// Limits of the plan on a metric of all links, at the sizes shown. Limits on some rails or a group are left out: the curve has all links.
-fn demanded(test: &Test, metric: Metric, points: &[Point]) -> Vec<Demanded> {
+/// Limits of the plan on a metric of all links, at the sizes shown, which have a ceiling or none. Limits on some rails or a group are left out: the curve has all links.
+pub(super) fn demanded(test: &Test, metric: Metric, points: &[(Bytes, Option<f64>)]) -> Vec<Demanded> {
     let of_all = |wanted: &&Expectation| wanted.metric == metric && wanted.rails.is_empty() && wanted.group.is_none();
     let one = |wanted: &Expectation| {
         let about = |size: Bytes| wanted.sizes.is_none_or(|(from, to)| from <= size && size <= to);
-        let at = |point: &Point| match wanted.limit {
+        let at = |ceiling: Option<f64>| match wanted.limit {
             Limit::AtLeast(value) | Limit::AtMost(value) => Some(value),
-            Limit::PercentOfCeiling(percent) => point.ceiling.map(|ceiling| ceiling * percent / 100.0),
+            Limit::PercentOfCeiling(percent) => ceiling.map(|ceiling| ceiling * percent / 100.0),
             Limit::WithinPercentOfPeers(_) | Limit::WithinPercentOfBaseline(_) => None,
         };
-        let here = points.iter().filter(|point| about(point.size));
-        let places: Vec<(Bytes, f64)> = here.filter_map(|point| Some((point.size, at(point)?))).collect();
+        let here = points.iter().filter(|(size, _)| about(*size));
+        let places: Vec<(Bytes, f64)> = here.filter_map(|(size, ceiling)| Some((*size, at(*ceiling)?))).collect();
         let value = words::limit(wanted);
         let words = match wanted.limit {
-            Limit::AtMost(limit) => format!("the plan's limit: at most {}", value.unwrap_or_else(|| number(limit))),
-            Limit::PercentOfCeiling(percent) => format!("the plan's limit: {percent} % of the ceiling"),
-            Limit::AtLeast(limit) => format!("the plan's limit: at least {}", value.unwrap_or_else(|| number(limit))),
+            Limit::AtMost(limit) => format!("limit: at most {}", value.unwrap_or_else(|| number(limit))),
+            Limit::PercentOfCeiling(percent) => format!("limit: {percent} % of the ceiling"),
+            Limit::AtLeast(limit) => format!("limit: at least {}", value.unwrap_or_else(|| number(limit))),
             Limit::WithinPercentOfPeers(_) | Limit::WithinPercentOfBaseline(_) => String::new(),
         };
         (!places.is_empty()).then_some(Demanded { words, places })
@@ -162,41 +258,66 @@ fn demanded(test: &Test, metric: Metric, points: &[Point]) -> Vec<Demanded> {
     test.expect.iter().filter(of_all).filter_map(one).collect()
 }
 
-/// Logarithmic if the values span more than a factor of thirty on an axis of times.
-///
+/// The axes of a chart of values by size. Times and rates of messages are logarithmic if they span more than a factor of thirty.
+struct Scale {
+    axes: [Axis; 2],
+    logarithmic: bool,
+}
+
+impl Scale {
+    fn of<'d>(metric: Metric, list: &[Bytes], values: &[f64], limits: impl Iterator<Item = &'d Demanded>) -> Self {
+        let limits: Vec<f64> = limits.flat_map(|demand| &demand.places).map(|(_, value)| *value).collect();
+        let all = || values.iter().chain(&limits).copied();
+        let most = all().fold(0.0, f64::max);
+        let least = all().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        let title = format!("{}, {}", metric.word().replace('_', " "), metric.unit());
+        let logarithmic = matches!(metric.unit(), "µs" | "ns" | "Mmsg/s") && most > 30.0 * least;
+        let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
+        Self { axes: [sizes("message size".to_owned(), list), y], logarithmic }
+    }
+
+    fn place(&self, size: Bytes, value: f64) -> (f64, f64) {
+        let up = if self.logarithmic { value.max(1e-9).log10() } else { value };
+        (size.max(Bytes(1)).as_f64().log2(), up)
+    }
+
+    fn limit(&self, demand: &Demanded) -> Layer {
+        let places: Places = demand.places.iter().map(|(size, value)| self.place(*size, *value)).collect();
+        // One size has no line.
+        if places.len() > 1 { Layer::Dashes(DEMAND, places) } else { Layer::Dots(DEMAND, places) }
+    }
+
+    fn draw(&self, label: &str, tips: &[Tip], drawn: Vec<Layer>) -> Result<String, ChartError> {
+        layers(Room::USUAL, label, [&self.axes[0], &self.axes[1]], tips, drawn)
+    }
+}
+
 /// # Errors
 /// plotters fails.
 fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<String, ChartError> {
     let unit = metric.unit();
-    let ends = |pick: fn(&Point) -> f64| points.iter().map(pick);
-    let limits = || demanded.iter().flat_map(|demand| &demand.places).map(|(_, value)| *value);
-    let repeats = || points.iter().flat_map(|point| point.repeats.iter().copied());
-    let values = || repeats().chain(limits());
-    let most = ends(|p| p.quantiles[4].max(p.ceiling.unwrap_or(0.0))).chain(values()).fold(0.0, f64::max);
-    let least = ends(|p| p.quantiles[0]).chain(values()).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
-    let title = format!("{}, {unit}", metric.word().replace('_', " "));
-    let logarithmic = matches!(unit, "µs" | "ns") && most > 30.0 * least;
-    let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
+    let of = |point: &Point| {
+        let ends = [point.quantiles[0], point.quantiles[4]];
+        ends.into_iter().chain(point.ceiling).chain(point.repeats.iter().copied()).collect::<Vec<_>>()
+    };
+    let values: Vec<f64> = points.iter().flat_map(of).collect();
     let list: Vec<Bytes> = points.iter().map(|point| point.size).collect();
-    let x = sizes("message size".to_owned(), &list);
-    let up = |value: f64| if logarithmic { value.max(1e-9).log10() } else { value };
-    let across = |bytes: Bytes| bytes.max(Bytes(1)).as_f64().log2();
-
+    let scale = Scale::of(metric, &list, &values, demanded.iter());
     let line = |pick: &dyn Fn(&Point) -> Option<f64>| -> Places {
-        points.iter().filter_map(|point| Some((across(point.size), up(pick(point)?)))).collect()
+        points.iter().filter_map(|point| Some(scale.place(point.size, pick(point)?))).collect()
     };
     let area = |low: usize, high: usize| -> Places {
         let upper = line(&|point| Some(point.quantiles[high]));
         line(&|point| Some(point.quantiles[low])).into_iter().chain(upper.into_iter().rev()).collect()
     };
-    let tips: Vec<Tip> = points
-        .iter()
-        .map(|point| {
-            let [low, _, median, _, high] = point.quantiles.map(number);
-            let text = format!("{}: median {median} {unit}, {low} to {high}", size(point.size));
-            (across(point.size), up(point.quantiles[2]), text)
-        })
-        .collect();
+    let tip = |point: &Point| -> Tip {
+        let [low, _, median, _, high] = point.quantiles.map(number);
+        let worst = point.worst.map_or_else(String::new, |worst| format!("; slowest link {}", number(worst)));
+        let ceiling = point.ceiling.map_or_else(String::new, |ceiling| format!("; ceiling {}", number(ceiling)));
+        let (across, up) = scale.place(point.size, point.quantiles[2]);
+        (across, up, format!("{}: median {median} {unit}, {low} to {high}{worst}{ceiling}", size(point.size)))
+    };
+    let tips: Vec<Tip> = points.iter().map(tip).collect();
     let mut drawn = vec![Layer::Area(OUTER, area(0, 4))];
     if points.iter().all(|point| point.inner) {
         drawn.push(Layer::Area(INNER, area(1, 3)));
@@ -208,14 +329,10 @@ fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<Stri
         Layer::Line(MAIN, median.clone()),
         Layer::Dots(MAIN, median),
     ]);
-    for demand in demanded {
-        let places: Places = demand.places.iter().map(|(size, value)| (across(*size), up(*value))).collect();
-        // One size has no line.
-        drawn.push(if places.len() > 1 { Layer::Dashes(DEMAND, places) } else { Layer::Dots(DEMAND, places) });
-    }
-    let each = |point: &Point| point.repeats.iter().map(|value| (across(point.size), up(*value))).collect::<Vec<_>>();
+    drawn.extend(demanded.iter().map(|demand| scale.limit(demand)));
+    let each = |point: &Point| point.repeats.iter().map(|value| scale.place(point.size, *value)).collect::<Vec<_>>();
     drawn.push(Layer::Specks(INK, points.iter().flat_map(each).collect()));
-    layers(&format!("{metric} by message size"), [&x, &y], &tips, drawn)
+    scale.draw(&format!("{metric} by message size"), &tips, drawn)
 }
 
 /// By median deviation among those of one variant, if it is worse than the centre.

@@ -59,7 +59,7 @@ fn sentence(found: &OfTest) -> String {
     let unread: Vec<&OfGpu> = found.gpus.iter().filter(|gpu| gpu.read < gpu.passes).collect();
     if let Some(first) = unread.first() {
         let passes: usize = unread.iter().map(|gpu| gpu.passes - gpu.read).sum();
-        let hosts = hostlist::fold(unread.iter().map(|gpu| gpu.host.as_str()));
+        let hosts = hostlist::listed(unread.iter().map(|gpu| gpu.host.as_str()));
         let why = first
             .failure
             .as_ref()

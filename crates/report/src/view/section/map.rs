@@ -1,11 +1,11 @@
-//! The pair matrix: every size small, the most informative one large, and the links and hosts that stand out with their
-//! numbers. [`outliers`](mod@railgauge_analysis::outliers) decides what stands out; this module only renders it.
+//! The pair matrix at the most informative size, and the links that stand out with their numbers.
+//! [`outliers`](mod@railgauge_analysis::outliers) decides what stands out; this module only renders it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashSet};
 use railgauge_analysis::{
-    outliers::{Grade, Link, Look, Part},
+    outliers::{Grade, Link, Look, Part, STEPS},
     words::{change, count, part_words, worse},
 };
 use railgauge_model::{
@@ -19,21 +19,20 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::{
-    Block, Data, Figure, cells,
-    listed::{HOSTS, LISTED, by, by_rail, hosts, standing_out, value_words},
+    Block, Data, Figure, cells, curves,
+    listed::{LISTED, by, standing_out, value_words},
     table::Table,
 };
 use crate::{
     chart::{
         ChartError,
-        matrix::{Cell, Group, Matrix, class, condense, large, thumbnail},
+        matrix::{Cell, Group, Matrix, class, condense, halved, large},
     },
     view::alike,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map {
-    pub thumbnails: Vec<(String, String)>,
     pub large: Vec<Figure>,
     /// Summaries of folded large matrices; empty if each fits a screen, so that none is folded.
     pub folded: Vec<String>,
@@ -42,15 +41,15 @@ pub struct Map {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<(String, String)>,
     pub unit: String,
+    /// Of every cell: its repeats and the plan's limits.
+    pub of_cells: String,
+    /// Whether every pair was measured one way only, and has one cell.
+    pub half: bool,
     /// Class and meaning of every colour, shared by all matrices.
     pub legend: Vec<(String, String)>,
     pub sentence: String,
     pub links: Option<Table>,
     pub links_more: usize,
-    /// Worse than the centre, worst first.
-    pub hosts: Option<Table>,
-    pub hosts_more: usize,
-    pub rails: Option<Table>,
     #[serde(skip)]
     pub cells: Vec<MapCell>,
 }
@@ -64,9 +63,12 @@ pub struct MapCell {
 
 /// Links below which a matrix adds nothing to a table.
 const AT_LEAST: usize = 3;
-/// Rows and columns of a small matrix, and of a large one with more than [`SINGLE`]: blocks show their worst link.
+/// Rows and columns of a matrix of more than [`SINGLE`]: blocks show their worst link.
 const BLOCKS: usize = 40;
 const SINGLE: usize = 160;
+
+/// Matrices of a test that are all open; of more only the worst is.
+const FULL: usize = 2;
 
 /// Links up to which the page has all matrix values; otherwise it only has those of the tables.
 const TOLD: usize = 60_000;
@@ -155,36 +157,29 @@ fn map(data: &Data<'_>) -> Option<Map> {
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
     let drawn = |links: &[&Link<'_>]| matrix(links, &axes, shape, &outlined);
-    let mut thumbnails = Vec::new();
-    if cells.len() > 1 {
-        for (cell, panels) in &cells {
-            for (rail, links) in panels {
-                let label = label(*cell, *rail);
-                let drawing = thumbnail(&condense(drawn(links), BLOCKS), &label);
-                let from = threshold(data, links).map_or_else(String::new, |from| format!("; from {from}"));
-                thumbnails.push((label + &from, drawing));
-            }
-        }
-    }
     let panels = cells.get(&focus)?;
     // The page's script describes cells; groups have no ends of their own.
     let planned = panels.values().map(Vec::len).sum::<usize>();
     let told = !groups && !within && planned <= TOLD;
-    let large = panels
+    let (folded, open) = folded(&axes, panels, |rail| label(focus, rail));
+    let beside = if folded.is_empty() { panels.len() } else { 1 };
+    let mut half = true;
+    let large: Vec<Figure> = panels
         .iter()
         .map(|(rail, links)| {
             let title = label(focus, *rail);
             let matrix = drawn(links);
-            let told = told.then(|| cells::cells(&matrix, if crossed { None } else { Some(*rail) }));
             let single = matrix.names.0.len().max(matrix.names.1.len()) <= SINGLE;
+            let matrix = if single { halved(matrix) } else { matrix };
+            half &= matrix.half;
+            let told = told.then(|| cells::cells(&matrix, if crossed { None } else { Some(*rail) }));
             let blocks = if single { String::new() } else { cells::blocks(&matrix, BLOCKS) };
             let matrix = if single { matrix } else { condense(matrix, BLOCKS) };
             let tip = |at: usize| links.get(at).map_or_else(String::new, |link| tip(data, link));
-            let svg = large(&matrix, &title, panels.len(), &(told.unwrap_or_default() + &blocks), tip);
+            let svg = large(&matrix, &title, beside, &(told.unwrap_or_default() + &blocks), tip);
             Figure { svg, title, legend: Vec::new() }
         })
         .collect();
-    let (folded, open) = folded(&axes, panels, |rail| label(focus, rail));
     let names = (told && !panels.is_empty()).then(|| axes.names(shape));
     let here: Vec<&Link<'_>> = panels.values().flatten().copied().collect();
     let cell = |link: &Link<'_>| MapCell {
@@ -193,22 +188,30 @@ fn map(data: &Data<'_>) -> Option<Map> {
         outlined: outlined.contains(&link.result.case.id),
     };
     Some(Map {
-        thumbnails,
         large,
         folded,
         open,
         names: names.map(cells::names),
         unit: data.out.metric.unit().to_owned(),
-        legend: legend(data, &here),
+        of_cells: of_cells(data, focus.1),
+        half,
+        legend: legend(
+            &data.out.links.iter().map(|link| link.look).collect(),
+            limit(&here),
+            Some(data.out.metric.better() == Better::Higher),
+        ),
         sentence: sentence(data, &here, focus) + &untold(planned),
         links: standing_out(data),
         links_more: data.out.flows().len().saturating_sub(LISTED),
-        // A host is its parts, which are in the matrix.
-        hosts: if within { None } else { hosts(data) },
-        hosts_more: if within { 0 } else { data.out.ends.len().saturating_sub(HOSTS) },
-        rails: by_rail(data, panels, focus),
         cells: links.iter().map(cell).collect(),
     })
+}
+
+fn of_cells(data: &Data<'_>, size: Bytes) -> String {
+    let limits = curves::demanded(data.test, data.out.metric, &[(size, Some(1.0))]);
+    let repeats = data.test.repeats as usize;
+    let repeats = (repeats > 1).then(|| format!("median of {}", count(repeats, "repeat")));
+    repeats.into_iter().chain(limits.into_iter().map(|limit| limit.words)).collect::<Vec<_>>().join("; ")
 }
 
 fn folded(
@@ -216,7 +219,7 @@ fn folded(
     panels: &BTreeMap<u32, Vec<&Link<'_>>>,
     label: impl Fn(u32) -> String,
 ) -> (Vec<String>, usize) {
-    let is_screen = axes.places.iter().any(|side| side.len() > SINGLE);
+    let is_screen = panels.len() > FULL || axes.places.iter().any(|side| side.len() > SINGLE);
     let out = |links: &[&Link<'_>]| links.iter().filter(|link| link.stands_out).count();
     let counts: Vec<usize> = panels.values().map(|links| out(links)).collect();
     // The first of the worst.
@@ -272,19 +275,13 @@ impl Axes<'_> {
 
 /// Ports of initiators and of responders, by host group and then in the plan's order.
 fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
-    let groups = cells::groups_of(data.groups, &data.test.hosts);
-    let mut first: HashMap<&str, usize> = HashMap::default();
-    let keys = data.test.hosts.iter().enumerate().map(|(at, name)| {
-        let group = groups.get(name.as_str()).copied().unwrap_or("");
-        (name.as_str(), (*first.entry(group).or_insert(at), at))
-    });
-    let order: HashMap<&str, (usize, usize)> = keys.collect();
-    let last = (usize::MAX, usize::MAX);
-    let ports = |side: usize| -> BTreeSet<((usize, usize), Port)> {
+    let (order, starts) = cells::ordered(data.groups, &data.test.hosts);
+    let order: HashMap<&str, usize> = order.into_iter().enumerate().map(|(at, host)| (host, at)).collect();
+    let ports = |side: usize| -> BTreeSet<(usize, Port)> {
         let ports = links.iter().map(|link| shape.place(&link.result.case.flow, side));
         // Links are many and ports are few.
         let ports: HashSet<Port> = ports.collect();
-        ports.into_iter().map(|port| (order.get(&*port.host).copied().unwrap_or(last), port)).collect()
+        ports.into_iter().map(|port| (order.get(&*port.host).copied().unwrap_or(usize::MAX), port)).collect()
     };
     let mut sides = [ports(0), ports(1)];
     // Two groups have a side each; one group has the same hosts on both, including pure responders.
@@ -292,10 +289,10 @@ fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
         let all: BTreeSet<_> = sides[0].union(&sides[1]).cloned().collect();
         sides = [all.clone(), all];
     }
-    let grouped = |side: &BTreeSet<((usize, usize), Port)>| -> Vec<Group> {
-        let name = |port: &Port| groups.get(&*port.host).copied().unwrap_or("").to_owned();
-        let mut all: Vec<Group> =
-            side.iter().enumerate().map(|(from, (_, port))| Group { name: name(port), from }).collect();
+    let grouped = |side: &BTreeSet<(usize, Port)>| -> Vec<Group> {
+        let group = |at: usize| starts.iter().rev().find(|group| group.from <= at).map_or("", |group| &group.name);
+        let all = side.iter().enumerate().map(|(from, (at, _))| Group { name: group(*at).to_owned(), from });
+        let mut all: Vec<Group> = all.collect();
         all.dedup_by(|next, group| next.name == group.name);
         if all.len() < 2 { Vec::new() } else { all }
     };
@@ -320,6 +317,7 @@ fn matrix(links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSe
             difference: link.change_percent(),
             link: at,
             outlined: outlined.contains(&link.result.case.id),
+            reversed: false,
         })
     });
     // Without crossed rails every panel is one rail, and a row is a host.
@@ -334,6 +332,7 @@ fn matrix(links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSe
         names: axes.names(shape),
         bad,
         groups: (axes.groups[0].clone(), axes.groups[1].clone()),
+        half: false,
     }
 }
 
@@ -368,28 +367,31 @@ fn limit(links: &[&Link<'_>]) -> Option<f64> {
     limits.all(|limit| limit == first).then_some(first)
 }
 
-fn legend(data: &Data<'_>, here: &[&Link<'_>]) -> Vec<(String, String)> {
-    let higher = data.out.metric.better() == Better::Higher;
-    let limit = limit(here);
-    let by = |parts: f64| limit.map_or_else(String::new, |limit| format!(" ({})", worse(-parts * limit, higher)));
-    let present: BTreeSet<Look> = data.out.links.iter().map(|link| link.look).collect();
+/// Classes and meanings of the colours that are `present`, and of those that a reader looks for. `limit` is the threshold
+/// of all values, `higher` whether more of them is better.
+pub(in crate::view) fn legend(
+    present: &BTreeSet<Look>,
+    limit: Option<f64>,
+    higher: Option<bool>,
+) -> Vec<(String, String)> {
+    let by = |log: f64| match higher {
+        Some(higher) => format!(", {} or more", worse(-log, higher)),
+        None => format!(", {:.0} % worse or more", 100.0 * (1.0 - (-log).exp())),
+    };
     let meanings = [
-        (Look::Better, "better by more than half of what stands out".to_owned()),
-        (Look::Usual, "near the centre".to_owned()),
-        (Look::Worse(Grade::Little), format!("worse by half of what stands out{}", by(0.5))),
-        (Look::Worse(Grade::Clear), format!("stands out{}", by(1.0))),
-        (Look::Worse(Grade::Much), format!("by twice as much{}", by(2.0))),
-        (Look::Worse(Grade::Far), format!("by four times as much{}", by(4.0))),
-        (Look::Named, "not far by itself, but part of the evidence for a named part".to_owned()),
+        (Look::Better, "better than usual".to_owned()),
+        (Look::Usual, "usual".to_owned()),
+        (Look::Worse(Grade::Little), "low, but within the scatter".to_owned()),
+        (Look::Worse(Grade::Clear), format!("outlier{}", limit.map_or_else(String::new, by))),
+        (Look::Worse(Grade::Much), format!("outlier{}", by(STEPS[0].max(limit.unwrap_or(0.0))))),
+        (Look::Worse(Grade::Far), format!("outlier{}", by(STEPS[1].max(limit.unwrap_or(0.0))))),
+        (Look::Named, "within the scatter, but evidence against a component".to_owned()),
         (Look::Missing, "not measured".to_owned()),
-        (Look::Doubtful, "wrong, disturbed or not verified".to_owned()),
+        (Look::Doubtful, "corrupt, disturbed or not verified".to_owned()),
     ];
-    let always = |look: &Look| !matches!(look, Look::Missing | Look::Doubtful | Look::Named);
-    meanings
-        .into_iter()
-        .filter(|(look, _)| always(look) || present.contains(look))
-        .map(|(look, meaning)| (class(&look).to_owned(), meaning))
-        .collect()
+    let shown = |look: &Look| *look == Look::Usual || present.contains(look);
+    let shown = meanings.into_iter().filter(|(look, _)| shown(look));
+    shown.map(|(look, meaning)| (class(&look).to_owned(), meaning)).collect()
 }
 
 /// Note that the page has no cell values; empty where it has them.
@@ -408,9 +410,9 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
     let mut words = Vec::new();
     match flows.first() {
         None if data.out.links.iter().all(|link| link.level.is_none()) => {
-            words.push("Too few links were measured to say which is the odd one.".to_owned());
+            words.push("Too few links to identify an outlier.".to_owned());
         }
-        None => words.push("No link stands out by itself at any size.".to_owned()),
+        None => words.push("No outlier at any size.".to_owned()),
         Some((worst, _)) => {
             let stand = if flows.len() == 1 {
                 "1 link stands".to_owned()

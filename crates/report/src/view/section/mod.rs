@@ -1,6 +1,6 @@
 //! One test: what it did and its results. Each file, except for helpers, is a block of the page; [`blocks`] lists them in order.
 
-mod cells;
+pub(super) mod cells;
 mod listed;
 mod spreads;
 mod table;
@@ -30,6 +30,7 @@ use serde::Serialize;
 use crate::{ReportError, chart::ChartError};
 
 pub(crate) use counters::telling;
+pub(super) use map::legend;
 pub use map::{Map, MapCell};
 use spreads::{Mark, Spread};
 pub use table::{Column, Table};
@@ -204,6 +205,8 @@ impl Variants {
     }
 }
 
+/// All tests, and the charts that several of them share.
+///
 /// # Errors
 /// A chart cannot be rendered.
 pub(super) fn tests(
@@ -212,7 +215,7 @@ pub(super) fn tests(
     rows: &[Row],
     outliers: &Outliers<'_>,
     verdicts: &Verdicts,
-) -> Result<Vec<TestView>, ReportError> {
+) -> Result<(Vec<TestView>, Vec<Figure>), ReportError> {
     let variants = Variants::new(results);
     let maker = Maker::new(journal, results);
     let watch = Watch::of(journal);
@@ -238,9 +241,13 @@ pub(super) fn tests(
             outliers,
             watch: watch.as_ref(),
         };
-        one(place, &data).map_err(ReportError::drawing(format!("test {}", test.name)))
+        let metric = headline(test);
+        let lines = (test.name.clone(), metric, curves::lines(&data, metric));
+        Ok((one(place, &data).map_err(ReportError::drawing(format!("test {}", test.name)))?, lines))
     };
-    journal.plan.tests.iter().zip(&outliers.tests).enumerate().map(view).collect()
+    let tests = journal.plan.tests.iter().zip(&outliers.tests).enumerate().map(view);
+    let (tests, lines): (Vec<TestView>, Vec<_>) = tests.collect::<Result<Vec<_>, ReportError>>()?.into_iter().unzip();
+    Ok((tests, curves::compared(lines).map_err(ReportError::drawing("the curves of all tests"))?))
 }
 
 fn one(place: usize, data: &Data<'_>) -> Result<TestView, ChartError> {
