@@ -3,12 +3,23 @@
 (() => {
   const FILTER_FROM = 13;
   const text = (cell) => (cell ? cell.textContent.trim() : "");
-  // A number of a cell, or NaN: what the page says it is worth, or else the text itself.
+  // Units of cells, in bytes, seconds, bits a second, events a second or percent.
+  const UNITS = {
+    B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50,
+    ns: 1e-9, "\u00b5s": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, "/s": 1, "/min": 1 / 60, "/h": 1 / 3600,
+    "b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12, "B/s": 8, "MB/s": 8e6, "GB/s": 8e9,
+    "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15, "msg/s": 1, "kmsg/s": 1e3, "Mmsg/s": 1e6,
+    "s/GiB": 1, "ms/GiB": 1e-3, "\u00b5s/GiB": 1e-6, "%": 1, times: 100, "": 1,
+  };
+  // `at least 4 min 05 s`, `\u22124.0 ms \u00b1 4.4 ms`, `3 of 40`, `60/min`: the first number, the unit, and a smaller unit behind it.
+  const NUMBER = /^(?:(?:at|least|most|more|than|over|under|about|up|to|a|factor|of) )*([-+\u2212\u00b1<\u2265>]?)(\d+(?:\.\d+)?)(?: (?:\u00b1|to) [-+\u2212]?[\d.]+)? ?([^\s\d,;.+]*)(?: (\d+(?:\.\d+)?) (min|s)\b)?/;
+  // The value of a cell's number, or NaN.
   const worth = (cell) => {
-    if (!cell) return NaN;
-    const told = cell.getAttribute("data-value");
-    const words = told === null ? text(cell).replace("\u2212", "-") : told;
-    return words === "" ? NaN : Number(words);
+    const [, sign, number, unit, more, smaller] = (cell && NUMBER.exec(text(cell))) || [];
+    if (number === undefined) return NaN;
+    const one = unit === "of" ? (text(cell).startsWith("a factor") ? 100 : 1) : UNITS[unit];
+    const size = number * one + (smaller ? more * UNITS[smaller] : 0);
+    return (sign === "-" || sign === "\u2212") ? -size : size;
   };
   const collator = new Intl.Collator("en", { numeric: true });
   let made = 0;
@@ -46,10 +57,10 @@
     if (!head || list.rows.length < 2) return;
     const rows = list.rows;
     if (rows.some((row) => row.cells.length !== head.cells.length)) return;
-    // Texts that are numbers with their units, such as 54.10 Gb/s, sort as numbers: each that begins with a digit says its worth.
+    // Texts that are numbers with a unit, such as 54.10 Gb/s, sort as numbers.
     const measured = (column) => {
-      const cells = rows.map((row) => row.cells[column]).filter((cell) => /^[-+\u2212]?\d/.test(text(cell)));
-      return cells.length > 0 && cells.every((cell) => cell.hasAttribute("data-value"));
+      const texts = rows.map((row) => text(row.cells[column])).filter((words) => /^[-+\u2212]?\d/.test(words));
+      return texts.length > 0 && texts.every((words) => UNITS[/^[-+\u2212]?\d+(?:\.\d+)? (\S+)$/.exec(words)?.[1]]);
     };
     [...head.cells].forEach((cell, column) => {
       if (!text(cell)) return;
@@ -63,7 +74,8 @@
       button.addEventListener("click", () => {
         if (!keys) {
           number = cell.classList.contains("n") || measured(column);
-          keys = new Map(rows.map((row) => [row, number ? worth(row.cells[column]) : text(row.cells[column])]));
+          const key = ({ cells }) => (number ? (cells[column].dataset.value = worth(cells[column])) : text(cells[column]));
+          keys = new Map(rows.map((row) => [row, key(row)]));
         }
         // Numbers begin with the largest, words with the first; the third click gives the order of the page back.
         const ways = number ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];

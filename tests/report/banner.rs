@@ -261,7 +261,7 @@ fn hosts_that_are_slow_alike_are_told_together() {
     let verdicts = drawn.expectations.iter().map(|verdict| verdict.reason.as_str());
     let named: Vec<&str> = verdicts.filter(|reason| reason.contains("hosts gpu[020-024]")).collect();
     assert!(!named.is_empty() && named.iter().all(|reason| !reason.contains("host gpu020")), "{named:?}");
-    let [test, change, reason] = &parts.named[0].evidence[0];
+    let [test, change, reason, _] = &parts.named[0].evidence[0];
     assert!(!test.is_empty() && change.contains(" to ") && reason.contains("5 hosts"), "{:?}", parts.named[0].evidence);
 
     // Three are told by themselves.

@@ -16,7 +16,7 @@ fn in_turn(hosts: usize) -> [Vec<(usize, railgauge_analysis::history::Run)>; 2] 
     [read(&before), read(&after)]
 }
 
-/// Whatever is called equivalent has its interval inside the margin: cells, rows, the headline, the verdict, the page.
+/// Whatever counts as equivalent has its interval inside the margin: cells, rows, the headline, the verdict, the page.
 fn assert_equivalent_is_within(found: &Comparison) {
     for cell in &found.cells {
         let group = &found.groups[cell.group];

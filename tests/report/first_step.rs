@@ -382,10 +382,7 @@ fn records_that_a_resumed_run_makes_good_have_that_as_their_first_step() {
     text.insert(at + 20, '#');
     let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
-    assert_eq!(
-        view.run.remarks[0],
-        "The records are damaged or contradict themselves in 1 place: nothing on this page is certain."
-    );
+    assert_eq!(view.run.remarks[0], "Records are damaged or inconsistent in 1 place: do not rely on this report.");
     let first = view.banner.remedy.unwrap();
     assert!(first.text.ends_with("[resume-run]"), "{first:?}");
     assert!(first.about.contains("cannot be read"), "{first:?}");

@@ -463,14 +463,14 @@ fn a_named_part_stands_at_the_top_of_everything() {
     assert!(causes.iter().any(|cause| cause.starts_with("host gpu005 is at 5")), "{causes:?}");
     assert_eq!(parts.named.len(), 1, "each part once for all tests: {:?}", parts.named);
     assert_eq!(parts.named[0].evidence.len(), 2);
-    let [test, change, reason] = &parts.named[0].evidence[0];
+    let [test, change, reason, _] = &parts.named[0].evidence[0];
     assert!(test == "write-bw" && reason.starts_with("7 of 7 pairs with 7 hosts are bad"), "{test}: {reason}");
     assert!(change.starts_with("−40.") && change.contains(" to "), "{change}");
 
     let page = std::fs::read_to_string(&written.page).unwrap();
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(place("Faulty components</h2>") < place("<h2>Verdicts</h2>"));
-    assert_eq!(page.matches("class=\"band\"").count(), 4, "a row and a column in both tests");
+    assert_eq!(page.matches("class=\"band\"").count(), 5, "a row and a column in both tests, and a column of the cluster");
     assert!(page.contains(" Framed: host gpu005."));
     let text = text::summary(&written.view, &written.page, &Screen::PLAIN);
     assert!(text.contains("  host gpu005 is at "), "{text}");

@@ -58,8 +58,8 @@ fn a_healthy_cluster_has_no_section_without_content() {
     hosts.iter_mut().for_each(|host| host.unreadable.clear());
     let (view, page) = seen(&planned(4, ""), hosts, &BTreeMap::new());
     assert_eq!((view.status, view.first.as_str(), view.cards.len()), (Status::Pass, "", 0));
-    assert!(view.sentence.contains("The checks found nothing."), "{}", view.sentence);
-    for absent in ["id=\"findings\"", "id=\"lost\"", "id=\"demands\"", "id=\"unread\"", "id=\"drift\"", "first step"] {
+    assert!(view.sentence.contains("No findings."), "{}", view.sentence);
+    for absent in ["id=\"findings\"", "id=\"lost\"", "id=\"demands\"", "id=\"unread\"", "id=\"drift\"", "next step"] {
         assert!(!page.contains(absent), "{absent}");
     }
     assert_eq!(view.inventory.rows.len(), 4);
@@ -92,14 +92,14 @@ fn silence_is_told_and_is_no_pass() {
     assert_eq!(gone.hosts, "n[3-4]");
     assert!(view.sentence.contains("2 of 4 hosts answered"), "{}", view.sentence);
     assert!(view.demands.rows[0][4].contains("not read: "), "{:?}", view.demands.rows);
-    assert!(page.contains("Nothing below is about them."));
+    assert!(page.contains("The sections below do not cover these hosts."));
     // Nothing to object to on those that answered is still not known of the others.
     let (view, _) = seen(&planned(4, ""), vec![host("roce8"); 2], &lost);
     assert_eq!(view.status, Status::Inconclusive);
-    assert!(!view.sentence.contains("found nothing."), "{}", view.sentence);
+    assert!(!view.sentence.contains("No findings."), "{}", view.sentence);
     let (view, _) = seen(&planned(4, ""), Vec::new(), &lost);
     assert_eq!(view.status, Status::NotRun);
-    assert!(!view.sentence.contains("found nothing"), "{}", view.sentence);
+    assert!(!view.sentence.contains("No findings"), "{}", view.sentence);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_message_with_the_time_is_one_row_for_all_hosts() {
     let (view, page) = seen(&planned(8, ""), hosts, &BTreeMap::new());
     let rows: Vec<_> = view.unread.iter().map(|row| row.hosts.as_str()).collect();
     assert_eq!(rows, ["n8", "n[1-7]"], "{:?}", view.unread);
-    assert!(page.contains("(the first of them, word for word)"));
+    assert!(page.contains("(the first one, verbatim)"));
 }
 
 /// A page with something in every section, to be seen in a browser.
@@ -153,6 +153,6 @@ fn a_preflight_of_a_part_of_a_plan_says_so_beside_its_verdict() {
         left_out: Vec::new(),
     });
     let (made, _) = seen(&plan, vec![host("roce8"); 2], &BTreeMap::new());
-    let told = "Only a part of the plan was looked at: 2 of 3 hosts (n[1-2]). 2 of 2 hosts answered.";
+    let told = "Only part of the plan was checked: 2 of 3 hosts (n[1-2]). 2 of 2 hosts answered.";
     assert!(made.sentence.starts_with(told), "{}", made.sentence);
 }

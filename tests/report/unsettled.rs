@@ -69,7 +69,7 @@ fn further_tests_with_a_value_are_not_told_as_those_without() {
     assert_eq!(part.standing, "undecided");
     let values = part.further.iter().filter(|[_, _, told]| told.ends_with("Gb/s") || told.ends_with("µs")).count();
     assert_eq!(values, part.further.len(), "{:?}", part.further);
-    for [_, _, reason] in &part.evidence {
+    for [_, _, reason, _] in &part.evidence {
         assert!(!reason.contains(" with a value") && !reason.contains("too few"), "{reason}");
         assert!(reason.contains("further tests: no pair is known to be good"), "{reason}");
     }

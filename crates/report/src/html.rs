@@ -4,13 +4,12 @@
 //! browser runs nothing else, whatever the data says. The page is complete without scripts.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context, value::Serde};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, value::Serde};
 use railgauge_analysis::words::count;
 use railgauge_model::plan::hostlist;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::worth::{Worth, worth};
 
 const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../../../templates/page.html")),
@@ -80,26 +79,31 @@ fn render(template: &str, view: &impl Serialize, script: &str, course: &str) -> 
     Ok(template.render(context! { v => Serde(view), css => STYLE, script, script_hash, course })?)
 }
 
-/// Sort key of a cell in a column of numbers, if its text is not enough. An unknown unit would sort wrongly: debug
-/// builds make no page with it, and release builds leave out the key.
-fn worth_of_number(text: &str) -> Result<String, minijinja::Error> {
-    // The script reads plain numbers itself.
-    let plain = text.trim().replace('−', "-").parse::<f64>().is_ok();
-    match worth(text) {
-        Worth::Number { value, .. } if !plain => Ok(value.to_string()),
-        Worth::Number { .. } | Worth::Words => Ok(String::new()),
-        Worth::Unknown(unit) if cfg!(debug_assertions) => {
-            let told = format!("report::worth does not know the unit `{unit}` of `{text}`");
-            Err(minijinja::Error::new(ErrorKind::InvalidOperation, told))
-        }
-        Worth::Unknown(_) => Ok(String::new()),
-    }
+/// Digits behind the point; `None` for anything but a plain number.
+fn places(text: &str) -> Option<usize> {
+    let digits = text.trim().trim_start_matches(['−', '-', '+', '±']);
+    let (whole, behind) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    (!whole.is_empty() && is_number(whole) && is_number(behind)).then_some(behind.len())
 }
 
-/// Sort key of a cell in a column of texts, if it is only a number with a unit: `54.10 Gb/s`.
-fn worth_of_text(text: &str) -> String {
-    match worth(text) {
-        Worth::Number { value, unit: true, whole: true } => value.to_string(),
+/// The most decimals of each column.
+fn decimals(table: &Value) -> Result<Vec<usize>, minijinja::Error> {
+    let mut most = Vec::new();
+    for row in table.get_attr("rows")?.try_iter()? {
+        for (at, cell) in row.try_iter()?.enumerate() {
+            most.resize(most.len().max(at + 1), 0);
+            most[at] = most[at].max(cell.as_str().and_then(places).unwrap_or(0));
+        }
+    }
+    Ok(most)
+}
+
+/// What a number lacks to end where the longest of its column ends, so that points are below each other: `.2` without a
+/// point, `1` for one digit.
+fn pad(cell: &str, most: usize) -> String {
+    match places(cell) {
+        Some(own) if own < most => format!("{}{}", if own == 0 { "." } else { "" }, (most - own).min(4)),
         _ => String::new(),
     }
 }
@@ -109,26 +113,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_it_has_a_worth_beside_its_text() {
-        for (text, number, words) in [
-            ("195.4", "", ""),
-            ("−3", "", ""),
-            ("±2.00", "2", ""),
-            ("3 of 40", "3", ""),
-            ("64 KiB", "65536", "65536"),
-            ("−4.0 ms ± 4.4 ms", "-0.004", ""),
-            ("54.10 Gb/s", "54100000000", "54100000000"),
-            ("6.1.0", "", ""),
-            ("–", "", ""),
-        ] {
-            assert_eq!(worth_of_number(text).ok().as_deref(), Some(number), "{text}");
-            assert_eq!(worth_of_text(text), words, "{text}");
+    fn numbers_of_a_column_end_below_each_other() {
+        for (cell, lacks) in [("195.4", "1"), ("3", ".2"), ("−0.25", ""), ("–", ""), ("3 of 40", ""), ("±2.0", "1")]
+        {
+            assert_eq!(pad(cell, 2), lacks, "{cell}");
         }
-    }
-
-    #[test]
-    fn a_number_of_an_unknown_unit_makes_no_page() {
-        assert!(worth_of_number("3 furlongs").unwrap_err().to_string().contains("furlongs"));
     }
 
     #[test]

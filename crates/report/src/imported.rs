@@ -89,10 +89,7 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
         version: VERSION,
         run_id: run.said.run_id.clone(),
         railgauge: run.said.version.clone(),
-        sentence: format!(
-            "{} measured this, not railgauge. Nothing was checked where it was measured, and nothing is judged.",
-            run.tools()
-        ),
+        sentence: format!("{} measured this, not railgauge. Not verified, not judged.", run.tools()),
         values: Table { columns, rows: rows.iter().map(value).collect() },
         files: Table {
             columns: vec![text("File"), text("Written by"), text("Notes"), text("SHA-256")],

@@ -24,7 +24,6 @@ pub mod signoff;
 pub mod text;
 pub mod trend;
 pub mod view;
-mod worth;
 mod write;
 
 pub use error::{DrawError, ReportError};

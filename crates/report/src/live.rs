@@ -33,6 +33,7 @@ fn unsettled(view: &mut View) {
     for row in view.expectations.iter_mut().filter(|row| row.status == Status::Pass) {
         row.status = Status::Inconclusive;
         row.reason = format!("met so far: {}", row.reason);
+        row.reasons = vec![row.reason.clone()];
     }
     if view.status == Status::Pass {
         view.status = Status::Inconclusive;

@@ -7,12 +7,13 @@ use super::{column, drawn, driver};
 use crate::kept::write;
 use crate::{driver::Driver, support::Scenario};
 
-/// Where a cell of the first matrix of a section is in the window.
-fn place(driver: &mut Driver, section: &str, (row, column): (usize, usize)) -> (f64, f64) {
+/// Where the cell of two hosts is in the window, in the first matrix of a section, which has one for each pair.
+fn place(driver: &mut Driver, section: &str, (one, other): (usize, usize)) -> (f64, f64) {
+    let (row, column) = (one.min(other), one.max(other) - 1);
     let place = driver.ask(&format!(
-        "(() => {{ const s = document.querySelector('{section} svg.matrix'); s.scrollIntoView({{ block: 'center' }}); const [m, \
-         c] = s.dataset.grid.split(' ').map(Number), r = s.getBoundingClientRect(), k = r.width / s.viewBox.baseVal.width; \
-         return [r.x + k * (m + c * ({column} + 0.5)), r.y + k * (m + c * ({row} + 0.5))]; }})()"
+        "(() => {{ const s = document.querySelector('{section} svg.matrix[data-half]'); s.scrollIntoView({{ block: 'center' }}); \
+         const [l, t, c] = s.dataset.grid.split(' ').map(Number), r = s.getBoundingClientRect(), k = r.width / \
+         s.viewBox.baseVal.width; return [r.x + k * (l + c * ({column} + 0.5)), r.y + k * (t + c * ({row} + 0.5))]; }})()"
     ));
     (place[0].as_f64().unwrap(), place[1].as_f64().unwrap())
 }
@@ -31,7 +32,7 @@ fn a_cell_tells_its_own_distance_and_not_where_its_class_begins() {
     Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::troubled(16, 1) }.write(dir.path());
     driver.window(1440, 900, false);
     driver.open(&write(dir.path()).unwrap().page);
-    let table = "#test-1 .tables table";
+    let table = "#test-1 .matrices ~ .wide table";
     let (links, differences) = (column(&mut driver, table, 0), column(&mut driver, table, 4));
     assert!(links.len() > 3, "{links:?}");
     let at = |end: &str| end.strip_prefix("gpu").unwrap().split(':').next().unwrap().parse::<usize>().unwrap() - 1;
@@ -39,13 +40,9 @@ fn a_cell_tells_its_own_distance_and_not_where_its_class_begins() {
         let (from, to) = link.split_once(" → ").unwrap();
         let said = told(&mut driver, "#test-1", (at(from), at(to)));
         let lower = format!(" Gb/s, {} lower than the centre, stands out", difference.trim_start_matches('−'));
-        assert!(said.starts_with(&format!("{link}: ")) && said.ends_with(&lower), "{said} is not {difference}");
+        assert!(said.starts_with(&format!("{link}: ")) && said.contains(&lower), "{said} is not {difference}");
     }
-    // A link that was measured the other way, and nothing is measured twice in one sentence.
-    let said = told(&mut driver, "#test-1", (15, 0));
-    let other =
-        "gpu016:0 → gpu001:0: not in the plan of this run; the other direction, gpu001:0 → gpu016:0: not measured";
-    assert_eq!(said, other);
+    assert_eq!(told(&mut driver, "#test-1", (15, 0)), "gpu001:0 → gpu016:0: not measured");
     assert!(driver.complaints.is_empty(), "{:?}", driver.complaints);
 }
 

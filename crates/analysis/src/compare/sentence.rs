@@ -2,7 +2,8 @@ use super::{
     Change, Comparison, Counts, Group, OneSided, digits,
     reason::{fewest, unit},
 };
-use crate::words::{are, be, count, have};
+use crate::words::{are, count, have};
+
 
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;

@@ -4,7 +4,6 @@
 //! All distances are differences of natural logarithms from the centre, **negative where worse**, for latencies as for
 //! bandwidths: only `links` sets the sign.
 
-mod ends;
 mod index;
 mod links;
 mod look;
@@ -24,7 +23,6 @@ use super::{
 };
 use crate::case::CaseResult;
 
-pub use ends::NicDeviation;
 pub use links::{Level, Link};
 pub use look::{Grade, Look, STEPS};
 pub use parts::{Evidence, Part};
@@ -51,8 +49,6 @@ pub struct OfTest<'a> {
     /// The cell shown large: that of this test's worst named part, otherwise that of the worst link, otherwise the
     /// largest size of a bandwidth or the smallest of a latency. `None` without cases.
     pub focus: Option<(String, Bytes)>,
-    /// Ends below the centre in the focus, worst first.
-    pub ends: Vec<NicDeviation>,
     /// Positions in `links` of flows that stand out at any size, each at its worst, with the number of sizes.
     flows: Vec<(usize, usize)>,
 }
@@ -73,7 +69,7 @@ pub fn outliers<'a>(
         let found = found.iter().find(|found| found.test == test.name);
         let index = index::Index::new(&parts, &test.name);
         let links = links::links(&links::Setting { metric, least, found, parts: &parts, index: &index }, cases, rows);
-        OfTest::new(&test.name, metric, links, &index, least)
+        OfTest::new(&test.name, metric, links, &index)
     };
     Outliers {
         tests: journal.plan.tests.iter().map(of_test).collect(),
@@ -86,7 +82,7 @@ pub fn outliers<'a>(
 }
 
 impl<'a> OfTest<'a> {
-    fn new(test: &'a str, metric: Metric, links: Vec<Link<'a>>, index: &index::Index<'_>, least: f64) -> Self {
+    fn new(test: &'a str, metric: Metric, links: Vec<Link<'a>>, index: &index::Index<'_>) -> Self {
         let mut worst: Vec<usize> = (0..links.len()).filter(|&at| links[at].stands_out).collect();
         worst.sort_by(|&a, &b| links[a].depth().total_cmp(&links[b].depth()).then(a.cmp(&b)));
         let named = |link: &&Link<'_>| index.bad_of_case(link.result.case.id).is_some();
@@ -99,10 +95,8 @@ impl<'a> OfTest<'a> {
         };
         let first = links.iter().find(named).or(worst.first().map(|&at| &links[at])).or_else(usual);
         let focus = first.map(|link| link.cell.clone());
-        let here = links.iter().filter(|link| Some(&link.cell) == focus.as_ref());
-        let ends = ends::ends(here, index, least);
         let flows = flows(&links, &worst);
-        Self { test, metric, links, worst, focus, ends, flows }
+        Self { test, metric, links, worst, focus, flows }
     }
 
     /// Worst first.

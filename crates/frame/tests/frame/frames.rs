@@ -138,7 +138,7 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     };
     let (both, error) = value(&journal);
     assert!((both.unwrap() / one_way - 2.0).abs() < 1e-9, "{both:?} {error}");
-    // The run was taken up again, and the responder's host had been started anew: its clock counts from there.
+    // The run was resumed, and the responder's host had been started anew: its clock counts from there.
     let responder = journal.cases[0].flow.to.host.to_string();
     journal.hosts.get_mut(&responder).unwrap().clock =
         Some((NanosecondsI64(-900_000_000_000_000), Nanoseconds(50_000)));

@@ -1,16 +1,11 @@
 //! Changes with their intervals below each other, against the band of those that count as none.
 
-use plotters::{
-    element::{Circle, Rectangle},
-    series::LineSeries,
-    style::{Color, RGBColor},
-};
 use railgauge_analysis::compare::digits;
 
 use super::{
-    ChartError,
-    plot::{Room, SCALE, Tip, plot_in},
-    theme::{GOOD, LIMIT, MAIN, OUTER, WORST},
+    ChartError, Tip,
+    layers::{Layer, Room, layers},
+    theme::{GOOD, LIMIT, MAIN, OUTER, Role, WORST},
     ticks::{Axis, around},
 };
 
@@ -23,7 +18,7 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    const fn colour(self) -> RGBColor {
+    const fn colour(self) -> Role {
         match self {
             Self::Worse => WORST,
             Self::Better => GOOD,
@@ -60,25 +55,20 @@ pub(crate) fn forest(rows: &[Row]) -> Result<String, ChartError> {
     let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, short(&row.label)));
     let y = Axis { title: String::new(), range: (rows.len() as f64 - 0.5, -0.5), marks: labels.collect() };
     let tips: Vec<Tip> = rows.iter().enumerate().map(|(at, row)| (row.percent, at as f64, tip(row))).collect();
+    let at = |row: usize, percent: f64| (percent, row as f64);
+    let mut drawn = Vec::new();
+    for (n, row) in rows.iter().enumerate() {
+        let ((low, high), (top, bottom)) = (row.margin, (n as f64 - 0.5, n as f64 + 0.5));
+        drawn.push(Layer::Area(OUTER, vec![(low, top), (high, top), (high, bottom), (low, bottom)]));
+    }
+    drawn.push(Layer::Line(LIMIT, vec![(0.0, -0.5), (0.0, rows.len() as f64 - 0.5)]));
+    for (n, row) in rows.iter().enumerate() {
+        let ends = row.interval.map(|(low, high)| vec![at(n, shown(low)), at(n, shown(high))]);
+        drawn.extend(ends.map(|ends| Layer::Line(row.look.colour(), ends)));
+        drawn.push(Layer::Dots(row.look.colour(), vec![at(n, row.percent)]));
+    }
     let room = Room { size: (1120, 64 + HEIGHT * rows.len() as u32), left: 380 };
-    plot_in(room, "changes with their intervals", [&x, &y], &tips, |chart| {
-        for (at, row) in rows.iter().enumerate() {
-            let at = at as f64;
-            let band = Rectangle::new([(row.margin.0, at - 0.5), (row.margin.1, at + 0.5)], OUTER.filled());
-            chart.draw_series([band])?;
-        }
-        let zero = [(0.0, -0.5), (0.0, rows.len() as f64 - 0.5)];
-        chart.draw_series(LineSeries::new(zero, LIMIT.stroke_width(SCALE)))?;
-        for (at, row) in rows.iter().enumerate() {
-            let (at, colour) = (at as f64, row.look.colour());
-            if let Some((low, high)) = row.interval {
-                let line = [(shown(low), at), (shown(high), at)];
-                chart.draw_series(LineSeries::new(line, colour.stroke_width(2 * SCALE)))?;
-            }
-            chart.draw_series([Circle::new((row.percent, at), 4 * SCALE, colour.filled())])?;
-        }
-        Ok(())
-    })
+    layers(room, "changes with their intervals", [&x, &y], &tips, drawn)
 }
 
 fn tip(row: &Row) -> String {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::plot::{escape, margin, shortened};
+use super::frame::{self, escape, margin};
 
 /// In pixels of the page at full size.
 const WIDTH: usize = 1120;
@@ -62,26 +62,14 @@ pub(crate) fn lanes(label: &str, groups: &[Group], marks: &[(f64, String)]) -> S
             top += LANE;
         }
     }
-    for (share, text) in marks {
-        let x = left + (share.clamp(0.0, 1.0) * across as f64) as usize;
-        let (text, y) = (escape(text), bottom + 17);
-        let _ = write!(
-            svg,
-            "<line class=\"s-mesh\" x1=\"{x}\" y1=\"{HEAD}\" x2=\"{x}\" y2=\"{}\"/><text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>",
-            bottom + 4
-        );
-    }
+    frame::marks(&mut svg, marks, (left, across), (HEAD, bottom));
     svg + "</svg>"
 }
 
 fn one(svg: &mut String, lane: &Lane, (left, across): (usize, usize), top: usize) {
-    let (name, x, y) = (escape(&shortened(&lane.name, NAME)), left - 6, top + LANE / 2 + 4);
-    let (full, right) = (escape(&lane.name), left + across + 6);
-    let _ = write!(
-        svg,
-        "<text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}<title>{full}</title></text><text class=\"f-ink\" x=\"{right}\" y=\"{y}\">{}</text>",
-        escape(&lane.value)
-    );
+    let (right, y) = (left + across + 6, top + LANE / 2 + 4);
+    frame::name(svg, &lane.name, NAME, (left, y));
+    let _ = write!(svg, "<text class=\"f-ink\" x=\"{right}\" y=\"{y}\">{}</text>", escape(&lane.value));
     let (room, base) = (LANE - 4, top + LANE - 2);
     let columns = columns(&lane.steps, across);
     let _ = write!(svg, "<g><title>{}</title>", escape(&lane.tip));

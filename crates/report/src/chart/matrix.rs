@@ -344,7 +344,7 @@ mod tests {
     fn a_run_of_equal_cells_is_one_rectangle() {
         let names = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let cells = vec![cell((0, 1), Look::Usual), cell((0, 2), Look::Usual), cell((1, 0), Look::Worse(Grade::Far))];
-        let svg = thumbnail(&Matrix { names: (names(), names()), cells, ..Matrix::default() }, "x");
+        let svg = paths(&Matrix { names: (names(), names()), cells, ..Matrix::default() }, 1, (0, 0), 0);
         assert!(svg.contains(r#"<path class="m-usual" d="M1 0h2v1h-2z"/>"#), "{svg}");
         assert!(svg.contains(r#"<path class="m-far" d="M0 1h1v1h-1z"/>"#), "{svg}");
     }

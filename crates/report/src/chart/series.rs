@@ -1,15 +1,10 @@
 //! A series of nights with its levels, change points, and declared changes.
 
-use plotters::{
-    element::Circle,
-    series::{DashedLineSeries, LineSeries},
-    style::Color,
-};
 use railgauge_analysis::words::number;
 
 use super::{
-    ChartError,
-    plot::{Room, SCALE, Tip, plot_in},
+    ChartError, Tip,
+    layers::{Layer, Room, layers},
     theme::{GOOD, LIMIT, MAIN, MESH, WORST},
     ticks::{around, dates},
 };
@@ -44,26 +39,16 @@ pub(crate) fn series(drawing: &Drawing<'_>) -> Result<String, ChartError> {
         (*day as f64, *value, format!("{}: {}", (drawing.date)(*day), number(*value)))
     };
     let tips: Vec<Tip> = points.iter().map(tip).collect();
-    let room = Room { size: (1120, 260), left: 78 };
-    plot_in(room, "values night by night", [&x, &y], &tips, |chart| {
-        for day in drawing.epochs.iter().filter(|day| (first..=last).contains(day)) {
-            let line = [(*day as f64, floor), (*day as f64, top)];
-            chart.draw_series(LineSeries::new(line, MESH.stroke_width(2 * SCALE)))?;
-        }
-        let dots = points.iter().map(|(day, value)| Circle::new((*day as f64, *value), 2 * SCALE, MAIN.filled()));
-        chart.draw_series(dots)?;
-        for (start, end, level) in levels(points, &drawing.marks) {
-            let line = [(start as f64, level), (end as f64, level)];
-            chart.draw_series(LineSeries::new(line, LIMIT.stroke_width(2 * SCALE)))?;
-        }
-        for mark in &drawing.marks {
-            let colour = if mark.worse { WORST } else { GOOD };
-            let line = [(mark.day as f64 - 0.5, floor), (mark.day as f64 - 0.5, top)];
-            let dashes = DashedLineSeries::new(line, 6 * SCALE, 4 * SCALE, colour.stroke_width(2 * SCALE));
-            chart.draw_series(dashes)?;
-        }
-        Ok(())
-    })
+    let upright = |day: f64| vec![(day, floor), (day, top)];
+    let epochs = drawing.epochs.iter().filter(|day| (first..=last).contains(day));
+    let mut drawn: Vec<Layer> = epochs.map(|day| Layer::Line(MESH, upright(*day as f64))).collect();
+    drawn.push(Layer::Specks(MAIN, points.iter().map(|(day, value)| (*day as f64, *value)).collect()));
+    let levels = levels(points, &drawing.marks).into_iter();
+    drawn
+        .extend(levels.map(|(start, end, level)| Layer::Line(LIMIT, vec![(start as f64, level), (end as f64, level)])));
+    let marks = drawing.marks.iter().map(|mark| (if mark.worse { WORST } else { GOOD }, mark.day as f64 - 0.5));
+    drawn.extend(marks.map(|(colour, day)| Layer::Dashes(colour, upright(day))));
+    layers(Room { size: (1120, 260), left: 78 }, "values night by night", [&x, &y], &tips, drawn)
 }
 
 fn levels(points: &[(i64, f64)], marks: &[Mark]) -> Vec<(i64, i64, f64)> {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::plot::{escape, margin, shortened};
+use super::frame::{self, escape, margin};
 
 /// In pixels of the page at full size.
 const WIDTH: usize = 1120;
@@ -43,22 +43,9 @@ pub(crate) fn timeline(label: &str, lines: &[Line], behind: &[Band], marks: &[(f
     for band in on_pixels(behind, across) {
         rect(&mut svg, &band, left, (0, bottom));
     }
-    for (share, text) in marks {
-        let x = left + (share.clamp(0.0, 1.0) * across as f64) as usize;
-        let (text, y) = (escape(text), bottom + 17);
-        let _ = write!(
-            svg,
-            "<line class=\"s-mesh\" x1=\"{x}\" y1=\"0\" x2=\"{x}\" y2=\"{}\"/><text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>",
-            bottom + 4
-        );
-    }
+    frame::marks(&mut svg, marks, (left, across), (0, bottom));
     for (line, top) in lines.iter().zip((0..).step_by(LINE)) {
-        let (name, x, y) = (escape(&shortened(&line.name, NAME)), left - 6, top + LINE / 2 + 4);
-        let _ = write!(
-            svg,
-            "<text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}<title>{}</title></text>",
-            escape(&line.name)
-        );
+        frame::name(&mut svg, &line.name, NAME, (left, top + LINE / 2 + 4));
         for band in on_pixels(&line.bands, across) {
             rect(&mut svg, &band, left, (top + 2, LINE - 4));
         }

@@ -245,7 +245,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     if noisy > 0 {
         let noun = if noisy == 1 { "is" } else { "are" };
         remarks.push(format!(
-            "{} {noun} so noisy that a change of a quarter would count as none; nothing in {} is called equivalent.",
+            "{} {noun} so noisy that a change of a quarter would count as none; no cell in {} counts as equivalent.",
             count(noisy, "row"),
             if noisy == 1 { "it" } else { "them" }
         ));
@@ -256,13 +256,14 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     let raised = comparison.groups.iter().filter(|group| group.margin_raised).count();
     if raised > 0 {
         let (groups, have) = (count(raised, "row"), if raised == 1 { "has its" } else { "have their" });
-        remarks.push(format!("The margin asked for is below the noise floor in {groups}, which {have} floor instead."));
+        remarks.push(format!("The requested margin is below the noise floor in {groups}, which {have} floor instead."));
     }
     remarks.extend(other_parts(comparison));
     let plans =
         |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();
     if plans(&comparison.before) != plans(&comparison.after) {
-        remarks.push("The plans are not the same file; settings that differ stand under configuration.".to_owned());
+        remarks
+            .push("The plans are not the same file; settings that differ are listed under configuration.".to_owned());
     }
     remarks
 }

@@ -119,7 +119,7 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
 fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
     let Looked { plan, cluster, demands, lost, .. } = *looked;
     let part = plan.subset.as_ref();
-    let part = part.map(|subset| format!("Only a part of the plan was looked at: {}.", subset.words()));
+    let part = part.map(|subset| format!("Only part of the plan was checked: {}.", subset.words()));
     let mut said: Vec<String> = part.into_iter().collect();
     said.push(format!("{} of {} answered.", cluster.facts.len(), count(plan.hosts.len(), "host")));
     let counted: Vec<&Demand> = demands.iter().filter(|demand| !demand.waived).collect();
@@ -140,7 +140,7 @@ fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
     }
     if cards.is_empty() && !cluster.facts.is_empty() {
         let where_ = if lost.is_empty() { "" } else { " on the hosts that answered" };
-        said.push(format!("The checks found nothing{where_}."));
+        said.push(format!("No findings{where_}."));
     }
     said.join(" ")
 }
@@ -241,7 +241,7 @@ fn demanded(demands: &[Demand]) -> Table {
     };
     let columns = vec![
         text_column("answer"),
-        text_column("the plan wants"),
+        text_column("required"),
         text_column("check"),
         number_column("hosts", ""),
         text_column("where not"),
@@ -283,12 +283,25 @@ fn inventory(plan: &Plan, cluster: &Cluster) -> Table {
         let serial = facts.parts.machine.serial.clone().unwrap_or_default();
         let devices = match devices_of(facts) {
             none if none.is_empty() => "none found".to_owned(),
-            devices => devices.join("; "),
+            devices => devices.join("\n"),
         };
         vec![host.to_owned(), place, serial, system_of(facts), machine_of(facts), devices]
     };
     let hosts = plan.hosts.iter().filter_map(|host| Some((host.name.as_str(), cluster.facts.get(&host.name)?)));
-    let mut rows: Vec<Vec<String>> = hosts.map(row).collect();
+    // Equal hosts share a row.
+    let mut alike: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for (host, facts) in hosts {
+        let words = row((host, facts));
+        match alike.iter_mut().find(|(known, _)| known[1..] == words[1..]) {
+            Some((_, hosts)) => hosts.push(host),
+            None => alike.push((words, vec![host])),
+        }
+    }
+    let named = |(mut words, hosts): (Vec<String>, Vec<&str>)| {
+        words[0] = hostlist::listed(hosts);
+        words
+    };
+    let mut rows: Vec<Vec<String>> = alike.into_iter().map(named).collect();
     let mut heads = vec!["host", "place", "serial number", "system", "machine", "devices"];
     // Empty columns are removed.
     for column in [2, 1] {

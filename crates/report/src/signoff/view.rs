@@ -48,7 +48,8 @@ pub struct Limit {
     pub scope: String,
     pub status: Status,
     pub waived: bool,
-    pub reason: String,
+    /// Gravest first.
+    pub reasons: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,7 +66,7 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
         scope: verdict.scope.clone(),
         status: verdict.status,
         waived: verdict.waived,
-        reason: verdict.reason.to_string(),
+        reasons: verdict.reason.iter().map(ToString::to_string).collect(),
     };
     let (inventory, unlabelled) = inventory(journal);
     let is_part = verdicts.subset.is_some();
@@ -98,10 +99,10 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
     let mut rows = vec![
         vec!["hosts that answered".to_owned(), hosts_of(journal, verdicts)],
         vec![
-            "cases measured, trusted and verified as the plan asks".to_owned(),
+            "cases measured and verified as the plan requires".to_owned(),
             format!("{} of {}", verdicts.cases.measured, verdicts.cases.planned),
         ],
-        vec!["demands that passed".to_owned(), format!("{} of {counted}", verdicts.with(Status::Pass))],
+        vec!["verdicts that passed".to_owned(), format!("{} of {counted}", verdicts.with(Status::Pass))],
     ];
     let mut tests: BTreeMap<&str, Covered<'_>> = BTreeMap::new();
     let mut test_of: HashMap<u64, &str> = HashMap::new();
@@ -215,10 +216,10 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
         said.push(format!("{}.", driver.words()));
     }
     if verdicts.switches.is_none() {
-        said.push("Cables and switches between the hosts are not known to the plan: which of them carried traffic is not said.".to_owned());
+        said.push("The plan has no topology: which cables and switches were tested is unknown.".to_owned());
     }
     if journal.plan.soak.is_none() {
-        said.push("There was no soak: what comes and goes in hours was not looked for.".to_owned());
+        said.push("No soak test: intermittent faults were not tested for.".to_owned());
     }
     said
 }

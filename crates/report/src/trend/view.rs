@@ -42,7 +42,7 @@ pub struct TrendView {
     pub over: Vec<ChangeView>,
     pub more: usize,
     pub missing: Table,
-    pub more_missing: usize,
+    pub missing_all: usize,
     pub repeats: Table,
     pub doubts: Table,
     pub more_doubts: usize,
@@ -127,7 +127,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
         over: over.to_vec(),
         more: trend.changes.len() - listed.len(),
         missing: missing(trend),
-        more_missing: trend.missing.len().saturating_sub(ROWS),
+        missing_all: trend.missing.len(),
         repeats: repeats(trend),
         doubts: doubts(trend),
         more_doubts: (trend.unanswered + trend.stopped + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
@@ -335,7 +335,7 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
         ("k-level", "median of a level"),
         ("k-worst", "change for the worse"),
         ("k-good", "change for the better"),
-        ("k-epoch", "something was changed on purpose"),
+        ("k-epoch", "accepted or configuration change"),
     ];
     let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
     Ok(Figure { title: format!("{}, {}", of.kind, of.link), svg: series(&drawing)?, legend })
@@ -343,16 +343,27 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
 
 fn missing(trend: &Trend) -> Table {
     let columns = vec![
-        text_column("test, metric, size"),
         text_column("link"),
+        number_column("values", ""),
         text_column("last value"),
         number_column("nights", "without"),
+        text_column("for example"),
     ];
-    let row = |missing: &railgauge_analysis::trend::Missing| {
-        let last = missing.last.clone().unwrap_or_else(|| "never".to_owned());
-        vec![missing.kind.clone(), missing.link.clone(), last, missing.nights.to_string()]
+    let mut links: Vec<(&railgauge_analysis::trend::Missing, usize)> = Vec::new();
+    for one in &trend.missing {
+        let same = |(first, _): &&mut (&railgauge_analysis::trend::Missing, usize)| {
+            (&first.link, &first.last, first.nights) == (&one.link, &one.last, one.nights)
+        };
+        match links.iter_mut().find(same) {
+            Some((_, n)) => *n += 1,
+            None => links.push((one, 1)),
+        }
+    }
+    let row = |(one, n): &(&railgauge_analysis::trend::Missing, usize)| {
+        let last = one.last.clone().unwrap_or_else(|| "never".to_owned());
+        vec![one.link.clone(), n.to_string(), last, one.nights.to_string(), one.kind.clone()]
     };
-    Table { columns, rows: trend.missing.iter().take(ROWS).map(row).collect() }
+    Table { columns, rows: links.iter().take(ROWS).map(row).collect() }
 }
 
 fn repeats(trend: &Trend) -> Table {
@@ -426,7 +437,7 @@ fn kinds(trend: &Trend) -> Table {
         number_column("level, median", ""),
         number_column("spread of nights", "%"),
         number_column("changes", ""),
-        number_column("still so", ""),
+        number_column("open", ""),
     ];
     let middle = |values: Vec<f64>| railgauge_stats::robust::median(&values).ok();
     let row = |all: &Vec<&Series>| {

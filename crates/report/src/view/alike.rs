@@ -63,8 +63,8 @@ pub(super) fn name(group: &[&Part<'_>]) -> String {
 pub(super) fn together(hosts: &[&Part<'_>]) -> PartView {
     let views: Vec<PartView> = hosts.iter().map(|host| part(host)).collect();
     let Some(first) = views.first() else { return PartView::default() };
-    let of_test = |number: usize, row: &[String; 3]| {
-        let [test, _, reason] = row;
+    let of_test = |number: usize, row: &[String; 4]| {
+        let [test, _, reason, which] = row;
         let changes = hosts.iter().filter_map(|host| host.evidence.get(number)).map(|one| one.named.change_percent);
         let (some, none): (Vec<f64>, Vec<f64>) = changes.partition(|percent| percent.is_finite() && *percent > -100.0);
         let range = some.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
@@ -73,7 +73,8 @@ pub(super) fn together(hosts: &[&Part<'_>]) -> PartView {
             change.push(format!("failed: {}", count(none.len(), "host")));
         }
         let example = hosts.first().map_or("", |host| host.name);
-        [test.clone(), change.join("; "), format!("each of {}; {example}: {reason}", count(hosts.len(), "host"))]
+        let reason = format!("each of {}; {example}: {reason}", count(hosts.len(), "host"));
+        [test.clone(), change.join("; "), reason, which.clone()]
     };
     let evidence = first.evidence.iter().enumerate().map(|(number, row)| of_test(number, row)).collect();
     PartView {

@@ -204,8 +204,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
         if hosts.unexplained.is_empty() || view.is_failure() {
             return Some(found);
         }
-        let about =
-            format!("no finding is known to explain what was seen; the worst of the configuration, {}", found.about);
+        let about = format!("no preflight finding explains the result; most severe finding: {}", found.about);
         return Some(Pointer { about, ..found });
     }
     None
@@ -273,9 +272,10 @@ const fn of_link(seen: &Seen<'_>, open: bool) -> Entry {
 fn resume(end: &JournalEnd) -> Option<Pointer> {
     let (about, text) = match end {
         JournalEnd::Finished => return None,
-        JournalEnd::Running => {
-            ("the run is still going on".to_owned(), "wait for its end, then run `railgauge report` again".to_owned())
-        }
+        JournalEnd::Running => (
+            "the run is still in progress".to_owned(),
+            "wait for its end, then run `railgauge report` again".to_owned(),
+        ),
         JournalEnd::Interrupted => ("the run was interrupted".to_owned(), help(&remedy::RESUME_RUN.into())),
         JournalEnd::Broken => ("the run broke off".to_owned(), help(&remedy::RESUME_RUN.into())),
         JournalEnd::Prevented { why, remedy } => {

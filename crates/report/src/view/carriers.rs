@@ -105,9 +105,9 @@ fn caution((transport, link_layer, _, software): CarrierKind) -> String {
         Carrier::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),
         Carrier::NcclSocket => "Sockets, not RDMA".to_owned(),
         _ if software && link_layer == LinkLayer::Iwarp => {
-            "Soft-iWARP: emulated in software, says nothing about NIC hardware".to_owned()
+            "Soft-iWARP: emulated in software; the results do not apply to NIC hardware".to_owned()
         }
-        _ if software => "Soft-RoCE: emulated in software, says nothing about NIC hardware".to_owned(),
+        _ if software => "Soft-RoCE: emulated in software; the results do not apply to NIC hardware".to_owned(),
         _ => String::new(),
     }
 }

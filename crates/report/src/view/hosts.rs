@@ -148,11 +148,11 @@ fn unexplained(findings: &[FindingView], wrong: bool) -> String {
         return String::new();
     }
     match findings.iter().filter(|view| view.is_failure()).count() {
-        0 => "No finding of the preflight is known to explain what was seen.".to_owned(),
+        0 => "None of the preflight findings explains the results.".to_owned(),
         n => {
             let verb = if n == 1 { "fails" } else { "fail" };
             format!(
-                "{} of the preflight {verb} what the plan needs. No finding is known to explain anything else that was seen.",
+                "{} of the preflight {verb} what the plan needs. No finding explains the other results.",
                 count(n, "finding")
             )
         }
@@ -284,8 +284,19 @@ pub(crate) fn system_of(facts: &HostFacts) -> String {
     join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())])
 }
 
+/// Equal devices share a text: `mlx5_[0-7]: …`.
 pub(crate) fn devices_of(facts: &HostFacts) -> Vec<String> {
-    facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).collect()
+    let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, words) in facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)) {
+        match kinds.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, names)) => names.push(name),
+            None => kinds.push((words, vec![name])),
+        }
+    }
+    let text = |(words, names): (String, Vec<String>)| {
+        format!("{}: {words}", hostlist::listed(names.iter().map(String::as_str)))
+    };
+    kinds.into_iter().map(text).collect()
 }
 
 pub(crate) fn machine_of(facts: &HostFacts) -> String {
@@ -297,8 +308,8 @@ pub(crate) fn machine_of(facts: &HostFacts) -> String {
     ])
 }
 
-/// One text per port: `mlx5_0: mlx5_core, firmware 28.41.1000, PCIe 16 GT/s x16, Ethernet, 200 Gb/s, MTU 4096, ACTIVE`.
-fn device(device: &RdmaDevice) -> Vec<String> {
+/// Name and text of each port: `mlx5_core, firmware 28.41.1000, PCIe 16 GT/s x16, Ethernet, 200 Gb/s, MTU 4096, ACTIVE`.
+fn device(device: &RdmaDevice) -> Vec<(String, String)> {
     let kind = if device.software { " (software)" } else { "" };
     let shared = [
         device.driver.as_ref().map(|driver| format!("{driver}{kind}")),
@@ -306,7 +317,7 @@ fn device(device: &RdmaDevice) -> Vec<String> {
         device.pcie.map(|(speed, width)| format!("PCIe {speed} GT/s x{width}")),
     ];
     if device.ports.is_empty() {
-        return vec![format!("{}: {}", device.name, join(shared))];
+        return vec![(device.name.clone(), join(shared))];
     }
     let port = |port: &RdmaPort| {
         let several = device.ports.len() > 1;
@@ -317,7 +328,7 @@ fn device(device: &RdmaDevice) -> Vec<String> {
             port.mtu.map(|mtu| format!("MTU {mtu}")),
             port.state.clone(),
         ]);
-        format!("{name}: {}", join(words))
+        (name, join(words))
     };
     device.ports.iter().map(port).collect()
 }
@@ -330,15 +341,15 @@ fn rate(port: &RdmaPort) -> Option<String> {
     }
 }
 
-/// `GPU 0: NVIDIA H200, driver 580.95.05, CUDA 13.0, PCIe gen 5 x16`.
-fn gpu(gpu: &Gpu) -> String {
+/// `NVIDIA H200, driver 580.95.05, CUDA 13.0, PCIe gen 5 x16`.
+fn gpu(gpu: &Gpu) -> (String, String) {
     let words = join([
         gpu.name.clone(),
         gpu.driver.as_ref().map(|driver| format!("driver {driver}")),
         gpu.cuda.as_ref().map(|cuda| format!("CUDA {cuda}")),
         gpu.pcie.map(|(generation, width)| format!("PCIe gen {generation} x{width}")),
     ]);
-    format!("GPU {}: {words}", gpu.index)
+    (format!("GPU {}", gpu.index), words)
 }
 
 fn join(words: impl IntoIterator<Item = Option<String>>) -> String {

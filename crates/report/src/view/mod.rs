@@ -83,6 +83,8 @@ pub struct View {
     pub switches: Option<SwitchesView>,
     /// `None` where the plan has none.
     pub soak: Option<SoakView>,
+    /// The section of each test.
+    pub anchors: BTreeMap<String, String>,
     pub tests: Vec<TestView>,
     /// Host (may be empty) and text.
     pub notes: Vec<(String, String)>,
@@ -117,6 +119,8 @@ pub struct ExpectationView {
     pub scope: String,
     pub line: Option<usize>,
     pub reason: String,
+    /// The reason's parts, gravest first.
+    pub reasons: Vec<String>,
     pub offenders: Vec<OffenderView>,
     pub more: usize,
 }
@@ -182,6 +186,7 @@ pub fn view(
         notes: notes(journal, &hosts.findings),
         hosts,
         switches: verdicts.switches.as_ref().map(switches::switches),
+        anchors: tests.iter().map(|test| (test.name.clone(), test.anchor.clone())).collect(),
         tests,
         soak: verdicts
             .soak
@@ -198,7 +203,7 @@ pub fn view(
 
 /// The page's section with details of a verdict; may be empty.
 fn anchor(view: &View, verdict: &Verdict) -> String {
-    let test = || view.tests.iter().find(|test| test.name == verdict.test).map(|test| test.anchor.clone());
+    let test = || view.anchors.get(&verdict.test).cloned();
     let trouble = || {
         let of_test = |group: &&TroubleGroup| group.links.iter().any(|link| link.test == verdict.test);
         view.troubles.iter().find(of_test).map(|group| group.anchor.clone())
@@ -228,6 +233,15 @@ pub struct Turns {
     pub comparison: CompareView,
 }
 
+/// What an experiment was run for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    pub word: &'static str,
+    pub class: &'static str,
+    pub title: String,
+    pub sentence: String,
+}
+
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
     let (answer, class) = answer(comparison.status, of.comparison.counts.improved);
@@ -241,6 +255,18 @@ const fn answer(status: Status, improved: usize) -> (&'static str, &'static str)
         Status::Fail => ("worse", "fail"),
         Status::Inconclusive | Status::NotRun => ("undecided", "inconclusive"),
     }
+}
+
+/// The gravest of several.
+fn of_experiment(turns: &[Turns]) -> Option<Answer> {
+    let grave = |one: &&Turns| ["not-run", "pass", "inconclusive", "fail"].iter().position(|class| *class == one.class);
+    let worst = turns.iter().rev().max_by_key(grave)?;
+    let more = match turns.len() {
+        1 => String::new(),
+        n => format!(" (1 of {n} comparisons)"),
+    };
+    let (title, sentence) = (worst.title.clone() + &more, worst.comparison.sentence.clone());
+    Some(Answer { word: worst.answer, class: worst.class, title, sentence })
 }
 
 /// Notes of the journal, except those about a finding, which has its own section.
@@ -264,12 +290,12 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     let (unread, contradictions) = (journal.unhealed().count(), journal.contradictions.len());
     if unread + contradictions > 0 {
         remarks.push(format!(
-            "The records are damaged or contradict themselves in {}: nothing on this page is certain.",
+            "Records are damaged or inconsistent in {}: do not rely on this report.",
             count(unread + contradictions, "place")
         ));
     }
     if journal.resumed > 0 {
-        remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));
+        remarks.push(format!("The run was resumed {} after it had stopped.", times(journal.resumed)));
     }
     let back: BTreeSet<&str> = journal.came_back().map(|loss| loss.host.as_str()).collect();
     if !back.is_empty() {
@@ -353,6 +379,7 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         scope: verdict.scope.clone(),
         line: verdict.line,
         reason: verdict.reason.to_string(),
+        reasons: verdict.reason.iter().map(ToString::to_string).collect(),
         offenders: offenders.collect(),
         more: match verdict.offenders.len() {
             0 => 0,

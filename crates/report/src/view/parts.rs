@@ -50,8 +50,8 @@ pub struct PartView {
     pub remedy: Option<Entry>,
     pub class: &'static str,
     pub alternatives: Vec<String>,
-    /// Name of the test, change with its interval, reason.
-    pub evidence: Vec<[String; 3]>,
+    /// Name of the test, change with its interval, reason; what the test was searched by, and the standing there if it differs.
+    pub evidence: Vec<[String; 4]>,
     pub further: Vec<[String; 3]>,
 }
 
@@ -151,7 +151,7 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         remedy: link.certain.then_some(remedy::CHECK_CABLE),
         class: link.class,
         alternatives: Vec::new(),
-        evidence: vec![[link.test, link.change, link.flows]],
+        evidence: vec![[link.test, link.change, link.flows, String::new()]],
         further: Vec::new(),
     });
     certain.into_iter().chain(links).chain(open).collect()
@@ -172,7 +172,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         };
         let view = one.test.searched().filter(|_| one.test.is_extra);
         let view = view.map_or_else(String::new, |view| format!(", {view}"));
-        [one.test.test.clone() + &view + &own, difference(one.named), reason(one.named)]
+        [one.test.test.clone(), difference(one.named), reason(one.named), view + &own]
     };
     let certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
     // Not every test that names it shows it to be bad. Another program must end before anything else is tried.
@@ -294,7 +294,7 @@ fn sentence(
     let nothing = (words.is_empty() && !(lacks_hosts && outliers.searched)).then(|| refused(outliers, found));
     match nothing {
         Some(None) if soak_failed => {
-            words.push(none_stands_out(" in the tests", untested) + " What failed in the soak is listed there.");
+            words.push(none_stands_out(" in the tests", untested) + " The soak section lists its failures.");
         }
         Some(None) => words.push(none_stands_out("", untested)),
         why => words.extend(why.flatten().into_iter().chain(untested.map(as_sentence))),
@@ -306,14 +306,14 @@ fn sentence(
     }
     for (test, share) in found.iter().filter_map(|test| Some((test, test.short_of_ceiling?))) {
         words.push(format!(
-            "Good pairs of {} reach {} of what their links can carry, and no limit of the plan says whether that is enough.",
+            "Good pairs in {} reach {} of line rate; the plan sets no limit for this.",
             test.test,
             share_of(share)
         ));
     }
     match with(&[Standing::Cleared]) {
         names if names.is_empty() => {}
-        names => words.push(format!("Suspected, and good when measured again: {names}.")),
+        names => words.push(format!("Suspected but cleared by a retest: {names}.")),
     }
     words.join(" ")
 }
@@ -337,7 +337,7 @@ fn on_all_hosts(test: &Localisation) -> Option<String> {
     };
     (!named.is_empty()).then(|| {
         format!(
-            "In {} lower than the median of all parts on every host, by design or by a fault that all have: {}{more}.",
+            "In {}, below the overall median on every host, by design or by a common fault: {}{more}.",
             test.test,
             named.join(", ")
         )
@@ -399,7 +399,7 @@ fn told_beside(links: &[(&OfTest<'_>, &Link<'_>, usize)], none: bool) -> Option<
     let named: Vec<String> = links.iter().take(NAMED).map(|(test, link, _)| one(link, test.test)).collect();
     let more = if links.len() > NAMED { format!(" and {} more", links.len() - NAMED) } else { String::new() };
     let stand = if links.len() == 1 { "stands" } else { "stand" };
-    let front = if none { "No host, NIC or switch is named, but" } else { "Also," };
+    let front = if none { "No host, NIC or switch is suspect, but" } else { "Also," };
     Some(format!("{front} {} {stand} out: {}{more}.", count(links.len(), "link"), named.join("; ")))
 }
 

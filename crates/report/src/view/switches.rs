@@ -63,7 +63,7 @@ pub(super) fn switches(found: &Switches) -> SwitchesView {
     );
     let mut remarks = remarks.clone();
     if !unplaced.is_empty() {
-        remarks.push(format!("Not in the topology, so that nothing is said of their links: {}", unplaced.join(", ")));
+        remarks.push(format!("Not in the topology, so their links are not checked: {}", unplaced.join(", ")));
     }
     let suspects = links.iter().flat_map(|on| on.suspects.iter().map(|suspect| one(&on.test, suspect))).collect();
     let searched = links.iter().filter(|on| on.of > 0).map(search).collect();

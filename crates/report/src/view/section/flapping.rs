@@ -83,13 +83,13 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let mut worst: Vec<Window<'_>> = links.into_values().collect();
     worst.sort_by(Window::before);
     let Some(first) = worst.first() else {
-        let none = "No window is long or fast enough to be looked at in slices of 100 ms.".to_owned();
+        let none = "Windows are too short for a stability analysis in slices of 100 ms.".to_owned();
         return Ok((coarse > 0).then(|| Block { heading: HEADING, sentence: none, ..Block::default() }));
     };
     let flapping = worst.iter().filter(|window| window.share() < HALF).count();
     let skipped = match coarse {
         0 => String::new(),
-        n => format!(" {} not looked at: too short, or too few messages in a slice.", were(n, "window")),
+        n => format!(" {} not analysed: too short, or too few messages in a slice.", were(n, "window")),
     };
     let sentence = if flapping == 0 {
         let low = first.low().map_or_else(String::new, |low| format!("p5 {}, ", share(low / first.median)));

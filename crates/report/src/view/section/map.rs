@@ -1,5 +1,5 @@
-//! The pair matrix: every size small, the most informative one large, and the links and hosts that stand out with their
-//! numbers. [`outliers`](mod@railgauge_analysis::outliers) decides what stands out; this module only renders it.
+//! The pair matrix at the most informative size, and the links that stand out with their numbers.
+//! [`outliers`](mod@railgauge_analysis::outliers) decides what stands out; this module only renders it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,6 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map {
-    pub thumbnails: Vec<(String, String)>,
     pub large: Vec<Figure>,
     /// Summaries of folded large matrices; empty if each fits a screen, so that none is folded.
     pub folded: Vec<String>,
@@ -51,10 +50,6 @@ pub struct Map {
     pub sentence: String,
     pub links: Option<Table>,
     pub links_more: usize,
-    /// Worse than the centre, worst first.
-    pub hosts: Option<Table>,
-    pub hosts_more: usize,
-    pub rails: Option<Table>,
     #[serde(skip)]
     pub cells: Vec<MapCell>,
 }
@@ -68,7 +63,7 @@ pub struct MapCell {
 
 /// Links below which a matrix adds nothing to a table.
 const AT_LEAST: usize = 3;
-/// Rows and columns of a small matrix, and of a large one with more than [`SINGLE`]: blocks show their worst link.
+/// Rows and columns of a matrix of more than [`SINGLE`]: blocks show their worst link.
 const BLOCKS: usize = 40;
 const SINGLE: usize = 160;
 
@@ -162,17 +157,6 @@ fn map(data: &Data<'_>) -> Option<Map> {
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
     let drawn = |links: &[&Link<'_>]| matrix(links, &axes, shape, &outlined);
-    let mut thumbnails = Vec::new();
-    if cells.len() > 1 {
-        for (cell, panels) in &cells {
-            for (rail, links) in panels {
-                let label = label(*cell, *rail);
-                let drawing = thumbnail(&condense(drawn(links), BLOCKS), &label);
-                let from = threshold(data, links).map_or_else(String::new, |from| format!("; from {from}"));
-                thumbnails.push((label + &from, drawing));
-            }
-        }
-    }
     let panels = cells.get(&focus)?;
     // The page's script describes cells; groups have no ends of their own.
     let planned = panels.values().map(Vec::len).sum::<usize>();
@@ -190,11 +174,10 @@ fn map(data: &Data<'_>) -> Option<Map> {
             let blocks = if single { String::new() } else { cells::blocks(&matrix, BLOCKS) };
             let matrix = if single { matrix } else { condense(matrix, BLOCKS) };
             let tip = |at: usize| links.get(at).map_or_else(String::new, |link| tip(data, link));
-            let svg = large(&matrix, &title, panels.len(), &(told.unwrap_or_default() + &blocks), tip);
+            let svg = large(&matrix, &title, beside, &(told.unwrap_or_default() + &blocks), tip);
             Figure { svg, title, legend: Vec::new() }
         })
         .collect();
-    let (folded, open) = folded(&axes, panels, |rail| label(focus, rail));
     let names = (told && !panels.is_empty()).then(|| axes.names(shape));
     let here: Vec<&Link<'_>> = panels.values().flatten().copied().collect();
     let cell = |link: &Link<'_>| MapCell {
@@ -203,7 +186,6 @@ fn map(data: &Data<'_>) -> Option<Map> {
         outlined: outlined.contains(&link.result.case.id),
     };
     Some(Map {
-        thumbnails,
         large,
         folded,
         open,
@@ -219,10 +201,6 @@ fn map(data: &Data<'_>) -> Option<Map> {
         sentence: sentence(data, &here, focus) + &untold(planned),
         links: standing_out(data),
         links_more: data.out.flows().len().saturating_sub(LISTED),
-        // A host is its parts, which are in the matrix.
-        hosts: if within { None } else { hosts(data) },
-        hosts_more: if within { 0 } else { data.out.ends.len().saturating_sub(HOSTS) },
-        rails: by_rail(data, panels, focus),
         cells: links.iter().map(cell).collect(),
     })
 }
@@ -430,9 +408,9 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
     let mut words = Vec::new();
     match flows.first() {
         None if data.out.links.iter().all(|link| link.level.is_none()) => {
-            words.push("Too few links were measured to say which is the odd one.".to_owned());
+            words.push("Too few links to identify an outlier.".to_owned());
         }
-        None => words.push("No link stands out by itself at any size.".to_owned()),
+        None => words.push("No outlier at any size.".to_owned()),
         Some((worst, _)) => {
             let stand = if flows.len() == 1 {
                 "1 link stands".to_owned()

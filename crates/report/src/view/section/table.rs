@@ -97,7 +97,14 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         }
         row
     });
-    Table { rows: rows.collect(), columns }
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    for at in (0..columns.len()).rev().filter(|_| !rows.is_empty()).collect::<Vec<_>>() {
+        if rows.iter().all(|row| row[at] == "–") {
+            columns.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+    Table { rows, columns }
 }
 
 /// For each size and setting: its name, its cases, and the worst, median and best value of the test's metric with its unit.

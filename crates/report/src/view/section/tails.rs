@@ -15,7 +15,7 @@ use railgauge_wire::{
 use super::{Block, Data, Figure};
 use crate::chart::{
     ChartError, Tip,
-    layers::{Layer, Places, layers},
+    layers::{Layer, Places, Room, layers},
     theme::{MAIN, WORST},
     ticks::{decades, nine, nines},
 };
@@ -113,7 +113,13 @@ fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, ChartError
         })
         .collect();
     let [all, worst] = steps.map(|steps| stairs(&steps, y.range.1));
-    layers("distribution of latencies", [&x, &y], &tips, vec![Layer::Line(WORST, worst), Layer::Line(MAIN, all)])
+    layers(
+        Room::USUAL,
+        "distribution of latencies",
+        [&x, &y],
+        &tips,
+        vec![Layer::Line(WORST, worst), Layer::Line(MAIN, all)],
+    )
 }
 
 /// Microseconds, and the share of operations that took at most as long.

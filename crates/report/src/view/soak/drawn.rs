@@ -11,8 +11,8 @@ use railgauge_wire::unit::Nanoseconds;
 use super::OfStall;
 use crate::{
     chart::{
-        ChartError,
-        layers::{Layer, layers},
+        ChartError, Tip,
+        layers::{Layer, Room, layers},
         theme::{MAIN, WORST},
         ticks::{Axis, from_zero},
         timeline::{Band, Line, timeline as draw},
@@ -113,17 +113,28 @@ pub(super) fn rates(found: &Soaking) -> Result<Option<Figure>, ChartError> {
     };
     let time = |at: Nanoseconds| at.saturating_sub(span.from).seconds() / unit;
     let end = time(span.until);
-    let x = Axis { range: (0.0, end), ..from_zero(format!("time since the begin, {name}"), end / 1.06) };
+    let x = Axis { range: (0.0, end), ..from_zero(format!("time since the start, {name}"), end / 1.06) };
     let highest = found.rates.iter().map(|part| part.median_gbps.0.max(part.slowest_gbps.0)).fold(0.0, f64::max);
     let y = from_zero("bandwidth, Gb/s".to_owned(), highest);
     let line = |of: fn(&PartRate) -> f64| {
         found.rates.iter().flat_map(|part| [part.span.from, part.span.until].map(|at| (time(at), of(part)))).collect()
     };
+    let tip = |part: &PartRate| {
+        let (middle, slowest) = (part.median_gbps.0, part.slowest_gbps.0);
+        let text = format!(
+            "from {:.1} {name}: median {} Gb/s, slowest {}",
+            time(part.span.from),
+            number(middle),
+            number(slowest)
+        );
+        (time(part.span.from), middle, text)
+    };
+    let tips: Vec<Tip> = found.rates.iter().map(tip).collect();
     let drawn =
         vec![Layer::Line(MAIN, line(|part| part.median_gbps.0)), Layer::Line(WORST, line(|part| part.slowest_gbps.0))];
     Ok(Some(Figure {
         title: "Rates over time".to_owned(),
-        svg: layers("rates over the soak", [&x, &y], &[], drawn)?,
+        svg: layers(Room::USUAL, "rates over the soak", [&x, &y], &tips, drawn)?,
         legend: vec![
             ("k-main".to_owned(), "median of the flows".to_owned()),
             ("k-worst".to_owned(), "slowest window of any flow".to_owned()),

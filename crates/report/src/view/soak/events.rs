@@ -35,7 +35,7 @@ pub(super) fn events(found: &Soaking) -> Listed {
     let columns = vec![
         text_column("what"),
         text_column("where"),
-        text_column("begin"),
+        text_column("start"),
         number_column("length", ""),
         number_column("flows hit", ""),
         number_column("longest stall", ""),
@@ -76,8 +76,8 @@ fn outage_row(outage: &Outage) -> Vec<String> {
     };
     let open = match (outage.begin.seen, outage.end.seen) {
         (true, true) => "",
-        (true, false) => "still down when it was looked at last; ",
-        (false, true) => "already down when it was looked at first; ",
+        (true, false) => "still down at the last reading; ",
+        (false, true) => "already down at the first reading; ",
         (false, false) => "down at every look of this watch; ",
     };
     let length = match outage.is_whole() {

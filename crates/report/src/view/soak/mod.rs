@@ -173,9 +173,7 @@ fn remarks(found: &Soaking) -> Vec<String> {
     }));
     more(&mut remarks, found.holes.len(), "more time without a watch");
     let failed = found.coverage.iter().filter_map(|port| Some((&port.port, port.failure.as_ref()?)));
-    remarks.extend(
-        failed.clone().take(REMARKS).map(|(port, failure)| format!("{port} could not be looked at: {failure}")),
-    );
+    remarks.extend(failed.clone().take(REMARKS).map(|(port, failure)| format!("{port} could not be read: {failure}")));
     more(&mut remarks, failed.count(), "more port");
     remarks
 }
