@@ -470,7 +470,11 @@ fn a_named_part_stands_at_the_top_of_everything() {
     let page = std::fs::read_to_string(&written.page).unwrap();
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(place("Faulty components</h2>") < place("<h2>Verdicts</h2>"));
-    assert_eq!(page.matches("class=\"band\"").count(), 5, "a row and a column in both tests, and a column of the cluster");
+    assert_eq!(
+        page.matches("class=\"band\"").count(),
+        5,
+        "a row and a column in both tests, and a column of the cluster"
+    );
     assert!(page.contains(" Framed: host gpu005."));
     let text = text::summary(&written.view, &written.page, &Screen::PLAIN);
     assert!(text.contains("  host gpu005 is at "), "{text}");

@@ -10,7 +10,6 @@ use railgauge_model::plan::hostlist;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-
 const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../../../templates/page.html")),
     ("parts.html", include_str!("../../../templates/parts.html")),
@@ -69,8 +68,8 @@ fn render(template: &str, view: &impl Serialize, script: &str, course: &str) -> 
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
     environment.add_filter("fold", |names: Vec<String>| hostlist::listed(names.iter().map(String::as_str)));
-    environment.add_filter("worth", worth_of_number);
-    environment.add_filter("worth_of_text", worth_of_text);
+    environment.add_filter("decimals", |table: Value| decimals(&table));
+    environment.add_filter("pad", pad);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }

@@ -75,7 +75,10 @@ pub fn drawn_in(dir: &Path) -> Vec<PathBuf> {
         drawn(&dir.join("troubled"), &troubled.jsonl()),
         drawn(&dir.join("healthy"), &healthy.jsonl()),
         drawn(&dir.join("many"), &many_hosts(192, 2, 16, Some(3))),
-        drawn(&dir.join("turns"), &Scenario { in_turn: Some(0.9), sizes: vec![1 << 20], ..Scenario::healthy(4, 1) }.jsonl()),
+        drawn(
+            &dir.join("turns"),
+            &Scenario { in_turn: Some(0.9), sizes: vec![1 << 20], ..Scenario::healthy(4, 1) }.jsonl(),
+        ),
         drawn(&dir.join("soak"), &crate::soak::faulty()),
         crate::compare::page(dir),
         crate::trend::page(dir),

@@ -2,8 +2,7 @@ use super::{
     Change, Comparison, Counts, Group, OneSided, digits,
     reason::{fewest, unit},
 };
-use crate::words::{are, count, have};
-
+use crate::words::{are, be, count, have};
 
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;

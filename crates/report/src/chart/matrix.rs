@@ -12,7 +12,7 @@ use railgauge_analysis::{
     words::short,
 };
 
-use super::plot::escape;
+use super::frame::escape;
 
 pub(crate) const fn class(look: &Look) -> &'static str {
     match look {
@@ -170,16 +170,6 @@ pub(crate) fn condense(matrix: Matrix, most: usize) -> Matrix {
         cells: blocks.into_values().collect(),
         half: false,
     }
-}
-
-/// One of many next to each other, without names. A cell is one unit.
-pub(crate) fn thumbnail(matrix: &Matrix, label: &str) -> String {
-    let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
-    let label = escape(label);
-    format!(
-        "<svg class=\"thumbnail\" viewBox=\"0 0 {columns} {rows}\" role=\"img\" aria-label=\"{label}\"><rect class=\"m-none\" width=\"{columns}\" height=\"{rows}\"/>{}</svg>",
-        paths(matrix, 1, (0, 0), 0)
-    )
 }
 
 /// Space for the names of the rows and for those of the columns.

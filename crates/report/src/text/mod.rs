@@ -215,8 +215,8 @@ fn parts(out: &mut String, found: &Parts, screen: &Screen) -> Result {
                 &format!("the results also fit: {}", part.alternatives.join("; ")),
             )?;
         }
-        for [test, change, reason] in &part.evidence {
-            screen.wrap(out, "        ", "          ", &format!("{test}: {change}: {reason}"))?;
+        for [test, change, reason, which] in &part.evidence {
+            screen.wrap(out, "        ", "          ", &format!("{test}{which}: {change}: {reason}"))?;
         }
     }
     writeln!(out)

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use railgauge_model::plan::{count::count, hostlist};
-
-use super::parts::{PartView, part};
 use railgauge_analysis::{
     localise::{TOGETHER, Way, only},
     outliers::Part,
     words::between,
 };
+use railgauge_model::plan::{count::count, hostlist};
+
+use super::parts::{PartView, part};
 
 /// What grouped hosts share: state, direction, and the tests in which they stand out, in order.
 type Key<'p> = (String, Way, Vec<&'p str>);

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashSet};
+use railgauge_analysis::{
+    outliers::{Link, Look, OfTest, Outliers},
+    words::{change, number, part_words, size},
+};
 use railgauge_model::{
     plan::model::{Plan, Test},
     schedule::Port,
@@ -12,10 +16,6 @@ use serde::Serialize;
 
 use super::section::{self, cells};
 use crate::chart::matrix::{Cell, Group, Matrix, condense, large};
-use railgauge_analysis::{
-    outliers::{Link, Look, OfTest, Outliers},
-    words::{change, number, part_words, size},
-};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {

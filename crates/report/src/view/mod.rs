@@ -14,7 +14,10 @@ mod switches;
 mod troubles;
 mod wrong;
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jiff::Timestamp;
 use railgauge_analysis::{
@@ -233,15 +236,6 @@ pub struct Turns {
     pub comparison: CompareView,
 }
 
-/// What an experiment was run for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answer {
-    pub word: &'static str,
-    pub class: &'static str,
-    pub title: String,
-    pub sentence: String,
-}
-
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
     let (answer, class) = answer(comparison.status, of.comparison.counts.improved);
@@ -255,18 +249,6 @@ const fn answer(status: Status, improved: usize) -> (&'static str, &'static str)
         Status::Fail => ("worse", "fail"),
         Status::Inconclusive | Status::NotRun => ("undecided", "inconclusive"),
     }
-}
-
-/// The gravest of several.
-fn of_experiment(turns: &[Turns]) -> Option<Answer> {
-    let grave = |one: &&Turns| ["not-run", "pass", "inconclusive", "fail"].iter().position(|class| *class == one.class);
-    let worst = turns.iter().rev().max_by_key(grave)?;
-    let more = match turns.len() {
-        1 => String::new(),
-        n => format!(" (1 of {n} comparisons)"),
-    };
-    let (title, sentence) = (worst.title.clone() + &more, worst.comparison.sentence.clone());
-    Some(Answer { word: worst.answer, class: worst.class, title, sentence })
 }
 
 /// Notes of the journal, except those about a finding, which has its own section.

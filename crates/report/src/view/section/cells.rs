@@ -26,7 +26,7 @@ const fn letter(look: Look) -> char {
 /// The attribute with all links of a matrix: rows with `;` between them, cells with `,`, each its column in base 36, the letter of its
 /// look, `!` where the link goes from the column to the row, its value, and after `/` its difference from the centre, if any.
 /// `rail` is the one rail of both ends, if there is one.
-pub(crate) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
+pub(in crate::view) fn cells(matrix: &Matrix, rail: Option<u32>) -> String {
     let mut rows: Vec<Vec<(usize, String)>> = vec![Vec::new(); matrix.names.0.len()];
     for cell in &matrix.cells {
         let (row, column) = cell.at;
@@ -55,7 +55,7 @@ fn difference(percent: f64) -> String {
 }
 
 /// The attributes with the first row and column of each block.
-pub(crate) fn blocks(matrix: &Matrix, most: usize) -> String {
+pub(in crate::view) fn blocks(matrix: &Matrix, most: usize) -> String {
     let starts = |count: usize, groups: &[matrix::Group]| {
         let starts = matrix::blocks(count, groups, most);
         starts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -64,7 +64,7 @@ pub(crate) fn blocks(matrix: &Matrix, most: usize) -> String {
     format!(" data-blocks=\"{rows};{}\"", starts(matrix.names.1.len(), &matrix.groups.1))
 }
 
-pub(crate) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
+pub(in crate::view) fn names((rows, columns): (Vec<String>, Vec<String>)) -> (String, String) {
     let list = |names: &[String]| names.iter().map(|name| name.replace('\n', " ")).collect::<Vec<_>>().join("\n");
     let same = rows == columns;
     (list(&rows), if same { String::new() } else { list(&columns) })
@@ -82,7 +82,7 @@ fn base36(mut number: usize) -> String {
 }
 
 /// The hosts by group and then in their own order, and where each group begins; no groups without at least two.
-pub(crate) fn ordered<'p>(
+pub(in crate::view) fn ordered<'p>(
     groups: &'p BTreeMap<String, Vec<String>>,
     hosts: &'p [String],
 ) -> (Vec<&'p str>, Vec<matrix::Group>) {

@@ -18,7 +18,7 @@ use railgauge_wire::{
 use super::{Block, Data, Figure, headline, spreads::Spread};
 use crate::chart::{
     ChartError, Tip,
-    layers::{Layer, Places, layers},
+    layers::{Layer, Places, Room, layers},
     theme::{DEMAND, INK, INNER, LIMIT, LINES, MAIN, OUTER, WORST},
     ticks::{Axis, decades, from_zero, sizes},
 };
@@ -287,7 +287,7 @@ impl Scale {
     }
 
     fn draw(&self, label: &str, tips: &[Tip], drawn: Vec<Layer>) -> Result<String, ChartError> {
-        layers(label, [&self.axes[0], &self.axes[1]], tips, drawn)
+        layers(Room::USUAL, label, [&self.axes[0], &self.axes[1]], tips, drawn)
     }
 }
 

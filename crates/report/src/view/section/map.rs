@@ -20,13 +20,13 @@ use serde::Serialize;
 
 use super::{
     Block, Data, Figure, cells, curves,
-    listed::{HOSTS, LISTED, by, by_rail, hosts, standing_out, value_words},
+    listed::{LISTED, by, standing_out, value_words},
     table::Table,
 };
 use crate::{
     chart::{
         ChartError,
-        matrix::{Cell, Group, Matrix, class, condense, halved, large, thumbnail},
+        matrix::{Cell, Group, Matrix, class, condense, halved, large},
     },
     view::alike,
 };
@@ -161,6 +161,8 @@ fn map(data: &Data<'_>) -> Option<Map> {
     // The page's script describes cells; groups have no ends of their own.
     let planned = panels.values().map(Vec::len).sum::<usize>();
     let told = !groups && !within && planned <= TOLD;
+    let (folded, open) = folded(&axes, panels, |rail| label(focus, rail));
+    let beside = if folded.is_empty() { panels.len() } else { 1 };
     let mut half = true;
     let large: Vec<Figure> = panels
         .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::{
     soak::{Soaking, rates::PartRate, span::Span},
-    words::{lasting, moment},
+    words::{lasting, moment, number},
 };
 use railgauge_wire::unit::Nanoseconds;
 
