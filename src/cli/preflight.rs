@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(
             text.whole(Status::Pass, &Screen::PLAIN),
             "PASS  0 of 0 hosts checked: 1 warning\n  warning gpu[01-02]: MTU is 1500, others 9000 [mtu]: `ip link set eth1 \
-             mtu 9000`, and in the network\n    configuration\n1 fact not the same on all hosts: -v\n"
+             mtu 9000`, and in the\n    network configuration\n1 fact not the same on all hosts: -v\n"
         );
         let whole = text.whole(Status::Pass, &Screen { verbose: true, ..Screen::PLAIN });
         assert!(

@@ -44,5 +44,5 @@ fn write(out: &mut String, index: &Index, shown: usize, screen: &Screen) -> std:
         ]
     });
     let table = Table { columns, rows: rows.collect() };
-    screen.table(out, "", &table, &[0, 1, 2, 3, 4, 5, 6, 7], shown)
+    screen.table(out, "", &table, &[0, 1, 2, 4, 6, 7, 3, 5], shown)
 }
