@@ -6,15 +6,15 @@ use super::journal::Journal;
 
 /// A sentence, without its full stop, for each set of variables that agents were started with, with its hosts.
 pub fn told(journal: &Journal) -> Vec<String> {
-    let mut hosts: BTreeMap<&BTreeMap<String, String>, Vec<&str>> = BTreeMap::new();
+    let mut hosts: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
     for (name, host) in journal.hosts.iter().filter(|(_, host)| !host.facts.overrides.is_empty()) {
-        hosts.entry(&host.facts.overrides).or_default().push(name);
+        hosts.entry(host.facts.overrides.keys().map(String::as_str).collect()).or_default().push(name);
     }
-    let words = |(set, hosts): (&BTreeMap<String, String>, Vec<&str>)| {
-        let set = set.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ");
+    let words = |(set, hosts): (Vec<&str>, Vec<&str>)| {
         let (shown, more) = hosts.split_at(hosts.len().min(8));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        format!("{}{more}: {set}: what is reported as hardware may not be this host's", shown.join(", "))
+        let set = set.join(", ");
+        format!("{}{more}: what is reported as hardware may not be this host's: {set} are set", shown.join(", "))
     };
     hosts.into_iter().map(words).collect()
 }
