@@ -197,7 +197,7 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     railgauge_report::write(&runs.join("a night"), &Parquet).unwrap();
     let (code, line) = message("--max-age 1000000h --link https://intranet/nightly/");
     assert_eq!((code, line.lines().count()), (Some(1), 1), "{line}");
-    for word in ["CRITICAL", "Faulty: host gpu005 (since ", "https://intranet/nightly/a%20night/report.html"] {
+    for word in ["CRITICAL", "faulty: host gpu005 (since ", "https://intranet/nightly/a%20night/report.html"] {
         assert!(line.contains(word), "{word}: {line}");
     }
     // A suspect is none that is bad.

@@ -87,7 +87,7 @@ fn a_damaged_line_is_read_around_and_nothing_passes() {
     let text = small().jsonl();
     let place = last_outcome(&text);
     let path = Path::new("records.jsonl");
-    let damaged = with_line(&text, place, |line| line.replacen("\"repeat\":0", "\"repeat\":1", 1));
+    let damaged = with_line(&text, place, |line| line.replacen("\"case\":", "\"case\": ", 1));
     let gone: String = text.lines().enumerate().filter(|(at, _)| *at != place).map(|(_, l)| format!("{l}\n")).collect();
     let twice = with_line(&text, place, |line| format!("{line}\n{line}"));
     let strange = with_line(&text, place, |line| format!("hello\n{line}"));

@@ -47,7 +47,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("crates/preflight/src/check", "the kernel's words for GIDs and modules"),
     ("crates/preflight/src/comparable.rs", "names of libraries"),
     ("src/import", "outputs of other tools"),
-    ("crates/report/src/chart/plot.rs", "SVG"),
+    ("crates/report/src/chart/layers.rs", "SVG"),
     ("agent/src/raw", "paths below the root"),
     ("src/kit", "paths of sysfs, and names of the kit's own files and tests"),
     ("wire/src/watch.rs", "names of counters"),

@@ -1,4 +1,4 @@
-use std::{process::Stdio, time::Duration};
+use std::{io, process::Stdio, time::Duration};
 
 use railgauge_model::{border::text, plan::model::Kubectl};
 use tokio::{process::Command, time::timeout};
@@ -43,8 +43,11 @@ impl Client {
         .filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// The JSON answer of `kubectl get …`, or in words why there is none.
-    pub(super) async fn get(&self, words: &[&str], limit: Duration) -> Result<Vec<u8>, String> {
+    /// The JSON answer of `kubectl get …`.
+    ///
+    /// # Errors
+    /// kubectl does not start, fails, or does not answer in time.
+    pub(super) async fn get(&self, words: &[&str], limit: Duration) -> io::Result<Vec<u8>> {
         let asked = Command::new(PROGRAM)
             .args(self.options())
             .arg("get")
@@ -57,10 +60,10 @@ impl Client {
             Ok(Ok(output)) if output.status.success() => Ok(output.stdout),
             Ok(Ok(output)) => {
                 let last = output.stderr.trim_ascii().rsplit(|byte| *byte == b'\n').next();
-                Err(text::line(last.unwrap_or_default()))
+                Err(io::Error::other(text::line(last.unwrap_or_default())))
             }
-            Ok(Err(error)) => Err(format!("cannot start kubectl: {error}")),
-            Err(_) => Err(format!("no answer within {} s", limit.as_secs())),
+            Ok(Err(error)) => Err(io::Error::other(format!("cannot start kubectl: {error}"))),
+            Err(_) => Err(io::Error::other(format!("no answer within {} s", limit.as_secs()))),
         }
     }
 }
