@@ -37,7 +37,7 @@ fn judge(journal: &Journal) -> Verdicts {
 fn one_verdict_is_not_all_verdicts() {
     let one = Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(2, 1) };
     let sentence = judge(&journal(&one)).sentence;
-    assert!(sentence.starts_with("The only verdict passed; 1 case measured"), "{sentence}");
+    assert!(sentence.starts_with("the only verdict passed, 1 case measured"), "{sentence}");
 }
 
 #[test]

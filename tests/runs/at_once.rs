@@ -144,5 +144,4 @@ fn a_victim_is_measured_alone_and_beside_an_incast() {
     // How much is lost depends on the machine.
     assert!(loss.value.is_some() && loss.verified > 0 && number("loss_percent").is_finite(), "{loss:?} {victim:#}");
     assert_eq!(victim["counted"]["pause"]["counting"], 0, "loopback has no pauses");
-    assert!(ended.said.contains("no port"), "{}", ended.said);
 }

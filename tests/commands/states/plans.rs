@@ -83,7 +83,9 @@ fn a_fault_ends_with_what_measures_the_same() {
     };
     assert_eq!(state(&[("write-lat", "write-bw")]), Condition::Faulty);
     assert_eq!(state(&[("write-lat", "latency")]), Condition::Faulty);
-    assert_eq!(state(&[("write-bw", "bandwidth")]), Condition::Good);
+    // It was slow in both.
+    assert_eq!(state(&[("write-bw", "bandwidth")]), Condition::Faulty);
+    assert_eq!(state(&[("write-bw", "bandwidth"), ("write-lat", "latency")]), Condition::Good);
     assert_eq!(state(&[("write-bw", "write-bw"), ("write-lat", "write-lat")]), Condition::Good);
 }
 

@@ -24,8 +24,8 @@ fn alone(seed: u64, nights: u32, level: impl Fn(u32) -> f64) -> Vec<Run> {
 #[test]
 fn one_series_is_no_plural() {
     let found = watch(alone(1, 60, |n| if (30..42).contains(&n) { 195.0 } else { 390.0 }), &Options::default());
-    assert!(found.sentence.contains("Of 1 series 1 is watched"), "{}", found.sentence);
-    assert!(found.sentence.contains("1 is over"), "{}", found.sentence);
+    assert!(found.sentence.contains("1 of 1 series monitored"), "{}", found.sentence);
+    assert!(found.sentence.contains("1 resolved"), "{}", found.sentence);
     let found = watch(alone(2, 10, |_| 390.0), &Options::default());
     let remarks = view(&found).unwrap().remarks.join("\n");
     assert!(remarks.contains("1 series is weakly watched"), "{remarks}");

@@ -30,7 +30,7 @@ pub(super) struct Causes<'v> {
 const NAMING: [Id; 6] = [Id::Faulty, Id::FaultyAtTimes, Id::Suspect, Id::Undecided, Id::LinkStandsOut, Id::WrongMemory];
 
 /// Reasons that repeat those of the cases, or that no status follows from.
-const BESIDES: [Id; 10] = [
+const BESIDES: [Id; 11] = [
     Id::Incomplete,
     Id::NoneRun,
     Id::FurtherWrongBytes,
@@ -38,6 +38,7 @@ const BESIDES: [Id; 10] = [
     Id::NotMeasured,
     Id::NotTrusted,
     Id::NothingStandsOut,
+    Id::OthersKept,
     Id::NotTested,
     Id::LostPackets,
     Id::AcrossRails,

@@ -29,19 +29,24 @@ const CAUSES: usize = 5;
 const LINES: usize = 2;
 
 fn write(out: &mut String, view: &View, page: &Path, screen: &Screen) -> Result {
-    answer(out, view, screen)?;
     let mut end = String::new();
     self::end(&mut end, view, page, screen)?;
+    let room = ROWS.saturating_sub(end.lines().count() + 1);
+    let mut most = if screen.verbose { usize::MAX } else { CAUSES };
+    answer(out, view, screen, most)?;
+    while !screen.verbose && out.lines().count() > room && most > 0 {
+        (most, *out) = (most - 1, String::new());
+        answer(out, view, screen, most)?;
+    }
     let used = out.lines().count() + end.lines().count();
     tests(out, view, screen, ROWS.saturating_sub(used + 3))?;
     writeln!(out, "\n{}", end.trim_end())?;
     if screen.verbose { details(out, view, screen) } else { Ok(()) }
 }
 
-fn answer(out: &mut String, view: &View, screen: &Screen) -> Result {
+fn answer(out: &mut String, view: &View, screen: &Screen, most: usize) -> Result {
     marked(out, view.status, &view.sentence, screen)?;
     let others = &view.banner.causes[view.banner.causes.len().min(1)..];
-    let most = if screen.verbose { usize::MAX } else { CAUSES };
     for cause in others.iter().take(most) {
         screen.clip(out, "  ", "    ", cause, LINES)?;
     }
