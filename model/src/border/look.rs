@@ -70,11 +70,11 @@ fn far(value: &Value) -> Option<(Vec<String>, String)> {
     match value {
         Value::Number(number) => {
             let whole = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
-            let is_far = whole.map_or_else(
-                || number.as_f64().is_some_and(|number| number.abs() > FARTHEST as f64),
-                |number| number > FARTHEST,
-            );
-            is_far.then(|| (Vec::new(), number.to_string()))
+            match (whole, number.as_f64()) {
+                (Some(whole), _) if whole > FARTHEST => Some((Vec::new(), number.to_string())),
+                (None, Some(part)) if part.abs() > FARTHEST as f64 => Some((Vec::new(), format!("{part:e}"))),
+                _ => None,
+            }
         }
         Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| below(at.to_string(), item)),
         Value::Object(fields) => {
