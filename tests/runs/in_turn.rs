@@ -50,5 +50,5 @@ fn blocks_are_run_in_turn_and_compared_in_the_report() {
     assert_eq!(cells[0]["n"], serde_json::json!([6, 6]));
     assert!(cells[0]["change"]["interval"].is_array(), "{}", cells[0]);
     let page = results.report();
-    assert!(page.contains("Measured in turn") && page.contains("small → small-in-dram, 6 blocks"));
+    assert!(page.contains("id=\"in-turn\"") && page.contains("small → small-in-dram, 6 blocks"));
 }
