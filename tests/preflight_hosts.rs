@@ -427,8 +427,7 @@ fn two_hundred_and_fifty_six_hosts_judged_and_drawn() {
     let written = write(folder.path(), &Parquet).unwrap();
     let drawn = started.elapsed();
     let page = std::fs::read_to_string(written.page).unwrap();
-    for words in ["GPUs and NICs", "n[1-200,202-256]", "mlx5_3: PFC is on for priority 4", "Different between hosts"]
-    {
+    for words in ["GPUs and NICs", "n[1-200,202-256]", "mlx5_3: PFC is on for priority 4", "Different between hosts"] {
         assert!(page.contains(words), "{words}");
     }
     let (judged, drawn) = (judged.as_secs_f64(), drawn.as_secs_f64());

@@ -206,7 +206,7 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     let suspect: Value = serde_json::from_str(&suspect).unwrap();
     let line = suspect["text"].as_str().unwrap();
     assert_eq!(suspect["bad_part"], Value::Null, "{line}");
-    assert!(line.contains(" Undecided: host gpu005") && !line.contains("Faulty"), "{line}");
+    assert!(line.contains(" undecided: host gpu005") && !line.contains("faulty"), "{line}");
     // Too old: nobody is named.
     let (code, old) = message("--max-age 1s --json");
     let old: Value = serde_json::from_str(&old).unwrap();

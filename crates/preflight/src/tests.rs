@@ -474,10 +474,7 @@ fn findings_carry_the_values_they_compare() {
     );
     let blind = cluster(|facts| facts.rdma[0].firmware = None);
     let found = one_of(&planned("[preflight]\nfirmware = { mlx5_core = \"28.43.1014\" }\n"), &blind);
-    assert_eq!(
-        json(&found),
-        serde_json::json!({"fact": "firmware", "seen": null, "wanted": "28.43.1014", "wanted_by": "plan"})
-    );
+    assert_eq!((found.observed, found.key.as_deref()), (None, Some("firmware.mlx5_core")));
     let narrow = cluster(|facts| facts.rdma[0].pcie = Some((32.0, 8)));
     let found = one(&narrow);
     assert_eq!(

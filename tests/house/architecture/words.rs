@@ -39,7 +39,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/cli/run.rs", "/proc/self/status"),
     ("agent/src/memory/host.rs", "/proc/self/smaps"),
     ("src/cli/submit/job.rs", "names of sbatch's variables"),
-    ("src/cluster/launcher/kubectl", "states of pods, and kubectl's messages"),
     ("src/cluster/launcher/slurm", "states of jobs and nodes, and srun's messages"),
     ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
     ("model/src/plan", "plan files"),

@@ -4,11 +4,11 @@ use std::{collections::HashSet, path::Path, sync::Arc};
 
 use foldhash::HashMap;
 
-use super::tools;
 use super::{
-    super::parallel, Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, losses::Losses,
-    structure::Structure, times,
+    Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, losses::Losses, structure::Structure,
+    times, tools,
 };
+use crate::parallel;
 use railgauge_model::{
     border::facts,
     journal::{

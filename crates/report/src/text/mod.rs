@@ -39,7 +39,7 @@ fn write(out: &mut String, view: &View, page: &Path, screen: &Screen) -> Result 
         answer(out, view, screen, most)?;
     }
     let used = out.lines().count() + end.lines().count();
-    tests(out, view, screen, ROWS.saturating_sub(used + 3))?;
+    tests(out, view, screen, ROWS.saturating_sub(used + 4))?;
     writeln!(out, "\n{}", end.trim_end())?;
     if screen.verbose { details(out, view, screen) } else { Ok(()) }
 }

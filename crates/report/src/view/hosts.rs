@@ -379,7 +379,7 @@ mod tests {
         for findings in [vec![finding("failure"), warned()], vec![finding("failure")]] {
             let text = unexplained(&findings, true);
             assert!(
-                text.starts_with("1 finding") && text.contains("fails") && text.contains("anything else"),
+                text.starts_with("1 finding") && text.contains("fails") && text.contains("other results"),
                 "{text}"
             );
         }
