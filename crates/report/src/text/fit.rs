@@ -74,8 +74,8 @@ impl Screen {
         let all = widths.clone();
         let used = |piece: &[usize]| piece.iter().map(|&at| all[at] + GAP).sum::<usize>();
         let (mut pieces, mut piece) = (Vec::new(), vec![0]);
-        for at in 1..head.len() {
-            if piece.len() > 1 && used(&piece) + widths[at] + GAP > self.width {
+        for (at, width) in widths.iter().enumerate().skip(1) {
+            if piece.len() > 1 && used(&piece) + width + GAP > self.width {
                 pieces.push(std::mem::replace(&mut piece, vec![0]));
             }
             piece.push(at);

@@ -61,7 +61,7 @@ struct Named {
 
 /// Most of the hosts and devices that differ from the plan in one value, and the remedy of the finding about the same fact.
 fn of_preflight(verdict: &Verdict, hosts: &Hosts) -> Option<Named> {
-    let mut alike: BTreeMap<(&str, Option<&str>), (String, Vec<&str>)> = BTreeMap::new();
+    let mut alike: BTreeMap<_, (String, Vec<&str>)> = BTreeMap::new();
     for held in verdict.holdings.iter().filter(|held| held.state == Held::Unmet) {
         let of = alike.entry((held.seen.as_str(), held.device.as_deref()));
         of.or_insert_with(|| (verdict.departure(held), Vec::new())).1.push(&held.host);

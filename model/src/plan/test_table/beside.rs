@@ -106,7 +106,7 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
     if test.beside.is_none() {
         return;
     }
-    victim::loss(test, Metric::BesideLoss, &wrong);
+    victim::loss(test, Metric::BesideLoss, wrong);
     if test.collective.is_some() || test.op.is_collective() {
         let help = "it belongs to tests of pairs: leave it out, or measure write or send";
         wrong("op", format!("`beside` does not apply to {}", test.op), help);

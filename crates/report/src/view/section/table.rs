@@ -122,7 +122,7 @@ pub(super) fn brief(data: &Data<'_>) -> Vec<Vec<String>> {
         let order = if metric.better() == Better::Higher { [0, 2, 4] } else { [4, 2, 0] };
         [vec![name, cases], order.map(value).to_vec(), vec![metric.unit().to_owned()]].concat()
     };
-    heads.map(|head| row(&head)).collect()
+    heads.map(row).collect()
 }
 
 fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
