@@ -184,6 +184,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let below = place.path().join("below");
         fs::create_dir(&below).unwrap();
+        let made = private_directory(place.path(), "room").unwrap();
+        assert_eq!(fs::metadata(made.path()).unwrap().permissions().mode() & 0o777, 0o700);
         for (mode, safe) in [(0o777, false), (0o1777, true), (0o770, false), (0o755, true)] {
             fs::set_permissions(place.path(), Permissions::from_mode(mode)).unwrap();
             let made = [place.path(), &below].map(|place| private_directory(place, "room").is_ok());
