@@ -169,9 +169,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "trend",
         ],
     ),
-    ("crates/analysis/src/truth", &["thresholds", "counted", "ends", "arrival"]),
-    ("crates/analysis/src/plausible", &["clock", "outside", "link", "times", "counts", "group", "pair", "window"]),
-    ("crates/analysis/src/together", &["account", "cells", "scope", "ceilings", "victims", "beside"]),
     (
         "src/run",
         &[
