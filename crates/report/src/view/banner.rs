@@ -111,14 +111,10 @@ fn lost(seen: &Seen<'_>, failed: &[Culprit]) -> BTreeSet<String> {
     of_run.chain(failed.iter().flat_map(|one| one.lost.clone())).collect()
 }
 
-/// Remedy for lost hosts: if all were lost, a single host is hardly the cause.
+/// Remedy for lost hosts.
 fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let lost = lost(seen, failed);
     let all = seen.hosts.all.len();
-    if lost.len() == all && all > 1 {
-        let about = format!("all {} were lost", count(all, "host"));
-        return Some(Pointer { about, text: help(&remedy::FAILED_ALIKE.into()), anchor: "where" });
-    }
     // What most of them need.
     let mut needs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for host in seen.hosts.all.iter().filter(|host| !host.help.is_empty()) {
@@ -128,10 +124,12 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let of_soak = || failed.iter().find(|one| one.is_loss).and_then(|one| Some(one.step.as_ref()?.text.clone()));
     let (text, hosts) = match most {
         Some((help, hosts)) => (help.to_owned(), hosts),
+        // A single host is hardly the cause if all were lost.
+        None if lost.len() == all && all > 1 => (help(&remedy::FAILED_ALIKE.into()), lost),
         None => (of_soak()?, lost),
     };
-    let were = was(hosts.len());
-    Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
+    let who = if hosts.len() == all { format!("all {}", count(all, "host")) } else { folded(hosts.clone()) };
+    Some(Pointer { about: format!("{who} {} lost", was(hosts.len())), text, anchor: "where" })
 }
 
 /// The first step: about what is known to be bad; otherwise that of the first failed verdict; otherwise, for an
@@ -139,6 +137,11 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
 fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
     if let Some(step) = wrong::step(verdicts) {
+        return Some(step);
+    }
+    if lost(seen, failed).len() == hosts.all.len()
+        && let Some(step) = of_lost(seen, failed)
+    {
         return Some(step);
     }
     if let Some(going_on) = resume(end).filter(|_| verdicts.status != Status::Fail) {

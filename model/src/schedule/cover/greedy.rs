@@ -134,31 +134,30 @@ fn by_place(network: &Network) -> Vec<u32> {
 
 /// A round for one link alone, whose flows may slow each other; `None` where those that send most, taken one by one, do not load it.
 pub(super) fn alone(network: &Network, demand: &Demand, wanted: Wanted, link: Link) -> Option<Vec<Flow>> {
-    let sends = |&(from, to): &Flow| {
-        let over = |from, to| network.path(from, to).is_some_and(|path| path.contains(&link));
-        let gbps = |from, to| if over(from, to) { network.alone(from, to) } else { 0.0 };
-        gbps(from, to) + if wanted.both_ways { gbps(to, from) } else { 0.0 }
+    let sum = |flows: &[Flow]| {
+        let carried = carried(network, wanted.both_ways, flows);
+        carried.iter().filter(|(_, path)| path.contains(&link)).map(|(gbps, _)| gbps).sum::<f64>()
     };
     let users = demand.users[link as usize].iter();
-    let mut flows: Vec<Flow> = users
+    let mut flows: Vec<(f64, Flow)> = users
         .flat_map(|&(leaf, to)| network.below(leaf).iter().map(move |from| (*from, to)))
         .filter(|flow| may_be(network, wanted.both_ways, *flow))
+        .map(|flow| (sum(&[flow]), flow))
         .collect();
-    flows.sort_by(|a, b| sends(b).total_cmp(&sends(a)));
+    flows.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut taken, mut chosen, mut reached, mut tries) = (vec![false; network.ends().len()], Vec::new(), 0.0, 0);
-    for (from, to) in flows {
+    for (_, (from, to)) in flows {
         if taken[from as usize] || taken[to as usize] || tries == MOST_TRIES {
             continue;
         }
         tries += 1;
         chosen.push((from, to));
-        let carried = carried(network, wanted.both_ways, &chosen);
-        let sum: f64 = carried.iter().filter(|(_, path)| path.contains(&link)).map(|(gbps, _)| gbps).sum();
-        if sum * ROUNDING <= reached {
+        let carried = sum(&chosen);
+        if carried * ROUNDING <= reached {
             chosen.pop();
             continue;
         }
-        reached = sum;
+        reached = carried;
         taken[from as usize] = true;
         taken[to as usize] = true;
         if reached >= demand.need[link as usize] * ROUNDING {

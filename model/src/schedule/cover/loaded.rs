@@ -1,5 +1,7 @@
 //! Which links measured or planned flows load.
 
+use std::collections::BTreeMap;
+
 use super::{
     demand::ROUNDING,
     network::{Link, Network},
@@ -60,27 +62,27 @@ pub(super) fn carried<'n>(network: &'n Network, both_ways: bool, round: &[(u32, 
 pub(super) fn shares(network: &Network, flows: &[(u32, u32)]) -> Vec<f64> {
     let alone: Vec<f64> = flows.iter().map(|&(from, to)| network.alone(from, to)).collect();
     let path = |flow: usize| network.path(flows[flow].0, flows[flow].1).unwrap_or_default();
-    let mut through: Vec<Vec<usize>> = vec![Vec::new(); network.rates().len()];
-    (0..flows.len()).for_each(|flow| path(flow).iter().for_each(|link| through[*link as usize].push(flow)));
+    let mut through: BTreeMap<Link, Vec<usize>> = BTreeMap::new();
+    for flow in 0..flows.len() {
+        path(flow).iter().for_each(|link| through.entry(*link).or_default().push(flow));
+    }
     let (mut given, mut done) = (alone.clone(), vec![false; flows.len()]);
     // Links that cannot carry all that their flows would send.
-    let room = |link: usize| network.rates()[link].unwrap_or(f64::INFINITY);
-    let is_full = |link: &usize| through[*link].iter().map(|flow| alone[*flow]).sum::<f64>() * ROUNDING > room(*link);
-    let full: Vec<usize> = (0..through.len()).filter(is_full).collect();
+    let room = |link: Link| network.rates()[link as usize].unwrap_or(f64::INFINITY);
+    let is_full = |link: &Link| through[link].iter().map(|flow| alone[*flow]).sum::<f64>() * ROUNDING > room(*link);
+    let full: Vec<Link> = through.keys().copied().filter(is_full).collect();
     loop {
-        let level = |link: &usize| {
-            let open = through[*link].iter().filter(|flow| !done[**flow]).count();
-            let taken: f64 = through[*link].iter().filter(|flow| done[**flow]).map(|flow| given[*flow]).sum();
+        let level = |link: &Link| {
+            let open = through[link].iter().filter(|flow| !done[**flow]).count();
+            let taken: f64 = through[link].iter().filter(|flow| done[**flow]).map(|flow| given[*flow]).sum();
             (open > 0).then(|| ((room(*link) - taken).max(0.0) / open as f64, *link))
         };
         let Some((least, link)) = full.iter().filter_map(level).min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
         // Flows that want less than this level have it, and leave more to the others.
-        let open = || {
-            (0..flows.len()).filter(|flow| !done[*flow] && path(*flow).iter().any(|at| full.contains(&(*at as usize))))
-        };
+        let open = || (0..flows.len()).filter(|flow| !done[*flow] && path(*flow).iter().any(|at| full.contains(at)));
         let modest: Vec<usize> = open().filter(|flow| alone[*flow] <= least).collect();
         let stopped: Vec<usize> = if modest.is_empty() {
-            through[link].iter().copied().filter(|flow| !done[*flow]).collect()
+            through[&link].iter().copied().filter(|flow| !done[*flow]).collect()
         } else {
             modest
         };
