@@ -1,5 +1,5 @@
 "use strict";
-// Tables that sort and filter, and matrices that tell their cells. The page is whole without this.
+// Tables that sort and filter, and matrices that show the value of a cell. The page is whole without this.
 (() => {
   const FILTER_FROM = 13;
   const text = (cell) => (cell ? cell.textContent.trim() : "");
@@ -404,6 +404,9 @@
         return title + found.length + many + tell(one, other);
       };
       alive(svg, { left: edge, top: head, side, rows: starts.length, columns: tops.length }, sum, open);
+      // A narrow screen shows the first bad host of the cluster.
+      const scroller = svg.closest("figure"), bad = cluster && svg.querySelector(".outlined");
+      if (bad) scroller.scrollLeft = bad.getBoundingClientRect().right - scroller.getBoundingClientRect().right + 20;
     }
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);

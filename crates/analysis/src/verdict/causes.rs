@@ -147,10 +147,12 @@ impl Causes<'_> {
             let is_graver = |id| matches!(id, Id::Faulty | Id::FaultyAtTimes);
             let mut own = verdict.reason.iter().filter(|one| verdict.status == status || !is_graver(one.id));
             let Some(reason) = own.find(is_new) else { continue };
+            let more = own.filter(is_new).count();
             let names = components(reason);
             let text = match verdict.kind {
                 Kind::Run => format!("{reason}: {} of {} measured", self.cases.measured, self.planned()),
                 Kind::Hosts => format!("{reason}{}", self.waiting()),
+                kind if APART.contains(&kind) && more > 0 => format!("{reason} (and {more} more)"),
                 _ => reason.to_string(),
             };
             let whole = !names.is_empty() || WHOLE.contains(&verdict.kind) || APART.contains(&verdict.kind);

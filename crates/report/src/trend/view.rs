@@ -333,7 +333,7 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
     let legend = [
         ("k-dot-main", "a night"),
         ("k-level", "median of a level"),
-        ("k-worst", "change for the worse"),
+        ("k-worse", "change for the worse"),
         ("k-good", "change for the better"),
         ("k-epoch", "accepted or configuration change"),
     ];

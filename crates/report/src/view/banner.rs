@@ -123,9 +123,11 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let most = needs.into_iter().rev().max_by_key(|(_, hosts)| hosts.len());
     let of_soak = || failed.iter().find(|one| one.is_loss).and_then(|one| Some(one.step.as_ref()?.text.clone()));
     let (text, hosts) = match most {
+        // If all worked and were lost, a single host is hardly the cause.
+        _ if lost.len() == all && all > 1 && seen.verdicts.cases.measured_any() => {
+            (help(&remedy::FAILED_ALIKE.into()), lost)
+        }
         Some((help, hosts)) => (help.to_owned(), hosts),
-        // A single host is hardly the cause if all were lost.
-        None if lost.len() == all && all > 1 => (help(&remedy::FAILED_ALIKE.into()), lost),
         None => (of_soak()?, lost),
     };
     let who = if hosts.len() == all { format!("all {}", count(all, "host")) } else { folded(hosts.clone()) };
