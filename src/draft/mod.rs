@@ -111,8 +111,8 @@ pub struct Draft {
 /// Why no plan was written.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
-    /// Too few hosts for a pair.
-    #[error("a plan needs at least two hosts")]
+    /// Too few hosts for a pair, and no GPU within the only one.
+    #[error("a plan needs at least two hosts, or one with a GPU")]
     TooFew,
     /// The text that was made is no plan.
     #[error("the plan that was made has mistakes:\n{}", .0.render(false))]
@@ -137,17 +137,18 @@ const SMALL_GPU: u64 = 8 << 30;
 /// Writes a plan. Of hosts that are neither in the cluster nor among the lost nothing is known.
 ///
 /// # Errors
-/// There are fewer than two hosts to plan for, or what was made is no plan.
+/// There is nothing to measure between or within the hosts, or what was made is not a plan.
 pub fn draft(request: &Request<'_>) -> Result<Draft, DraftError> {
     let hosts: Vec<String> = request.hosts.iter().filter(|host| !request.lost.contains_key(*host)).cloned().collect();
-    if hosts.len() < 2 {
+    let is_known = !request.cluster.facts.is_empty();
+    let is_local = request.is_local && hosts.len() > 1;
+    let seen = match is_known {
+        true => Seen::of(&hosts, request.cluster, is_local),
+        false => Seen::unseen(&hosts, is_local),
+    };
+    if hosts.len() < 2 && !(request.purpose == Purpose::Acceptance && seen.gpus > 0) {
         return Err(DraftError::TooFew);
     }
-    let is_known = !request.cluster.facts.is_empty();
-    let seen = match is_known {
-        true => Seen::of(&hosts, request.cluster, request.is_local),
-        false => Seen::unseen(&hosts, request.is_local),
-    };
     let mut text = Text::of(request, &seen);
     text.bare = is_known && request.purpose == Purpose::Acceptance;
     if text.bare {
@@ -319,6 +320,7 @@ fn found(seen: &Seen) -> String {
             let rate = seen.rate.map(|rate| format!(" of {rate} Gb/s")).unwrap_or_default();
             words.push(format!("{}{rate}{layer}", count(ports, "RDMA port")));
         }
+        (seen::Carrier::Tcp, _) if seen.hosts.len() < 2 => {}
         (seen::Carrier::Tcp, _) => words.push("no RDMA that can be used, so TCP is measured".to_owned()),
     }
     if let Some(version) = &seen.nccl {

@@ -1,4 +1,7 @@
-use railgauge_model::plan::hostlist::expand;
+use railgauge_model::plan::{
+    hostlist::expand,
+    model::{Expectation, Limit},
+};
 
 use super::*;
 
@@ -24,11 +27,13 @@ fn cluster(hosts: &[(&str, &str)]) -> (Vec<String>, Cluster) {
     (names, cluster)
 }
 
-fn drafted(purpose: Purpose, (names, cluster): &(Vec<String>, Cluster)) -> Draft {
+fn result(purpose: Purpose, (names, cluster): &(Vec<String>, Cluster)) -> Result<Draft, DraftError> {
     let lost = BTreeMap::new();
-    let request =
-        Request { purpose, launch: SSH, is_local: false, hosts: names, cluster, lost: &lost, day: "2026-11-25" };
-    let draft = draft(&request).unwrap_or_else(|error| panic!("{error}"));
+    draft(&Request { purpose, launch: SSH, is_local: false, hosts: names, cluster, lost: &lost, day: "2026-11-25" })
+}
+
+fn drafted(purpose: Purpose, hosts: &(Vec<String>, Cluster)) -> Draft {
+    let draft = result(purpose, hosts).unwrap_or_else(|error| panic!("{error}"));
     let (_, notes) = plan::parse("plan.toml", &draft.text, Path::new("")).unwrap();
     assert!(notes.list.is_empty(), "{notes}\n{}", draft.text);
     draft
@@ -42,6 +47,18 @@ fn a_cluster_of_gpus_on_roce() {
         assert_eq!(draft.findings, (0, 0), "{}", purpose.word());
         insta::assert_snapshot!(format!("roce8-{}", purpose.word()), draft.text);
     }
+}
+
+#[test]
+fn one_host_is_measured_within() {
+    let (names, mut cluster) = cluster(&[("gpu1", "roce8")]);
+    cluster.facts.get_mut("gpu1").unwrap().gpus.iter_mut().for_each(|gpu| gpu.name = Some("NVIDIA H200".into()));
+    let draft = drafted(Purpose::Acceptance, &(names, cluster));
+    assert_eq!(draft.findings, (0, 0));
+    insta::assert_snapshot!("one-host-acceptance", draft.text);
+    let without = self::cluster(&[("n1", "softroce")]);
+    assert!(matches!(result(Purpose::Acceptance, &without), Err(DraftError::TooFew)));
+    assert!(matches!(result(Purpose::Nightly, &self::cluster(&[("gpu1", "roce8")])), Err(DraftError::TooFew)));
 }
 
 #[test]
@@ -131,10 +148,11 @@ fn ports_that_share_a_narrow_slot_have_no_limits() {
     assert!(limits(&drafted(Purpose::Acceptance, &hosts), "write-bandwidth") > 0);
 }
 
-/// Tests of a plan that stay within hosts, each with the number of its limits.
+/// Tests of a plan that stay within hosts, each with the number of its limits by peers.
 fn within(draft: &Draft) -> Vec<(&str, usize)> {
     let within = draft.plan.tests.iter().take_while(|test| test.transport.is_within_host());
-    within.map(|test| (test.name.as_str(), test.expect.len())).collect()
+    let by_peers = |one: &&Expectation| matches!(one.limit, Limit::WithinPercentOfPeers(_));
+    within.map(|test| (test.name.as_str(), test.expect.iter().filter(by_peers).count())).collect()
 }
 
 #[test]

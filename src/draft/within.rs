@@ -11,8 +11,10 @@ use super::seen::{all_equal, has};
 pub(super) struct Within {
     gpus: usize,
     nodes: usize,
-    /// Whether all GPUs are of one product: others are no peers.
+    /// Whether all GPUs are of one product: others are not peers.
     has_equal_gpus: bool,
+    /// `None` for unknown GPUs, and for GPUs of several products.
+    sheet: Option<Sheet>,
     has_equal_processors: bool,
     /// Whether the loader of every host finds a cuBLASLt or hipBLASLt.
     multiplies: bool,
@@ -45,11 +47,12 @@ impl Within {
                 has(&without)
             )],
         };
+        let name = all_equal(facts.iter().flat_map(|(_, facts)| &facts.gpus).map(|gpu| gpu.name.clone()));
         Self {
             gpus: facts.iter().map(|(_, facts)| facts.gpus.len()).sum(),
             nodes: facts.iter().map(|(_, facts)| facts.cpu.nodes().len()).sum(),
-            has_equal_gpus: all_equal(facts.iter().flat_map(|(_, facts)| &facts.gpus).map(|gpu| gpu.name.clone()))
-                .is_some(),
+            has_equal_gpus: name.is_some(),
+            sheet: name.and_then(|name| sheet(&name)),
             has_equal_processors: all_equal(facts.iter().map(|(_, facts)| facts.cpu.model.clone())).is_some(),
             multiplies: without.is_empty(),
             tested_gib: facts
@@ -68,4 +71,32 @@ impl Within {
 /// Whether the loader finds a cuBLASLt of any version, or a hipBLASLt.
 fn multiplies(facts: &HostFacts) -> bool {
     facts.finds(CUBLASLT) || facts.finds(HIPBLASLT)
+}
+
+/// Figures of a data sheet: memory and one direction of NVLink in GB/s, dense products of bf16 in TFLOP/s.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Sheet {
+    memory: u32,
+    link: Option<u32>,
+    products: u32,
+}
+
+/// GPUs as NVML and AMD SMI name them, and their data sheets: NVIDIA A100 (2021), H100 and H200 (2024), HGX B200 (2025), AMD Instinct MI300X and
+/// MI325X (2024).
+const SHEETS: [(&str, u32, Option<u32>, u32); 10] = [
+    ("A100-SXM4-40GB", 1_555, Some(300), 312),
+    ("A100-SXM4-80GB", 2_039, Some(300), 312),
+    ("A100 80GB PCIe", 1_935, None, 312),
+    ("H100 80GB HBM3", 3_350, Some(450), 989),
+    ("H100 PCIe", 2_000, None, 756),
+    ("H200 NVL", 4_800, None, 835),
+    ("H200", 4_800, Some(450), 989),
+    ("NVIDIA B200", 8_000, Some(900), 2_250),
+    ("MI300X", 5_300, None, 1_307),
+    ("MI325X", 6_000, None, 1_307),
+];
+
+fn sheet(name: &str) -> Option<Sheet> {
+    let (_, memory, link, products) = *SHEETS.iter().find(|(known, ..)| name.contains(known))?;
+    Some(Sheet { memory, link, products })
 }

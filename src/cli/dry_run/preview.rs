@@ -264,7 +264,7 @@ fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String>
         let (test, its) = if open.len() == 1 { ("test", "its") } else { ("tests", "their") };
         notes.push(format!(
             "{test} {}: the plan does not list the devices of all {its} hosts; where agents find several rails, the \
-             run has more cases than stand here",
+             run has more cases than are listed here",
             open.join(", "),
         ));
     }

@@ -39,7 +39,7 @@ const VERSION: u32 = 1;
 /// Arguments of `init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Hosts, such as gpu[001-016]; without any the terminal asks for them
+    /// Hosts, such as gpu[001-016]; without any the terminal asks for them, with --via local it is this machine
     #[arg(value_name = "HOSTS")]
     names: Vec<String>,
     /// Hosts from a file, one hostlist on each line
@@ -112,7 +112,10 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let draft = match draft::draft(&request) {
         Err(DraftError::TooFew) => {
             let (answered, all) = (names.len() - lost.len(), count(names.len(), "host"));
-            anyhow::bail!("{answered} of {all} answered, and a plan needs two at least; nothing was written");
+            anyhow::bail!(
+                "{answered} of {all} answered; links are measured between two hosts at least, and acceptance of one host needs a GPU; \
+                 nothing was written"
+            );
         }
         draft => draft?,
     };
@@ -191,7 +194,7 @@ fn launch(args: &Args) -> Result<String, Misuse> {
 fn head(launch: &str, names: &[String]) -> Option<Plan> {
     let names = quoted(&fold(names.iter().map(String::as_str)));
     let text = format!(
-        "name = \"init\"\n\n{launch}\n[hosts]\nnames = {names}\n\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n"
+        "name = \"init\"\n\n{launch}\n[hosts]\nnames = {names}\n\n[[test]]\nop = \"memory_read\"\nmetric = \"bandwidth\"\n"
     );
     match plan::parse("(the plan to be written)", &text, Path::new("")) {
         Ok((plan, _)) => Some(plan),

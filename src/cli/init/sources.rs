@@ -30,6 +30,7 @@ pub(super) fn hosts(args: &Args) -> Result<Vec<String>, Misuse> {
         (_, Some(path), _) => of_file(path)?,
         _ if args.slurm => of_allocation()?,
         (.., Some(path)) => of_ssh(path)?,
+        _ if args.via.as_deref() == Some("local") => vec![own_name()],
         _ => typed()?,
     };
     let without: BTreeSet<String> = match &args.exclude {
@@ -38,13 +39,16 @@ pub(super) fn hosts(args: &Args) -> Result<Vec<String>, Misuse> {
     };
     let mut known = BTreeSet::new();
     names.retain(|name| !without.contains(name) && known.insert(name.clone()));
-    match names.as_slice() {
-        [] => Err(Misuse("no host is left to plan for".to_owned())),
-        [only] => Err(Misuse(format!(
-            "only one host, {only}: links are measured between hosts, so a plan needs two at least"
-        ))),
-        _ => Ok(names),
+    if names.is_empty() {
+        return Err(Misuse("no host is left to plan for".to_owned()));
     }
+    Ok(names)
+}
+
+/// Of this machine.
+fn own_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("localhost").to_owned()
 }
 
 /// Words as one hostlist, whether commas, blanks or both separate them.
