@@ -69,10 +69,13 @@ fn answer(out: &mut String, view: &View, screen: &Screen, most: usize) -> Result
 fn end(out: &mut String, view: &View, page: &Path, screen: &Screen) -> Result {
     let run = &view.run;
     screen.wrap(out, "", "  ", &format!("{}; {}", view.banner.counts, run.duration))?;
-    for carrier in &view.carriers {
+    let carried = view.carriers.iter().map(|carrier| {
         let tests = if view.carriers.len() > 1 { format!(" ({})", carrier.tests.join(", ")) } else { String::new() };
         let caution = if carrier.caution.is_empty() { String::new() } else { format!(": {}", carrier.caution) };
-        screen.clip(out, "", "  ", &format!("carried by {}{tests}{caution}", carrier.words), LINES)?;
+        format!("{}{tests}{caution}", carrier.words)
+    });
+    if !view.carriers.is_empty() {
+        screen.clip(out, "carried by ", "  ", &carried.collect::<Vec<_>>().join("; "), LINES + 1)?;
     }
     for remark in view.never_run.iter().chain(&run.remarks) {
         screen.clip(out, "", "  ", remark, LINES)?;

@@ -125,11 +125,11 @@ fn is_shown(metric: Metric, size: Bytes) -> bool {
     metric != Metric::MessageRate || size <= SMALL
 }
 
-/// `None` with only one size.
+/// `None` where no line has two sizes.
 fn overlaid(metric: Metric, lines: &[Medians]) -> Result<Option<Figure>, ChartError> {
     let shown = &lines[..lines.len().min(LINES.len())];
     let all = || shown.iter().flat_map(|line| line.points.iter().map(|point| point.0));
-    if all().min() == all().max() {
+    if shown.iter().all(|line| line.points.len() < 2) {
         return Ok(None);
     }
     // Limits that lines share are one.
