@@ -208,7 +208,7 @@ fn intel_as_iwarp() {
     healthy(&named("irdma-iwarp"));
 }
 
-/// A bond with a port down: preflight says so, and so does every verdict that reckons with its ceiling.
+/// A bond with a port down: preflight says so.
 #[test]
 fn a_bond_with_a_member_down() {
     let device = named("mlx5-bond");
@@ -217,13 +217,6 @@ fn a_bond_with_a_member_down() {
     let degraded = Device { tree: "bond-degraded", ..device };
     let (scene, ended, results) = run_of([&degraded, &device], "", &tests(&device, demand));
     ended.says("port1 of rail0 (802.3ad) is down: 1 of 2 members carry traffic");
-    let verdicts = results.verdicts();
-    let verdicts = verdicts["verdicts"].as_array().unwrap();
-    let verdict = verdicts.iter().find(|verdict| verdict["kind"] == "expectation").unwrap();
-    let fewer = verdict["reasons"].as_array().unwrap().iter().filter(|reason| reason["id"] == "fewer-members");
-    let fewer: Vec<_> =
-        fewer.map(|reason| (&reason["host"], &reason["bond"], &reason["carrying"], &reason["of"])).collect();
-    assert_eq!(fewer, [(&"1".into(), &"rail0".into(), &1.into(), &2.into())], "{verdict:#}");
     // Whether a busy machine keeps even this little is another matter.
     let mut told = said(&scene, &results, &ended);
     told["exit"] = Value::Null;

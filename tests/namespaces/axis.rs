@@ -124,15 +124,17 @@ fn a_full_queue_shows_at_its_senders_while_they_send() {
         assert!(senders.iter().any(|host| lost.contains(&host.as_str())), "{lost:?}");
     }
     // Readings do not follow each other sooner than the plan wants.
-    assert!(pace(&found) >= 90.0, "{} ms", pace(&found));
+    let pace = pace(&scene.run_directory());
+    assert!(pace >= 90.0, "{pace} ms");
     assert!(page.contains("retransmissions, out of sequence"));
 }
 
 /// Mean milliseconds between readings that counted something.
-fn pace(found: &OfTest) -> f64 {
-    let lines = found.passes.iter().flat_map(|pass| &pass.ports).flat_map(|(_, lines)| lines);
-    let rose = lines.flat_map(|line| &line.pieces).filter(|piece| piece.mean > 0.0);
-    let lengths: Vec<f64> = rose.map(|piece| piece.span.length().milliseconds()).collect();
+fn pace(directory: &Path) -> f64 {
+    let journal = journal::read(&directory.join("records.jsonl")).unwrap();
+    let rows = journal.watched.iter().flat_map(|seen| &seen.seen.ports).flat_map(|port| &port.rows);
+    let rose = rows.filter(|row| row.counted.values().any(|rise| *rise > 0));
+    let lengths: Vec<f64> = rose.map(|row| row.until.saturating_sub(row.from).milliseconds()).collect();
     lengths.iter().sum::<f64>() / lengths.len() as f64
 }
 
@@ -140,8 +142,7 @@ fn pace(found: &OfTest) -> f64 {
 #[ignore = "rate: runs alone in ./test --all"]
 fn readings_follow_each_other_as_the_plan_wants_and_cost_little() {
     let Some((_network, scene, _)) = measured() else { return };
-    let found = found(&scene.run_directory());
-    let pace = pace(&found);
+    let pace = pace(&scene.run_directory());
     assert!((90.0..300.0).contains(&pace), "{pace} ms");
     let journal = journal::read(&scene.run_directory().join("records.jsonl")).unwrap();
     let seen = || journal.watched.iter().map(|one| &one.seen);

@@ -177,18 +177,8 @@ fn parts(model: &Outliers<'_>, drawn: &Drawn) {
     assert_eq!(names.iter().collect::<BTreeSet<_>>(), known.iter().collect::<BTreeSet<_>>());
     assert_eq!((names.len(), names.first()), (known.len(), known.first()));
     assert_eq!(names.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len(), names.len(), "a part has one state");
-    assert_eq!(parts.beside, model.beside().len());
-    // Of a host without any value nobody knows.
-    let all = drawn.verdicts.localisation.iter().all(|found| found.unmeasured.is_empty());
-    assert_eq!(parts.nothing, model.searched && !model.any() && model.noisy.is_empty() && all);
-    assert!(all || !parts.sentence.contains("No component stands out"), "{}", parts.sentence);
-    assert_eq!(parts.noisy, !model.noisy.is_empty());
     for part in &model.parts {
-        assert!(parts.sentence.contains(shown(part.name, drawn)), "{}", parts.sentence);
         assert!(part.evidence.iter().any(|one| one.named.standing == part.standing));
-    }
-    for (_, link, _) in model.beside().iter().take(3) {
-        assert!(parts.sentence.contains(&link.result.link_name()), "{}", parts.sentence);
     }
     // Every link that stands out in any matrix belongs to a named part or is counted here.
     for test in &model.tests {

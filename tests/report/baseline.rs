@@ -2,11 +2,11 @@
 
 use std::{path::Path, sync::Arc};
 
+use crate::support::Scenario;
 use railgauge_analysis::{
-    baseline::{learn, replaced_within},
+    baseline::learn,
     history::Run,
     journal::{Journal, parse},
-    reason::Id,
     results::results,
     rows::rows,
     status::Status,
@@ -16,14 +16,7 @@ use railgauge_model::plan::{
     baseline::{Baseline, BaselineError, wanted},
     model::{Expectation, Limit},
 };
-use railgauge_wire::{
-    facts::{Card, HostFacts, Label},
-    terms::Metric,
-    unit::Bytes,
-};
-use serde_json::{Value, json};
-
-use crate::support::Scenario;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 fn small() -> Scenario {
     Scenario { sizes: vec![65536, 1 << 20], ..Scenario::healthy(6, 1) }
@@ -52,7 +45,7 @@ fn held(journal: &mut Journal, test: usize, metric: Metric, percent: f64, baseli
     let limit = Limit::WithinPercentOfBaseline(percent);
     journal.plan.tests[test].expect =
         vec![Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }];
-    journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests, &journal.plan.hosts));
+    journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests));
     let results = results(journal).unwrap();
     let rows = rows(journal, &results);
     let name = &journal.plan.tests[test].name;
@@ -76,8 +69,7 @@ fn a_baseline_holds_centres_spreads_and_what_they_rest_on() {
     assert_eq!((bandwidth.n, bandwidth.links, bandwidth.runs, bandwidth.unit.as_str()), (30, 15, 2, "Gb/s"));
     assert_eq!(baseline.ends.len(), 2, "an RDMA NIC and an interface: {:?}", baseline.ends);
     let nic = &baseline.ends[&bandwidth.ends[0]];
-    assert!(nic.hardware.contains_key("NIC driver") && nic.configuration.contains_key("NIC firmware"), "{nic:?}");
-    assert!(nic.hardware.contains_key("processor") && nic.configuration.contains_key("kernel"), "{nic:?}");
+    assert!(nic.hardware.contains_key("NIC driver") && nic.hardware.contains_key("processor"), "{nic:?}");
 }
 
 #[test]
@@ -116,110 +108,6 @@ fn other_hardware_is_inconclusive_and_named() {
         "{}",
         verdict.reason
     );
-}
-
-#[test]
-fn another_configuration_is_judged_and_told() {
-    let baseline = learned(&[small()]);
-    let mut newer = journal(&small());
-    newer.hosts.values_mut().for_each(|up| up.facts.kernel = "7.0.1".into());
-    let verdict = held(&mut newer, 0, Metric::Bandwidth, 5.0, &baseline);
-    assert_eq!(verdict.status, Status::Pass);
-    let told = "; set up differently from the baseline: kernel 6.8.0-45-generic → 7.0.1 on 6 hosts, NIC firmware ";
-    assert!(
-        verdict.reason.to_string().contains(told) && verdict.reason.to_string().contains(" on gpu004"),
-        "{}",
-        verdict.reason
-    );
-}
-
-/// A run of which every host has a card with this serial number.
-fn run_with(serial: impl Fn(&str) -> Option<String>) -> Run {
-    let mut run = run(&small());
-    run.hosts.iter_mut().for_each(|(host, facts)| fit(facts, serial(host)));
-    run
-}
-
-fn fit(facts: &mut HostFacts, serial: Option<String>) {
-    let devices = facts.rdma.iter().map(|device| device.name.clone()).collect();
-    let label = Label { serial, ..Label::default() };
-    facts.parts.cards = vec![Card { pci: "0000:18:00.0".into(), devices, label, ..Card::default() }];
-}
-
-/// The parts that the verdict on the bandwidth speaks of, where hosts have cards with these serial numbers now.
-fn parts_now(baseline: &Baseline, serial: impl Fn(&str) -> Option<String>) -> (Verdict, Option<Value>) {
-    let mut now = journal(&small());
-    now.hosts.iter_mut().for_each(|(host, up)| fit(&mut up.facts, serial(host)));
-    let verdict = held(&mut now, 0, Metric::Bandwidth, 5.0, baseline);
-    let parts = verdict.reason.iter().find(|reason| reason.id == Id::OtherParts).map(|reason| reason.json("parts"));
-    (verdict, parts)
-}
-
-#[test]
-fn a_part_that_was_replaced_since_the_baseline_is_told_beside_the_verdict() {
-    let own = |host: &str| Some(format!("MT-{host}"));
-    let other = |host: &str| if host == "gpu003" { Some("MT-new".to_owned()) } else { own(host) };
-    // Of two runs the last one tells what the baseline belongs to.
-    let baseline = learn(vec![run_with(own), run_with(own)]).unwrap();
-    let text = serde_json::to_string(&baseline).unwrap();
-    let baseline = Baseline::parse(&text).unwrap();
-    let (verdict, parts) = parts_now(&baseline, other);
-    assert_eq!(verdict.status, Status::Pass, "it is judged all the same: {}", verdict.reason);
-    let parts = parts.expect("it is told");
-    let [one] = parts["replaced"].as_array().unwrap().as_slice() else { panic!("{parts:?}") };
-    assert_eq!(
-        ["host", "old", "new", "by"].map(|field| one[field].clone()),
-        ["gpu003", "MT-gpu003", "MT-new", "serial"].map(Value::from)
-    );
-    let lacks = |field: &str| parts.get(field).is_none_or(|all| all.as_array().unwrap().is_empty());
-    assert!(verdict.reason.to_string().contains("MT-gpu003 → MT-new"), "{}", verdict.reason);
-    assert!(lacks("shared") && lacks("unfollowed"));
-    // The same parts are nothing to tell.
-    assert_eq!(parts_now(&baseline, own).1, None);
-    // Two hosts with one number are no part that moved.
-    let (_, parts) =
-        parts_now(&baseline, |host| if host < "gpu003" { Some("MT-gpu001".to_owned()) } else { own(host) });
-    let parts = parts.expect("the number of two hosts is told");
-    let count = |field: &str| parts.get(field).map_or(0, |all| all.as_array().unwrap().len());
-    assert_eq!((count("replaced"), count("shared")), (0, 1), "{parts:?}");
-}
-
-#[test]
-fn a_baseline_or_hosts_without_serial_numbers_are_told_once() {
-    let own = |host: &str| Some(format!("MT-{host}"));
-    let baseline = learn(vec![run_with(own)]).unwrap();
-    let (_, parts) = parts_now(&baseline, |host| own(host).filter(|_| host != "gpu002"));
-    assert_eq!(parts.expect("it is told")["unfollowed"], json!(["gpu002"]));
-    // One that was written before parts were noted.
-    let mut old = serde_json::to_value(&baseline).unwrap();
-    old.as_object_mut().unwrap().remove("parts");
-    let old = Baseline::parse(&old.to_string()).unwrap();
-    let (verdict, parts) = parts_now(&old, own);
-    let parts = parts.expect("it is told");
-    let count = |field: &str| parts.get(field).map_or(0, |all| all.as_array().unwrap().len());
-    assert_eq!((count("unfollowed"), count("replaced")), (6, 0));
-    assert_eq!(verdict.reason.to_string().matches("gpu[001-006]").count(), 1, "{}", verdict.reason);
-}
-
-#[test]
-fn the_parts_of_a_baseline_are_those_that_were_known_last_and_it_says_which_were_replaced_meanwhile() {
-    let own = |host: &str| Some(format!("MT-{host}"));
-    let other = |host: &str| if host == "gpu003" { Some("MT-new".to_owned()) } else { own(host) };
-    let mut runs = vec![run_with(own), run_with(other), run_with(|_| None)];
-    for (day, run) in (1..).zip(&mut runs) {
-        run.started += jiff::SignedDuration::from_hours(24 * day);
-    }
-    let within = replaced_within(&runs);
-    let [one] = within.as_slice() else { panic!("{within:?}") };
-    assert_eq!((one.host.as_str(), one.old.as_str(), one.new.as_str()), ("gpu003", "MT-gpu003", "MT-new"));
-    // On the last night nothing could be read.
-    let baseline = learn(runs).unwrap();
-    assert_eq!(parts_now(&baseline, other).1, None);
-    // The value is that of all links of the kind: it is no value of the part before.
-    let (_, parts) = parts_now(&baseline, own);
-    let parts = parts.expect("it is told");
-    assert!(parts["replaced"][0]["links"].as_u64() > Some(1), "{parts:?}");
-    assert!(!parts.to_string().contains("the part before"), "{parts}");
 }
 
 #[test]

@@ -155,7 +155,8 @@ fn a_host_that_slows_a_collective_is_found_and_named() {
     assert!(journal.further.len() < 32, "{} groups", journal.further.len());
     assert!(all[0].remarks[0].starts_with("bisected with "), "{:?}", all[0].remarks);
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
-    assert_eq!(drawn.view.parts.unwrap().sentence, "Faulty, confirmed: host a08.");
+    let parts = drawn.view.parts.unwrap();
+    assert_eq!((parts.named[0].name.as_str(), parts.named[0].standing.as_str()), ("host a08", "confirmed"));
     assert_eq!(drawn.verdicts.cases.planned, 1);
 }
 

@@ -245,7 +245,7 @@ fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
     }
     let place = tempfile::tempdir().unwrap();
     let view = report::compare::write(&found, &place.path().join("compare.html")).unwrap();
-    // Where more links became better than worse the row is drawn so, and the links are drawn too.
+    // Where more links became better than worse the row is drawn so.
     let rows = |of: fn(&railgauge_analysis::compare::Counts) -> bool| {
         found.groups.iter().filter(|group| of(&group.counts)).count()
     };
@@ -253,8 +253,6 @@ fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
     assert!(better > 0 && worse > 0);
     let overview = view.overview.unwrap().svg;
     assert_eq!((overview.matches("f-good").count(), overview.matches("f-worst").count()), (better, worse));
-    let changes = view.changes.unwrap().svg;
-    assert!(changes.contains("f-good") && changes.contains("f-worst"), "both directions are drawn");
     let rows = view.changed.rows.iter().filter(|row| row[0] == Word::Improved.words()).count();
     assert_eq!(rows, found.counts.improved.min(200));
 }

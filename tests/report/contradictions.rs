@@ -1,6 +1,6 @@
 //! Whole lines with sums that agree, and that no run writes so: whoever wrote them, they never pass.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use railgauge_analysis::{
     history::METRICS,
@@ -154,33 +154,6 @@ fn a_second_list_of_cases_and_what_stands_behind_the_end_are_named() {
     // Taken up again it may stand there.
     lines.insert(behind - 1, line(Event::Resumed { unread: Vec::new() }));
     assert_eq!(judged(&lines).status, Status::Pass);
-}
-
-#[test]
-fn further_cases_of_other_ports_or_cells_are_named() {
-    let changes: [fn(&mut Case); 5] = [
-        |case| case.flow.from.rail = 1_000_000_000,
-        |case| case.flow.to.host = "gpu900".into(),
-        |case| case.flow.to = case.flow.from.clone(),
-        |case| Arc::make_mut(&mut case.cell).size += Bytes(1),
-        |case| Arc::make_mut(&mut case.cell).only = Some(1),
-    ];
-    for change in changes {
-        let mut lines = lines();
-        let Event::Planned { cases } =
-            lines.iter().find(|l| matches!(l.event, Event::Planned { .. })).unwrap().event.clone()
-        else {
-            unreachable!()
-        };
-        let mut further = cases[0].clone();
-        further.id = cases.len() as u64;
-        let end = lines.len() - 1;
-        lines.insert(end, line(Event::Confirming { cases: vec![further.clone()], links: false }));
-        assert_eq!(judged(&lines).status, Status::Pass);
-        change(&mut further);
-        lines[end] = line(Event::Confirming { cases: vec![further], links: false });
-        never_passes(Kind::Records, &lines, &[&format!("line {}", end + 1), "further case"]);
-    }
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn fits_of(journal: &Journal, found: &[Finding]) -> Vec<Vec<String>> {
     let results = results(journal).unwrap();
     let rows = rows(journal, &results);
     let parts = localise(journal, &results, &rows);
-    let fits = explained(found, &journal.plan, &outliers(journal, &results, &rows, &parts));
+    let fits = explained(found, &outliers(journal, &results, &rows, &parts));
     fits.into_iter().map(|fits| fits.into_iter().map(|fit| fit.test).collect()).collect()
 }
 
@@ -90,24 +90,6 @@ fn cases_that_are_missing_are_told_of_the_host_that_lacks_them() {
     assert_eq!(fits(&journal, &finding("device-count", FAILURE, &[3])), [""; 0], "another host");
 }
 
-/// A case that fails before its devices are opened has none in its row.
-#[test]
-fn a_finding_on_a_device_is_told_of_cases_that_never_opened_it() {
-    let scenario = Scenario { down: Some(2), ..Scenario::healthy(6, 1) };
-    let mut journal = journal(&scenario);
-    journal.plan.hosts[2].devices = vec!["mlx5_0".to_owned()];
-    let of = |device: &str| Finding { devices: vec![device.to_owned()], ..finding("port-state", FAILURE, &[2]) };
-    let told = fits(&journal, &of("mlx5_0"));
-    assert!(told.contains(&"write-bw".to_owned()) && !told.contains(&"tcp-baseline".to_owned()), "{told:?}");
-    assert_eq!(fits(&journal, &of("mlx5_9")), [""; 0], "no device of the test");
-    // Of a device of which the plan has port 2, port 1 says nothing.
-    journal.plan.hosts[2].devices = vec!["mlx5_0:2".to_owned()];
-    assert_eq!((fits(&journal, &of("mlx5_0")), fits(&journal, &of("mlx5_0:2"))), (vec![], told.clone()));
-    // Where the plan leaves it to the agent, nobody knows which device it would have been.
-    journal.plan.hosts[2].devices.clear();
-    assert_eq!(fits(&journal, &of("mlx5_9")), told);
-}
-
 #[test]
 fn a_healthy_cluster_needs_no_explanation() {
     let mut told = 0;
@@ -129,10 +111,6 @@ fn what_good_peers_have_too_is_the_cause_of_no_bad_part() {
         assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2, 3, 4, 5])), [""; 0], "{lost} %");
         assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2])), ["write-bw"], "{lost} %");
     }
-    // Without a bad part it is what it is.
-    let mut journal = journal(&Scenario { slow: None, ..slow });
-    change(&mut journal, |_, _, ends| ends.iter().any(|end| ["gpu003", "gpu004"].contains(end)), 0.96);
-    assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2, 3])), ["write-bw"]);
 }
 
 /// Every host has a load of its own, and so a finding of its own.

@@ -37,7 +37,7 @@ fn a_host_alone_is_told_what_it_lacks() {
     let verdict = demanded(&found);
     assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.reason);
     let remedy = verdict.remedy.as_ref().unwrap();
-    assert_eq!((remedy.id.as_ref(), remedy.values["needed"].as_str()), ("more-peers", "3"));
+    assert_eq!(remedy.id.as_ref(), "more-peers");
 
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     let step = drawn.view.banner.remedy.clone().unwrap();
@@ -53,18 +53,6 @@ fn a_host_alone_is_told_what_it_lacks() {
     let document: serde_json::Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
     let told = document["verdicts"].as_array().unwrap().iter().find(|one| one["kind"] == "expectation").unwrap();
     assert_eq!(told["remedy"]["id"], "more-peers");
-}
-
-/// The limit that is proposed is one that a plan takes, and that these hosts keep: it is a figure to begin with.
-#[test]
-fn the_limit_that_is_proposed_is_kept_by_the_host_itself() {
-    let limit = demanded(&judged(&alone(PEERS))).remedy.as_ref().unwrap().values["limit"].clone();
-    // 90 % of the slower one of both, which carries 90 % of 55 GB/s.
-    assert!(limit.starts_with("`at_least = \"44."), "{limit}");
-    let own = format!("[[test.expect]]\nmetric = \"memory_bandwidth\"\n{}\n", limit.trim_matches('`'));
-    let found = judged(&alone(&own));
-    let verdict = demanded(&found);
-    assert_eq!((verdict.status, &verdict.remedy), (Status::Pass, &None), "{}", verdict.reason);
 }
 
 #[test]

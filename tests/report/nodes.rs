@@ -215,7 +215,7 @@ fn what_all_hosts_have_alike_is_told_and_nobody_is_named() {
     // The median of all lies between them: half is 29 % below it.
     assert!((gpu.change_percent + 29.3).abs() < 2.0, "{gpu:?}");
     let parts = draw(&journal, Path::new("records.jsonl")).unwrap().view.parts.unwrap();
-    assert!(parts.sentence.contains(&gpu.place), "{}", parts.sentence);
+    assert!(parts.tests.join("; ").contains(&gpu.place), "{:?}", parts.tests);
     // A GPU that is lower than the same GPU of others is still seen.
     let share = |case: &Case| match (case.flow.from.rail, &*case.flow.from.host) {
         (1, "a3") => 0.25,

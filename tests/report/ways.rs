@@ -115,7 +115,7 @@ fn a_baseline_of_one_way_holds_nothing_against_the_other() {
             let test = &mut journal.plan.tests[at];
             (test.expect, test.knobs.write_latency) = (vec![expect], now);
             let name = test.name.clone();
-            journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests, &journal.plan.hosts));
+            journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests));
             let results = results(&journal).unwrap();
             let all = verdicts(&journal, &results, &rows(&journal, &results), Vec::new());
             let verdict = all.verdicts.into_iter().find(|verdict| verdict.test == name).unwrap();

@@ -83,7 +83,7 @@ fn a_waived_part_is_told_as_waived_and_not_as_unsettled() {
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     assert_eq!(drawn.verdicts.exit_code, 0, "{}", drawn.verdicts.sentence);
     let parts = drawn.view.parts.unwrap();
-    assert_eq!(parts.sentence, "Waived by the plan: host gpu005 (suspect).");
+    assert_eq!((parts.named[0].name.as_str(), parts.named[0].standing.as_str()), ("host gpu005", "suspect, waived"));
     assert_eq!(parts.named[0].standing, "suspect, waived");
     assert!(parts.tests[0].contains("the plan waives rail 9, which no case has"), "{:?}", parts.tests);
 }

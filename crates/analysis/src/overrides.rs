@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::journal::Journal;
+use super::{journal::Journal, words::some};
 
 /// A sentence, without its full stop, for each set of variables that agents were started with, with its hosts.
 pub fn told(journal: &Journal) -> Vec<String> {
@@ -11,10 +11,8 @@ pub fn told(journal: &Journal) -> Vec<String> {
         hosts.entry(host.facts.overrides.keys().map(String::as_str).collect()).or_default().push(name);
     }
     let words = |(set, hosts): (Vec<&str>, Vec<&str>)| {
-        let (shown, more) = hosts.split_at(hosts.len().min(8));
-        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let set = set.join(", ");
-        format!("{}{more}: what is reported as hardware may not be this host's: {set} are set", shown.join(", "))
+        let (shown, set) = (some(&hosts, 8), set.join(", "));
+        format!("{shown}: what is reported as hardware may not be this host's: {set} are set")
     };
     hosts.into_iter().map(words).collect()
 }

@@ -11,7 +11,7 @@ use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
 use super::{ceiling::LinkEnd, journal::Journal};
-use crate::case::CaseResult;
+use crate::{case::CaseResult, words::some};
 
 pub const PROVEN: &[(&str, &str)] = &[
     ("rdma_rxe", "tests/lab/verbs.rs: virtual hosts with Soft-RoCE"),
@@ -37,14 +37,12 @@ impl NeverRun {
         let mut names: Vec<&String> = self.devices.values().flatten().collect();
         names.sort_unstable();
         names.dedup();
-        let (shown, more) = names.split_at(names.len().min(8));
-        let shown = shown.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let shown = some(&names, 8);
         let driver = match self.driver.as_str() {
             UNKNOWN => "a driver that the hosts do not name".to_owned(),
             driver => format!("driver {driver}"),
         };
-        format!("{driver} ({shown}{more}): {NOT_TESTED}")
+        format!("{driver} ({shown}): {NOT_TESTED}")
     }
 }
 
@@ -77,50 +75,34 @@ pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun>
     found.into_iter().map(|(driver, devices)| NeverRun { driver, devices }).collect()
 }
 
-/// RDMA devices in use by a case, each at its own host, from its records.
+/// RDMA devices of a case, each at its own host, from its records; before it had a link, the devices of the plan or all of its host.
 fn used<'r>(
     journal: &'r Journal,
-    planned: &HashMap<&str, &Host>,
+    planned: &HashMap<&str, &'r Host>,
     result: &'r CaseResult<'_>,
 ) -> Vec<(&'r str, Cow<'r, str>)> {
     let flow = &result.case.flow;
-    let (from, to) = (&*flow.from.host, &*flow.to.host);
-    let ranks = || result.samples.iter().flat_map(|(_, sample)| &sample.ranks);
+    let ends = [&*flow.from.host, &*flow.to.host];
     match result.link {
-        Some(link) if link.transport == Carrier::NcclIb => {
-            let list = |name| link.settings.get(name).into_iter().flat_map(|list| list.split(", "));
-            let ends = list("nics").map(|nic| (from, nic)).chain(list("nics_remote").map(|nic| (to, nic)));
-            let of_ranks = ranks()
-                .filter(|rank| rank.carried.is_none_or(|carried| carried == Carrier::NcclIb))
-                .flat_map(|rank| rank.nics.iter().map(|nic| (&*rank.host, nic.as_str())));
-            ends.chain(of_ranks).map(|(host, nic)| (host, nic.into())).collect()
-        }
-        // The devices of an NCCL plugin are unknown, and other carriers use no RDMA device.
+        // The devices of NCCL are its own choice, and other carriers use no RDMA device.
         Some(link) if !is_verbs(link.transport) => Vec::new(),
         Some(link) => {
-            let ends = [(from, &*link.from_device), (to, &*link.to_device)].into_iter();
-            let all = ends.chain(ranks().map(|rank| (&*rank.host, &*rank.device)));
+            let ranks = result.samples.iter().flat_map(|(_, sample)| &sample.ranks);
+            let of_ends = ends.into_iter().zip([&*link.from_device, &*link.to_device]);
+            let all = of_ends.chain(ranks.map(|rank| (&*rank.host, &*rank.device)));
             all.map(|(host, device)| (host, device.into())).collect()
         }
-        // It failed before it had a link: the devices that it would have used.
         None if matches!(result.case.cell.transport, Transport::Verbs | Transport::Nic) => {
-            let rail = |host, rail| Some((host, wanted(journal, planned, host, rail)?.into()));
-            [rail(from, flow.from.rail), rail(to, flow.to.rail)].into_iter().flatten().collect()
+            let devices = |host: &'r str| match planned.get(host) {
+                Some(known) if !known.devices.is_empty() => {
+                    known.devices.iter().map(String::as_str).collect::<Vec<_>>()
+                }
+                _ => journal.hosts.get(host).into_iter().flat_map(|up| &up.facts.rdma).map(|one| &*one.name).collect(),
+            };
+            ends.into_iter().flat_map(|host| devices(host).into_iter().map(move |name| (host, name.into()))).collect()
         }
         None => Vec::new(),
     }
-}
-
-/// The device of a host's rail: from the plan, otherwise the host's active ports in order; a host without an active
-/// port has its first device.
-fn wanted(journal: &Journal, planned: &HashMap<&str, &Host>, host: &str, rail: u32) -> Option<String> {
-    let named = planned.get(host).map(|planned| &planned.devices)?;
-    let facts = &journal.hosts.get(host)?.facts;
-    let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
-    let mut active = ports.filter(|(_, port)| port.is_active());
-    let rail = rail as usize;
-    let mut of_host = || active.nth(rail).map(|(device, _)| device).or(facts.rdma.first());
-    named.get(rail).cloned().or_else(|| of_host().map(|device| device.name.clone()))
 }
 
 fn is_verbs(carrier: Carrier) -> bool {

@@ -26,6 +26,15 @@ pub fn size(bytes: Bytes) -> String {
     }
 }
 
+/// `a, b and 3 more` of all names.
+pub fn some(names: &[impl AsRef<str>], most: usize) -> String {
+    let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// A flow has one or several: `queue pair`, or `stream` over TCP.
 pub const fn lane(transport: Transport) -> &'static str {
     match transport {

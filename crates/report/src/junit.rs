@@ -152,7 +152,10 @@ fn name(journal: &Journal, verdict: &Verdict) -> String {
 fn parts(found: &[&Localisation], view: &View) -> String {
     let waived = |part: &Named| if part.waived { ", waived" } else { "" };
     let line = |part: &Named| format!("{}{}: {}: {}", part.standing.word(), waived(part), part.name, part.reason);
-    let whole = view.parts.iter().map(|parts| parts.sentence.clone());
+    let whole = view.parts.iter().map(|parts| match parts.sentence.as_str() {
+        "" => parts.tests.join("\n"),
+        told => told.to_owned(),
+    });
     whole.chain(found.iter().flat_map(|found| &found.suspects).map(line)).collect::<Vec<_>>().join("\n")
 }
 

@@ -5,11 +5,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::{
     format::{Section, keys},
-    model::{Host, Limit, Test},
+    model::{Limit, Test},
     read::{Table, file},
 };
 
@@ -35,27 +34,6 @@ pub struct Baseline {
     pub ends: BTreeMap<String, EndFacts>,
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     pub entries: Vec<Entry>,
-    /// Last known parts of the hosts: an expected value may also apply to a replaced part. Empty in older baselines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<HostPart>,
-}
-
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostPart {
-    pub host: String,
-    pub kind: PartKind,
-    /// A PCI address without the function, or a network interface; empty where a host has only one.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub at: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub carries: Vec<String>,
-    pub serial: Option<String>,
-    pub uuid: Option<String>,
-    pub node_guid: Option<String>,
-    /// The GUID of its second function.
-    pub second_guid: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -102,8 +80,6 @@ pub struct Source {
 pub struct EndFacts {
     /// Facts that must be equal for a comparison of values.
     pub hardware: BTreeMap<String, String>,
-    /// Facts that can be set or that wear: the values of most ends.
-    pub configuration: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -189,8 +165,8 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
     }
 }
 
-/// The part of a baseline that these tests and hosts use: a run's journal stores only this part.
-pub fn wanted(mut baseline: Baseline, tests: &[Test], hosts: &[Host]) -> Baseline {
+/// The part of a baseline that these tests use: a run's journal stores only this part.
+pub fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
     let wanted: BTreeSet<(&str, Metric)> = tests
         .iter()
         .flat_map(|test| test.expect.iter().map(move |expect| (test, expect)))
@@ -201,9 +177,5 @@ pub fn wanted(mut baseline: Baseline, tests: &[Test], hosts: &[Host]) -> Baselin
     baseline.settings.retain(|test, _| wanted.iter().any(|(name, _)| name == test));
     let used: BTreeSet<&String> = baseline.entries.iter().flat_map(|entry| &entry.ends).collect();
     baseline.ends.retain(|end, _| used.contains(end));
-    let named: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
-    let has_entries = !baseline.entries.is_empty();
-    // Drop parts of hosts that are not in the plan: they would only use space in every journal.
-    baseline.parts.retain(|part| has_entries && named.contains(part.host.as_str()));
     baseline
 }

@@ -128,7 +128,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         book.add(mistake.also(watch.span, "nothing is watched").help("leave one of them out"));
     }
     let watch_every = watch_every.map(|(_, every)| every);
-    let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests, &hosts.list));
+    let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use railgauge_analysis::{
-    baseline::{LEAST_VALUES, SinceReplaced, learn, replaced_within},
+    baseline::{LEAST_VALUES, learn},
     history,
-    words::{count, were},
+    words::count,
 };
 use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, files, plan::baseline::Baseline};
@@ -51,38 +51,19 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let what = subset.words();
         return Err(Misuse(format!("{path}: only a part of its plan was run ({what}); leave this run out")).into());
     }
-    let replaced = replaced_within(&runs);
     let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("cannot make a baseline: {cause}"))?;
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {
         Some(path) => {
             files::write(path, &document).with_context(|| format!("cannot write {}", path_text(path)))?;
-            common.say(format!("{}: {}{}", path_text(path), summary(&baseline), mixed(&replaced)));
+            common.say(format!("{}: {}", path_text(path), summary(&baseline)));
         }
         None => {
             print(&document)?;
-            common.say(summary(&baseline) + &mixed(&replaced));
+            common.say(summary(&baseline));
         }
     }
     Ok(if baseline.entries.is_empty() { Exit::Inconclusive } else { Exit::Passed })
-}
-
-/// Parts that are named of those that were replaced meanwhile.
-const NAMED: usize = 3;
-
-/// `; 1 part was replaced while these runs were made, so that values are of both: NIC mlx5_0 of gpu003 (MT3 → MT9)`.
-fn mixed(replaced: &[SinceReplaced]) -> String {
-    if replaced.is_empty() {
-        return String::new();
-    }
-    let one = |one: &SinceReplaced| format!("{} of {} ({} → {})", one.part, one.host, one.old, one.new);
-    let named = replaced.iter().take(NAMED).map(one).collect::<Vec<_>>().join(", ");
-    let more = match replaced.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    let parts = were(replaced.len(), "part");
-    format!("; {parts} replaced while these runs were made, so that values are of both: {named}{more}")
 }
 
 /// `1 run, 2 tests, 24 entries of 6 to 24 values; 3 entries have fewer than the 5 values that are needed`.

@@ -247,15 +247,6 @@ pub fn switch(name: &str, port: usize) -> Plug {
     Plug { device: Device::Switch(name.into()), port: Some(port.to_string()) }
 }
 
-/// Hosts of two leaves below one spine: flows between the leaves share the cables to the spine.
-pub fn tree() -> Topology {
-    let hosts = (0..4).flat_map(|host| {
-        (0..2).map(move |rail| [nic(host, rail), switch(&format!("leaf{}", host / 2), 1 + 2 * host + rail as usize)])
-    });
-    let up = (0..2).map(|leaf| [switch(&format!("leaf{leaf}"), 31), switch("spine", leaf)]);
-    topology(hosts.chain(up).collect())
-}
-
 /// The journal of a run with this soak, as a run loop writes it.
 pub fn lines(made: &Made) -> String {
     support::text(&events(made))

@@ -13,10 +13,9 @@ use std::{
 use railgauge_model::{journal::event::Sample, schedule::Flow};
 use railgauge_wire::{
     drivers::{Congestion, congestion},
-    measure::{Measurement, SLICE},
+    measure::Measurement,
     terms::Metric,
     unit::{Bytes, Nanoseconds, NanosecondsI64},
-    watch::CounterRow,
 };
 pub use watch::Watch;
 use watch::{Placed, PortRows};
@@ -34,21 +33,11 @@ use crate::case::CaseResult;
 /// Passes kept, worst first.
 pub const LISTED: usize = 16;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Piece {
-    pub span: Span,
-    /// Mean over that time: Gb/s of a flow, rises per second of a counter.
-    pub mean: f64,
-    pub most: f64,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carried {
     pub name: String,
     pub victim: bool,
     pub span: Span,
-    /// Gb/s in each 100 ms of the window; empty without rates over time, as for latencies.
-    pub pieces: Vec<Piece>,
     /// Gb/s over the window; `None` where nothing was carried.
     pub mean: Option<f64>,
 }
@@ -58,18 +47,13 @@ pub struct Counted {
     pub family: Family,
     /// Rise of each counter, by the last part of its name; a reading that extends beyond the time counts in proportion.
     pub counters: BTreeMap<String, f64>,
-    /// Rises per second and reading of the counter that rose most: drivers count the same frames by port and by priority.
-    pub pieces: Vec<Piece>,
+    /// Rises in a second of any reading.
+    pub most: f64,
 }
 
 impl Counted {
     pub fn sum(&self) -> f64 {
         self.counters.values().copied().fold(0.0, f64::max)
-    }
-
-    /// In a second of any reading.
-    pub fn most(&self) -> f64 {
-        self.pieces.iter().map(|piece| piece.most).fold(0.0, f64::max)
     }
 }
 
@@ -154,8 +138,8 @@ pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest>
 
 /// With its most rises in a second.
 fn gravest(lines: &[Counted]) -> (Option<Family>, Reverse<u64>) {
-    let first = lines.iter().min_by_key(|line| (line.family, Reverse(line.most() as u64)));
-    (first.map(|line| line.family), Reverse(first.map_or(0, |line| line.most() as u64)))
+    let first = lines.iter().min_by_key(|line| (line.family, Reverse(line.most as u64)));
+    (first.map(|line| line.family), Reverse(first.map_or(0, |line| line.most as u64)))
 }
 
 /// `None` if no flow has a known time.
@@ -198,16 +182,8 @@ fn carried(result: &CaseResult<'_>, sample: &Sample, place: &Placed) -> Vec<Carr
     let one = |name: String, end: &Measurement, clock: NanosecondsI64| {
         let from = end.started.saturating_add_signed(clock);
         let until = from.saturating_add(end.elapsed);
-        let rate = |bytes: Bytes, time: Nanoseconds| bytes.as_f64() * 8.0 / time.as_f64().max(1.0);
-        let at = |slice: usize| from.saturating_add(SLICE.saturating_mul(slice as u64)).min(until);
-        let piece = |(slice, bytes): (usize, &Bytes)| {
-            let span = Span::new(at(slice), at(slice + 1));
-            let mean = rate(*bytes, span.length());
-            (!span.length().is_zero()).then_some(Piece { span, mean, most: mean })
-        };
-        let pieces = end.slices.iter().enumerate().filter_map(piece).collect();
-        let mean = (!end.bytes.is_zero() && !end.elapsed.is_zero()).then(|| rate(end.bytes, end.elapsed));
-        Carried { name, victim, span: Span::new(from, until), pieces, mean }
+        let mean = (!end.bytes.is_zero() && !end.elapsed.is_zero()).then(|| end.bytes.bits() / end.elapsed.as_f64());
+        Carried { name, victim, span: Span::new(from, until), mean }
     };
     let mut flows = vec![one(flow.name(), &sample.initiator, place.here)];
     let back = sample.responder.as_deref().filter(|end| result.test.bidirectional && !end.elapsed.is_zero());
@@ -226,20 +202,13 @@ fn counted(port: &PortRows<'_>, time: &Span) -> Vec<Counted> {
         let length = span.length().as_f64().max(1.0);
         for (name, rise) in row.counted.iter().filter(|(_, rise)| **rise > 0) {
             let Some(of) = family(name).filter(|of| !of.is_normal()) else { continue };
-            let statistics = row.is_of_statistics();
-            let line = found.entry((of, statistics)).or_insert_with(|| {
-                // Without a rise in a reading it is zero, not unknown.
-                let rows = port.within(time).filter(|row| row.is_of_statistics() == statistics);
-                let zero = |row: &CounterRow| Piece { span: Span::new(row.from, row.until), mean: 0.0, most: 0.0 };
-                Counted { family: of, counters: BTreeMap::new(), pieces: rows.map(zero).collect() }
-            });
+            let none = Counted { family: of, counters: BTreeMap::new(), most: 0.0 };
+            let line = found.entry((of, row.is_of_statistics())).or_insert(none);
             let (mean, share) = (*rise as f64 * 1e9 / length, span.common(time).length().as_f64() / length);
             // A peak covers at least a second; readings joined from shorter ones include it.
             let most = row.peaks.get(name).copied().filter(|peak| peak.is_finite()).map_or(mean, |peak| peak.max(mean));
             *line.counters.entry(last_part(name).to_owned()).or_default() += *rise as f64 * share;
-            if let Some(piece) = line.pieces.iter_mut().find(|piece| piece.span == span) {
-                (piece.mean, piece.most) = (piece.mean.max(mean), piece.most.max(most));
-            }
+            line.most = line.most.max(most);
         }
     }
     found.into_values().collect()

@@ -1,4 +1,4 @@
-//! What the ends of a link are: hardware, and its setup.
+//! What hardware the ends of a link are.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -72,26 +72,18 @@ fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
     let (device, _) = port_name(device);
     let mut end = EndFacts::default();
     for known in comparable(facts) {
-        let (name, hardware) = match known.of {
-            FactOf::Nic { .. } if device.is_empty() => (known.name(), false),
-            FactOf::Nic { device: of, port } if of == device => {
-                (known.of_any(), port.is_none() && NIC.contains(&known.fact))
-            }
-            FactOf::Nic { .. } => continue,
-            FactOf::Gpu(_) if !cuda => continue,
-            FactOf::Gpu(_) => (known.name(), GPU.contains(&known.fact)),
-            FactOf::Host => (known.name(), MACHINE.contains(&known.fact)),
-            FactOf::HugePages(_) | FactOf::Module(_) | FactOf::Library => (known.name(), false),
+        let name = match known.of {
+            FactOf::Nic { device: of, port: None } if of == device && NIC.contains(&known.fact) => known.of_any(),
+            FactOf::Gpu(_) if cuda && GPU.contains(&known.fact) => known.name(),
+            FactOf::Host if MACHINE.contains(&known.fact) => known.name(),
+            _ => continue,
         };
-        if hardware { &mut end.hardware } else { &mut end.configuration }.insert(name, known.value);
+        end.hardware.insert(name, known.value);
     }
     // TCP runs over an interface, which is not among the facts above.
     if let Some(interface) = facts.interface(device) {
         let driver = interface.driver.as_ref().map(|(name, _)| ("interface driver", name.clone()));
         end.hardware.extend(driver.map(|(fact, value)| (fact.to_owned(), value)));
-        let speed = interface.speed_mbps.map(|speed| ("interface speed", format!("{speed} Mb/s")));
-        let mtu = interface.mtu.map(|mtu| ("interface MTU", mtu.to_string()));
-        end.configuration.extend(speed.into_iter().chain(mtu).map(|(fact, value)| (fact.to_owned(), value)));
     }
     end
 }

@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
 };
 
 use railgauge_model::plan::{
@@ -14,8 +14,7 @@ use railgauge_wire::{facts::HostFacts, terms::Better};
 use super::{
     class::class,
     ends::{Ends, differences},
-    parts::{End, OtherParts, Parts},
-    refusal::{OnHosts, Refusal, SetUp},
+    refusal::Refusal,
 };
 use crate::{
     case::CaseResult,
@@ -35,9 +34,6 @@ pub struct Held<'a> {
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
     ends: RefCell<Ends<Facts<'a>>>,
     refusal: Option<Refusal>,
-    differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
-    parts: Parts<'a>,
-    held: RefCell<BTreeMap<End, usize>>,
 }
 
 impl<'a> Held<'a> {
@@ -53,15 +49,7 @@ impl<'a> Held<'a> {
                 .map(|difference| Refusal::OtherSettings { difference }),
         };
         let facts: Facts<'a> = Box::new(|host: &str| journal.hosts.get(host).map(|up| &up.facts));
-        Some(Self {
-            baseline,
-            entries,
-            ends: RefCell::new(Ends::new(facts)),
-            refusal,
-            differences: RefCell::default(),
-            parts: Parts::new(baseline, journal),
-            held: RefCell::default(),
-        })
+        Some(Self { baseline, entries, ends: RefCell::new(Ends::new(facts)), refusal })
     }
 
     /// `percent` worse than the centre.
@@ -84,24 +72,6 @@ impl<'a> Held<'a> {
         Ok(limit)
     }
 
-    pub fn set_up(&self) -> Option<SetUp> {
-        let all = self.differences.borrow();
-        let mut differences: Vec<OnHosts> = all
-            .iter()
-            .map(|(difference, hosts)| OnHosts {
-                difference: difference.clone(),
-                hosts: hosts.iter().cloned().collect(),
-            })
-            .collect();
-        differences.sort_by_key(|one| std::cmp::Reverse(one.hosts.len()));
-        (!differences.is_empty()).then_some(SetUp { differences })
-    }
-
-    /// `None` if all parts are those of the baseline.
-    pub fn other_parts(&self) -> Option<OtherParts> {
-        self.parts.of(&self.held.borrow())
-    }
-
     fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Refusal> {
         let reading = Reading::from(row);
         let class = class(result.case, &reading).ok_or(Refusal::NothingCarried)?;
@@ -114,20 +84,6 @@ impl<'a> Held<'a> {
         };
         if entry.n < LEAST_VALUES {
             return Err(Refusal::FewValues { values: entry.n, needed: LEAST_VALUES });
-        }
-        let flow = &result.case.flow;
-        let cuda = result.case.cell.memory == railgauge_wire::terms::Memory::Cuda;
-        for (host, device) in [(&flow.from.host, &reading.devices[0]), (&flow.to.host, &reading.devices[1])] {
-            let device = if flow.members.is_empty() { device } else { "" };
-            let (mut held, end) = (self.held.borrow_mut(), (host.to_string(), device.to_string(), cuda));
-            let links = held.entry(end).or_insert(entry.links);
-            *links = entry.links.max(*links);
-            drop(held);
-            let Some((name, now)) = ends.end(host, device, cuda) else { continue };
-            let then = self.baseline.ends.get(name).map(|end| &end.configuration);
-            for difference in then.into_iter().flat_map(|then| differences(then, &now.configuration)) {
-                self.differences.borrow_mut().entry(difference).or_default().insert(host.to_string());
-            }
         }
         Ok(entry)
     }

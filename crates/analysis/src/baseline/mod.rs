@@ -3,10 +3,9 @@
 mod class;
 mod ends;
 mod held;
-mod parts;
 mod refusal;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     history::Run,
@@ -14,12 +13,11 @@ use super::{
 };
 use class::class;
 use ends::Ends;
-use railgauge_model::plan::baseline::{Baseline, Class, EndFacts, Entry, Source, VERSION};
+use railgauge_model::plan::baseline::{Baseline, Class, Entry, Source, VERSION};
 use railgauge_stats::robust::Level;
 
 pub use held::{Held, LEAST_VALUES};
-pub use parts::{OtherParts, SinceReplaced, replaced_within};
-pub use refusal::{OnHosts, Refusal, SetUp};
+pub use refusal::Refusal;
 
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
 type Values = Vec<(String, usize, f64)>;
@@ -46,7 +44,6 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
         ..Baseline::default()
     };
     let mut values: BTreeMap<(Class, Vec<String>), Values> = BTreeMap::new();
-    let mut configurations: HashMap<String, Vec<BTreeMap<String, String>>> = HashMap::new();
     for (number, run) in runs.iter().enumerate() {
         for test in &run.plan.tests {
             let settings = settings::bearing(test);
@@ -65,19 +62,8 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
             let Some(kinds) = ends.of(case, reading) else { continue };
             values.entry((class, kinds)).or_default().push((case.flow.name(), number, value.ln()));
         }
-        for (name, end) in ends.known() {
-            baseline
-                .ends
-                .entry(name.clone())
-                .or_insert_with(|| EndFacts { hardware: end.hardware, ..EndFacts::default() });
-            configurations.entry(name).or_default().push(end.configuration);
-        }
+        baseline.ends.extend(ends.known());
     }
-    for (name, end) in &mut baseline.ends {
-        end.configuration = usual(configurations.get(name).map_or(&[][..], Vec::as_slice));
-    }
-    baseline.parts =
-        parts::follow(&runs).known().into_iter().flat_map(|(host, slots)| parts::of_host(&host, slots)).collect();
     baseline.entries = values.into_iter().filter_map(|((class, ends), values)| entry(class, ends, &values)).collect();
     Ok(baseline)
 }
@@ -99,17 +85,4 @@ fn entry(class: Class, ends: Vec<String>, values: &Values) -> Option<Entry> {
         links: values.iter().map(|(link, ..)| link).collect::<BTreeSet<_>>().len(),
         runs: values.iter().map(|(_, run, _)| run).collect::<BTreeSet<_>>().len(),
     })
-}
-
-/// The most frequent value of each fact that more than half of them have.
-fn usual(all: &[BTreeMap<String, String>]) -> BTreeMap<String, String> {
-    let mut votes: BTreeMap<&String, BTreeMap<&String, usize>> = BTreeMap::new();
-    for (fact, value) in all.iter().flatten() {
-        *votes.entry(fact).or_default().entry(value).or_default() += 1;
-    }
-    let most = |(fact, votes): (&String, BTreeMap<&String, usize>)| {
-        let (value, count) = votes.into_iter().max_by_key(|(_, count)| *count)?;
-        (2 * count > all.len()).then(|| (fact.clone(), value.clone()))
-    };
-    votes.into_iter().filter_map(most).collect()
 }

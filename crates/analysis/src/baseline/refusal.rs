@@ -1,4 +1,4 @@
-//! Why a value cannot be compared with a baseline, and differences of the setup.
+//! Why a value cannot be compared with a baseline.
 
 use std::fmt;
 
@@ -73,32 +73,5 @@ impl fmt::Display for Refusal {
                 write!(f, "the baseline rests on {values} of such a link, and {needed} are needed")
             }
         }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OnHosts {
-    #[serde(flatten)]
-    pub difference: Difference,
-    pub hosts: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SetUp {
-    /// Those of most hosts first.
-    pub differences: Vec<OnHosts>,
-}
-
-impl fmt::Display for SetUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |hosts: &[String]| match hosts {
-            [host] => host.clone(),
-            hosts => format!("{} hosts", hosts.len()),
-        };
-        let word = |one: &OnHosts| format!("{} on {}", one.difference.words(UNKNOWN), place(&one.hosts));
-        let shown = self.differences.iter().take(NAMED).map(word).collect::<Vec<_>>().join(", ");
-        write!(f, "set up differently from the baseline: {shown}")?;
-        let more = self.differences.len().saturating_sub(NAMED);
-        if more > 0 { write!(f, ", and {more} more") } else { Ok(()) }
     }
 }

@@ -11,14 +11,12 @@ mod nccl;
 mod pcie;
 #[cfg(test)]
 mod tests;
-mod whole;
 mod wire;
 
 pub(super) use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
 pub(super) use group::{Group, busbw};
 pub(super) use nccl::{RankHost, nvlink, of_nccl};
 pub(super) use pcie::Pcie;
-pub(super) use whole::{lacks_members, whole};
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 

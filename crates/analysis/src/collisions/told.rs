@@ -7,7 +7,7 @@ use railgauge_stats::collide::{self, FlowRates, Why};
 use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
-use crate::words::{count, short, size};
+use crate::words::{count, short, size, some};
 
 const NAMED: usize = 3;
 
@@ -174,8 +174,5 @@ impl Collisions {
 }
 
 fn named(flows: &[LowFlow]) -> String {
-    let names: Vec<&str> = flows.iter().take(NAMED).map(|low| low.flow.as_str()).collect();
-    let more = flows.len() - names.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.join(", "))
+    some(&flows.iter().map(|low| low.flow.as_str()).collect::<Vec<_>>(), NAMED)
 }

@@ -121,9 +121,6 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         order: Vec::new(),
         places: [Vec::new(), Vec::new()],
         configuration,
-        // One run has one set of parts.
-        swaps: Vec::new(),
-        through: HashMap::new(),
         carriers: carriers(&pair.b, &before, &after),
         groups: journal.plan.groups.clone(),
         subjects,

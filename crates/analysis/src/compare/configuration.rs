@@ -1,15 +1,14 @@
 //! Other differences between the sides: the hosts' configuration, and the plans' settings of the tests.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use railgauge_preflight::{self as preflight, Change};
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
-use super::parts::{Looks, SideSlots};
 use crate::{
-    history::{Run, Shared, Stay, Swap},
+    history::{Run, Stay, Stays, Swap, fitted},
     settings,
 };
 
@@ -20,12 +19,6 @@ pub struct Configuration {
     pub tests: Vec<Setting>,
     /// Changes of parts and facts within one side, whose runs then are not repeats of each other: of the runs before, and of those after.
     pub within: [Vec<Change>; 2],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shared: Vec<Shared>,
-    /// Hosts on both sides, with one side that has no serial number: except for parts with a GUID or UUID, it is unknown
-    /// whether they are the same.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfollowed: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,30 +61,29 @@ impl Seen {
     }
 }
 
-/// From the first and the last run of each side, and the replaced parts as last known.
-pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2], slots: [SideSlots; 2]) -> (Configuration, Vec<Swap>) {
+/// From the first and the last run of each side.
+pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> Configuration {
     let [Some((before_first, before_last)), Some((after_first, after_last))] = sides else {
-        return (Configuration::default(), Vec::new());
+        return Configuration::default();
     };
-    let [before, after] = slots.map(SideSlots::follow);
-    let looks = Looks::new(&before, &after);
-    let found = Configuration {
-        hosts: changes(&looks.swaps, &before_last.hosts, &after_last.hosts),
+    Configuration {
+        hosts: changes(&before_last.hosts, &after_last.hosts),
         tests: before_last.settings_until(after_last),
-        within: [
-            changes(&before.swaps(), &before_first.hosts, &before_last.hosts),
-            changes(&after.swaps(), &after_first.hosts, &after_last.hosts),
-        ],
-        shared: looks.shared,
-        unfollowed: looks.unfollowed,
-    };
-    (found, looks.swaps)
+        within: [changes(&before_first.hosts, &before_last.hosts), changes(&after_first.hosts, &after_last.hosts)],
+    }
 }
 
 /// Between two looks at a cluster: replaced parts first, then facts.
-fn changes(swaps: &[Swap], before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
-    let replaced = swaps.iter().map(|swap| {
-        let Swap { old, new, from, to, .. } = swap;
+fn changes(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
+    let mut stays = Stays::default();
+    for (place, hosts) in [before, after].into_iter().enumerate() {
+        hosts.iter().for_each(|(host, facts)| stays.run(place, host, &Arc::new(fitted(facts))));
+    }
+    // An id on several parts identifies nothing.
+    let shared = stays.shared();
+    let is_one = |swap: &Swap| !shared.iter().any(|one| [&swap.old.id.1, &swap.new.id.1].contains(&&one.id));
+    let replaced = stays.swaps().into_iter().filter(is_one).map(|swap| {
+        let Swap { old, new, from, to, .. } = &swap;
         let elsewhere = |id: &str, stay: Option<&Stay>, when: &str| match stay {
             Some(stay) => format!("{id}, {when}: {} of {}", stay.name(), stay.host),
             None => id.to_owned(),
@@ -139,20 +131,12 @@ mod tests {
             };
             ["a", "b", "c"].into_iter().zip(serials).map(of).collect::<BTreeMap<_, _>>()
         };
-        let between = |before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>| {
-            let [a, b] = [before, after].map(|hosts| {
-                let mut side = SideSlots::default();
-                side.add(Timestamp::UNIX_EPOCH, hosts);
-                side.follow()
-            });
-            changes(&Looks::new(&a, &b).swaps, before, after)
-        };
-        let found = between(&hosts(["MT1", "MT2", "MT3"]), &hosts(["MT2", "MT1", "MT3"]));
+        let found = changes(&hosts(["MT1", "MT2", "MT3"]), &hosts(["MT2", "MT1", "MT3"]));
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].fact.as_str(), found[0].hosts[0].as_str()), ("NIC mlx5_0 serial number", "a"));
         assert_eq!(found[0].before.as_deref(), Some("MT1, after: NIC mlx5_0 of b"));
         assert_eq!(found[0].after.as_deref(), Some("MT2, before: NIC mlx5_0 of b"));
-        assert_eq!(between(&hosts(["MT1", "MT1", "MT3"]), &hosts(["MT1", "MT9", "MT3"])), []);
+        assert_eq!(changes(&hosts(["MT1", "MT1", "MT3"]), &hosts(["MT1", "MT9", "MT3"])), []);
     }
 
     #[test]

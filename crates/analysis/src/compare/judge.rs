@@ -11,7 +11,6 @@ use railgauge_wire::terms::{Better, Metric};
 use super::{
     Cell, Change, Counts, Design, Group, Obstacle, Options, Stray, When, Word,
     order::{Order, told},
-    parts::Others,
     reason,
     table::{Collected, Lack, Pair},
 };
@@ -120,7 +119,6 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
         members.iter().enumerate().flat_map(|(group, members)| members.iter().map(move |m| (*m, group))).collect();
     let in_turn = source.runs.order().is_none_or(|order| order.turns() == stats::Turns::InTurn);
     let mut cells = Vec::with_capacity(raw.len());
-    let others = Others::new(&collected.swaps);
     let mut stray_runs = Vec::new();
     for ((found, member), judged) in raw.iter().zip(verdicts) {
         let pair = &collected.cells[*member];
@@ -130,7 +128,7 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
             _ => source.strays(*member, found.margin)?.into_iter().unzip(),
         };
         stray_runs.extend(runs.into_iter().flatten());
-        let cell = cell((collected, &others), pair, group, found, judged, in_turn, strays)?;
+        let cell = cell(collected, pair, group, found, judged, in_turn, strays)?;
         groups[group].0.counts.add(cell.verdict);
         let better = if higher(pair.metric) { found.effect } else { -found.effect };
         cells.push(Judged { cell, subject: pair.subject, metric: pair.metric, better });
@@ -255,7 +253,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
 }
 
 fn cell(
-    (collected, others): (&Collected, &Others<'_>),
+    collected: &Collected,
     pair: &Pair,
     group: usize,
     found: &Comparison,
@@ -272,12 +270,7 @@ fn cell(
     };
     let [before, after] = logs(pair);
     let n = (before.len(), after.len());
-    let mut reason = reason::cell(&reason::Told { collected, pair, found, judged, in_turn, strays: &strays });
-    let (parts, parts_more) = others.of(&collected.subjects[pair.subject].flow, collected.through.get(&pair.subject));
-    parts.iter().for_each(|part| reason += &format!("; {part}"));
-    if parts_more > 0 {
-        reason += &format!("; {parts_more} more are others");
-    }
+    let reason = reason::cell(&reason::Told { collected, pair, found, judged, in_turn, strays: &strays });
     Ok(Cell {
         group,
         link: collected.subjects[pair.subject].flow.name(),
@@ -299,8 +292,6 @@ fn cell(
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
         },
-        parts,
-        parts_more,
         reason,
     })
 }

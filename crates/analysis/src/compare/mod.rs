@@ -9,7 +9,6 @@ mod configuration;
 pub mod digits;
 mod judge;
 mod order;
-mod parts;
 mod reason;
 mod sentence;
 mod table;
@@ -24,7 +23,6 @@ pub use blocks::{Interleaved, interleaved};
 pub use causes::{Cause, Part};
 pub use configuration::{Configuration, Setting};
 pub use order::{Order, Turns};
-pub use parts::OtherPart;
 use table::Collected;
 pub use table::{Table, When};
 
@@ -219,17 +217,7 @@ pub struct Cell {
     /// Runs a side, or blocks, that would probably settle it; `None` if settled or unknown.
     pub need: Option<usize>,
     pub method: &'static str,
-    /// Parts of its ends that differ between the sides, so that the values are of different parts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<OtherPart>,
-    #[serde(skip_serializing_if = "is_none")]
-    pub parts_more: usize,
     pub reason: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-const fn is_none(number: &usize) -> bool {
-    *number == 0
 }
 
 /// A run so far from the others of its side in one cell that normal noise does it in one cell of a thousand.

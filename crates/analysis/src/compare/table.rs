@@ -3,7 +3,6 @@
 use std::{
     cell::LazyCell,
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -18,10 +17,9 @@ use serde::Serialize;
 use super::{
     Design, LeftOut, OneSided, RunSummary, Side,
     configuration::{Configuration, Seen, configuration},
-    parts::SideSlots,
 };
 use crate::{
-    history::{Run, Subject, Swap},
+    history::{Run, Subject},
     row::Reading,
 };
 
@@ -71,16 +69,13 @@ pub struct Table {
     reasons: HashMap<String, usize>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
     groups: BTreeMap<String, Vec<String>>,
-    through: HashMap<usize, [Arc<str>; 2]>,
     seen: [Option<(Seen, Seen)>; 2],
-    slots: [SideSlots; 2],
 }
 
 impl Table {
     pub fn add(&mut self, when: When, mut run: Run) {
         let side = when as usize;
         let hosts = run.hosts.len();
-        self.slots[side].add(run.started, &run.hosts);
         self.see(side, Seen::take(&mut run));
         let subjects: Vec<usize> = Subject::take(&mut run)
             .into_iter()
@@ -107,10 +102,9 @@ impl Table {
             strays: 0,
         };
         let mut carried: BTreeSet<(usize, &str)> = BTreeSet::new();
-        for Reading { case, metric, value, transport, devices, .. } in &run.readings {
+        for Reading { case, metric, value, transport, .. } in &run.readings {
             // The reader of a run drops what was not planned.
             let Some(&subject) = usize::try_from(*case).ok().and_then(|case| subjects.get(case)) else { continue };
-            self.through.entry(subject).or_insert_with(|| devices.clone());
             let has = &mut self.cells.entry((subject, *metric)).or_default()[side];
             match value {
                 Ok(value) => {
@@ -236,15 +230,12 @@ impl Table {
         });
         let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
         let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
-        let (configuration, swaps) = configuration(&self.seen, self.slots);
         Collected {
             design: Design::Runs,
             alternating: alternating(&times),
             places,
             order,
-            configuration,
-            swaps,
-            through: self.through,
+            configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             groups: self.groups,
             subjects,
@@ -283,8 +274,6 @@ pub(super) struct Collected {
     /// Positions of each side's runs in that order.
     pub places: [Vec<usize>; 2],
     pub configuration: Configuration,
-    pub swaps: Vec<Swap>,
-    pub through: HashMap<usize, [Arc<str>; 2]>,
     pub carriers: Vec<(String, String, String)>,
     pub groups: BTreeMap<String, Vec<String>>,
     pub subjects: Vec<Subject>,

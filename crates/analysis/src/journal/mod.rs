@@ -9,7 +9,6 @@ mod of_test;
 mod plan_hash;
 mod planned;
 mod reader;
-mod soaked;
 mod structure;
 pub(super) mod times;
 
@@ -33,7 +32,7 @@ use railgauge_model::{
     plan::Plan,
 };
 
-pub(crate) use of_test::{measures, measures_on_any};
+pub(crate) use of_test::measures;
 pub use plan_hash::plan_hash;
 use railgauge_wire::{
     copies::Copies,

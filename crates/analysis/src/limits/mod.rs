@@ -37,7 +37,7 @@ pub(crate) struct Judged<'r> {
 }
 
 /// One expectation of the plan over the cases in its scope.
-pub(crate) struct Judgement<'r, 'j> {
+pub(crate) struct Judgement<'r> {
     pub(crate) scope: Vec<Scoped<'r>>,
     /// Worst first.
     pub(crate) judged: Vec<Judged<'r>>,
@@ -48,14 +48,13 @@ pub(crate) struct Judgement<'r, 'j> {
     /// Without a limit to compare with, and why.
     pub(crate) unlimited: Vec<(Reason, &'r Row)>,
     pub(crate) wrong: Vec<Scoped<'r>>,
-    pub(crate) held: Option<Held<'j>>,
 }
 
-impl<'r, 'j> Judgement<'r, 'j> {
+impl<'r> Judgement<'r> {
     /// `results` and `rows` are those of its test.
     pub(crate) fn new(
-        journal: &'j Journal,
-        test: &'j Test,
+        journal: &Journal,
+        test: &Test,
         wanted: &Expectation,
         results: &[&'r CaseResult<'r>],
         rows: &[&'r Row],
@@ -103,7 +102,7 @@ impl<'r, 'j> Judgement<'r, 'j> {
             }
         }
         judged.sort_by(|a, b| b.violates.cmp(&a.violates).then(a.quality.total_cmp(&b.quality)));
-        Self { scope, judged, trusted, missing, doubtful, unlimited, wrong, held }
+        Self { scope, judged, trusted, missing, doubtful, unlimited, wrong }
     }
 
     fn fails(&self) -> bool {

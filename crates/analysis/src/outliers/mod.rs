@@ -33,9 +33,7 @@ pub struct Outliers<'a> {
     /// By state and then by effect, the worst first; each once for all tests.
     pub parts: Vec<Part<'a>>,
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
-    pub noisy: Vec<&'a Localisation>,
     pub found: &'a [Localisation],
-    pub searched: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -74,9 +72,7 @@ pub fn outliers<'a>(
     Outliers {
         tests: journal.plan.tests.iter().map(of_test).collect(),
         clusters: found.iter().filter_map(|found| Some((found, found.two_clusters.as_ref()?))).collect(),
-        noisy: found.iter().filter(|found| found.too_noisy.is_some()).collect(),
         found,
-        searched: found.iter().any(|found| !found.good.is_empty()),
         parts,
     }
 }

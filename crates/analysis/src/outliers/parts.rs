@@ -54,6 +54,11 @@ impl Part<'_> {
         self.cases.get(test).is_some_and(|cases| cases.contains(&case))
     }
 
+    /// Empty for a part that many hosts share.
+    pub fn hosts(&self) -> &[String] {
+        self.evidence.first().map_or(&[], |evidence| &evidence.named.hosts)
+    }
+
     pub fn is_named_by(&self, test: &str) -> bool {
         self.cases.contains_key(test)
     }

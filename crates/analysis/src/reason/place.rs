@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Reason, Value};
-use crate::{case::CaseResult, row::Row, together};
+use crate::{case::CaseResult, row::Row, together, words::some};
 
 /// Hosts named with their places in one sentence.
 const NAMED: usize = 4;
@@ -36,9 +36,8 @@ pub struct Placed {
 
 impl Placed {
     pub(crate) fn all(hosts: &[Self]) -> Value {
-        let mut named: Vec<String> = hosts.iter().take(NAMED).map(ToString::to_string).collect();
-        named.extend(hosts.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")));
-        Value::Data(serde_json::to_value(hosts).unwrap_or_default(), named.join(", "))
+        let named: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        Value::Data(serde_json::to_value(hosts).unwrap_or_default(), some(&named, NAMED))
     }
 }
 

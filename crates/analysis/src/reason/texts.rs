@@ -68,9 +68,6 @@ reasons! {
     Unlimited: "{cases} of {of:case} not judged: {why}",
     OthersKept: "the other {cases} met the limit",
     Kept: "limit met in {of:case}[; closest: {place}: {observed} ({share} {required})]",
-    SetUpDifferently: "{difference}",
-    OtherParts: "{parts}",
-    FewerMembers: "{host}: the ceiling is that of {carrying} of {of:member} of {bond}, no traffic on {subject}",
     // Why a value has no limit.
     NoValue: "{error}",
     NoCeiling: "the ceiling of the link is unknown (its rate is not reported, or software emulates it)",

@@ -5,7 +5,6 @@
 pub mod coverage;
 pub mod families;
 pub mod hit;
-pub mod links;
 pub mod on_gpus;
 pub mod outages;
 pub mod ports;
@@ -156,7 +155,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let index = Index::of(&ports, &outages, &breaks);
     let all_stalls = silence::stalls(&traffic);
     let left = stalls::assign(&traffic, &all_stalls, &index, (&mut outages, &mut breaks));
-    let stalls = stalls::unexplained(&traffic, &left, &all_stalls, &ports, ways.as_ref());
+    let stalls = stalls::unexplained(&traffic, &left, &ports);
     let mut flows = rates::flows(&traffic, &all_stalls, &index);
     outages.sort_by_key(|outage| std::cmp::Reverse(outage.length));
     breaks.sort_by_key(|one| std::cmp::Reverse(one.hidden.breaks));

@@ -6,17 +6,13 @@ use railgauge_wire::{failure::Failure, unit::Nanoseconds};
 use serde::Serialize;
 
 use super::{
-    LISTED,
     hit::Hit,
-    links::{self, CommonLinks},
     outages::{Break, Event, Index, Outage},
     ports::Port,
     silence::Stalled,
     span::Span,
     traffic::Traffic,
 };
-use crate::switches::ways::Ways;
-
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LostHost {
     pub host: String,
@@ -57,10 +53,6 @@ pub struct Unexplained {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostHost>,
     pub ports_watched: PortsWatched,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_watched: Vec<String>,
-    #[serde(flatten)]
-    pub links: CommonLinks,
 }
 
 impl Unexplained {
@@ -69,9 +61,6 @@ impl Unexplained {
         longest.map_or((self.span.length(), self.length_error), |stall| (stall.length, stall.length_error))
     }
 }
-
-/// Unwatched ports named per event.
-const NAMED: usize = 8;
 
 pub(super) fn assign(
     traffic: &Traffic<'_>,
@@ -100,13 +89,7 @@ pub(super) fn assign(
 }
 
 /// Stalls that overlap in time as one event, and those after the loss of one host as another, longest first. `stalls` are in order of time.
-pub(super) fn unexplained(
-    traffic: &Traffic<'_>,
-    stalls: &[Stalled],
-    all: &[Stalled],
-    ports: &[Port],
-    ways: Option<&Ways<'_>>,
-) -> Vec<Unexplained> {
+pub(super) fn unexplained(traffic: &Traffic<'_>, stalls: &[Stalled], ports: &[Port]) -> Vec<Unexplained> {
     let mut of_hosts: BTreeMap<usize, Vec<Stalled>> = BTreeMap::new();
     let mut events: Vec<(Span, Vec<Stalled>)> = Vec::new();
     for stall in stalls {
@@ -130,9 +113,6 @@ pub(super) fn unexplained(
     let others = events.iter().filter_map(|(_, of)| event(traffic, ports, of, None));
     let mut found: Vec<Unexplained> = lost.chain(others).collect();
     found.sort_by_key(|event| (std::cmp::Reverse(event.longest().0), event.span));
-    for event in found.iter_mut().take(LISTED) {
-        event.links = links::common(traffic, ways, event, all);
-    }
     found
 }
 
@@ -143,7 +123,6 @@ fn event(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled], lost: Option
     let mut hit = Hit::default();
     stalls.iter().for_each(|stall| hit.add(traffic, stall));
     hit.finish(traffic);
-    let (ports_watched, not_watched) = watched(traffic, ports, stalls);
     Some(Unexplained {
         span: Span::new(first.span.from, last.span.until),
         length_error: first.error.saturating_add(last.end_error),
@@ -151,31 +130,21 @@ fn event(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled], lost: Option
         failed: stalls.iter().any(|stall| stall.failed),
         hit,
         lost,
-        ports_watched,
-        not_watched,
-        links: CommonLinks::default(),
+        ports_watched: watched(traffic, ports, stalls),
     })
 }
 
-/// Whether the ports of the flows were watched while they stalled, and the first unwatched ones.
-fn watched(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled]) -> (PortsWatched, Vec<String>) {
-    let mut missed: Vec<String> = Vec::new();
+/// Whether the ports of the flows were watched while they stalled.
+fn watched(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled]) -> PortsWatched {
+    let ends = stalls.iter().flat_map(|stall| Some((stall, traffic.ends.get(&stall.case)?)));
     let (mut any, mut all) = (false, true);
-    for stall in stalls {
-        for end in traffic.ends.get(&stall.case).into_iter().flatten() {
-            let is_watched =
-                end.watched.is_some_and(|port| !ports[port].holes.iter().any(|hole| hole.meets(&stall.span)));
-            (any, all) = (any | is_watched, all & is_watched);
-            let name = end.port.as_ref().map(ToString::to_string);
-            if let Some(name) = name.filter(|name| !is_watched && missed.len() < NAMED && !missed.contains(name)) {
-                missed.push(name);
-            }
-        }
+    for (stall, end) in ends.flat_map(|(stall, ends)| ends.iter().map(move |end| (stall, end))) {
+        let is_watched = end.watched.is_some_and(|port| !ports[port].holes.iter().any(|hole| hole.meets(&stall.span)));
+        (any, all) = (any | is_watched, all & is_watched);
     }
-    let watched = match (any, all) {
+    match (any, all) {
         (false, _) => PortsWatched::None,
         (true, true) => PortsWatched::All,
         (true, false) => PortsWatched::Some,
-    };
-    (watched, missed)
+    }
 }

@@ -24,8 +24,6 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub(super) struct End {
-    /// From the records of links; empty if unknown.
-    pub device: String,
     /// `None` if the device is unknown.
     pub port: Option<PortName>,
     /// Position among the watched ports.
@@ -113,12 +111,6 @@ impl<'j> Traffic<'j> {
     pub(super) fn watched(&self, case: u64) -> impl Iterator<Item = usize> + '_ {
         self.ends.get(&case).into_iter().flatten().filter_map(|end| end.watched)
     }
-
-    pub(super) fn parts_in(&self, time: Span) -> impl Iterator<Item = &'j Soaked> + '_ {
-        let end = self.parts.partition_point(|part| part.from <= time.until);
-        // Overlapping parts only occur in a forged journal: they are ordered by start.
-        self.parts[..end].iter().rev().copied().take_while(move |part| part.until >= time.from)
-    }
 }
 
 pub(super) fn case_of(journal: &Journal, case: u64) -> Option<&Case> {
@@ -158,7 +150,7 @@ fn devices(journal: &Journal, parts: &[&Soaked]) -> HashMap<u64, [String; 2]> {
 
 fn end(journal: &Journal, places: &HashMap<&PortName, usize>, host: &str, device: String) -> End {
     if device.is_empty() {
-        return End { device, port: None, watched: None };
+        return End { port: None, watched: None };
     }
     let facts = journal.hosts.get(host).map(|up| &up.facts);
     let names = names(host, &device, facts);
@@ -167,7 +159,7 @@ fn end(journal: &Journal, places: &HashMap<&PortName, usize>, host: &str, device
         Some((name, place)) => (Some(name), Some(place)),
         None => (names.into_iter().next(), None),
     };
-    End { device, port, watched }
+    End { port, watched }
 }
 
 /// Possible names of a watched port that a link calls `device`: its own and, if this is an interface or the address of

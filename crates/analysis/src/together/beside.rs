@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     case::CaseResult,
-    words::{count, short, size},
+    words::{count, short, size, some},
 };
 
 const NAMED: usize = 4;
@@ -292,10 +292,7 @@ impl Counted {
                     n => format!("{name} did not rise on {}", count(n, "port")),
                 };
             }
-            let named: Vec<&str> = of.rose.keys().take(NAMED).map(String::as_str).collect();
-            let more = of.rose.len() - named.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("{name} rose on {}{more}", named.join(", "))
+            format!("{name} rose on {}", some(&of.rose.keys().collect::<Vec<_>>(), NAMED))
         };
         kinds.map(words).collect::<Vec<_>>().join("; ")
     }

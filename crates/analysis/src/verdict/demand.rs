@@ -6,12 +6,11 @@ use railgauge_model::plan::{
     metrics_of,
     model::{Expectation, Limit, Test},
 };
-use railgauge_wire::remedy::Remedy;
+use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde_json::json;
 
-use super::{Broken, Kind, OFFENDERS, Offender, Scope, Tally, Verdict, broken, members, more_peers};
+use super::{Kind, OFFENDERS, Offender, Scope, Tally, Verdict};
 use crate::{
-    baseline::Held,
     case::{CaseResult, State},
     gpus,
     journal::Journal,
@@ -31,7 +30,7 @@ pub(super) fn judge<'r>(
     results: &[&'r CaseResult<'r>],
     rows: &[&'r Row],
 ) -> Verdict {
-    let Judgement { scope, judged, trusted, missing, doubtful, unlimited, wrong, held } =
+    let Judgement { scope, judged, trusted, missing, doubtful, unlimited, wrong } =
         Judgement::new(journal, test, wanted, results, rows);
     let violating = judged.iter().filter(|one| one.violates).count();
 
@@ -63,33 +62,11 @@ pub(super) fn judge<'r>(
         reason.push(judged.first().map_or(kept, |one| compared(Id::Kept, wanted, one)).with("of", of));
         Status::Pass
     };
-    reason.extend(
-        held.as_ref()
-            .and_then(Held::set_up)
-            .map(|difference| Reason::new(Id::SetUpDifferently).with("difference", Value::data(&difference))),
-    );
-    reason.extend(held.as_ref().and_then(Held::other_parts).map(|parts| {
-        let hosts: Vec<&String> = parts.replaced.iter().map(|one| &one.host).collect();
-        Reason::new(Id::OtherParts).hosts(hosts).with("parts", Value::data(&parts))
-    }));
-    if let Limit::PercentOfCeiling(_) = wanted.limit {
-        reason.extend(members::missing(journal, results, &scope));
-    }
-    let broken = (violating > 0)
-        .then(|| {
-            let least = 1.0 - journal.plan.localise.least_percent / 100.0;
-            let is_near = judged.iter().all(|one| !one.violates || one.quality >= least);
-            let judged = held_to(&judged);
-            Broken::of(&broken::Held { scope: &scope, judged: &judged, wrong: &wrong, missing: &missing, is_near })
-        })
-        .flatten();
-    let lonely = unlimited.iter().filter(|(why, _)| why.id == Id::FewPeers);
     let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
-    let remedy = of_worst
-        .map(Remedy::from)
-        .or_else(|| more_peers::remedy(wanted, lonely.filter_map(|(_, row)| Some((row.size_bytes, row.value?)))));
+    let few_peers = unlimited.iter().any(|(why, _)| why.id == Id::FewPeers);
+    let remedy = of_worst.or_else(|| of_limit(&judged)).or_else(|| few_peers.then_some(remedy::MORE_PEERS));
     Verdict {
-        remedy,
+        remedy: remedy.map(Remedy::from),
         scope: Scope::of(wanted).to_string(),
         narrowed: Scope::of(wanted).narrowed(),
         line: Some(wanted.line),
@@ -97,7 +74,6 @@ pub(super) fn judge<'r>(
         unit: Some(wanted.metric.unit().to_owned()),
         worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
         offenders: offenders(&wrong, &judged),
-        broken,
         breaking: judged.iter().filter(|one| one.violates).map(|one| one.row.case).collect(),
         tally: Tally {
             in_scope: of,
@@ -149,11 +125,17 @@ impl Unjudged<'_, '_> {
     }
 }
 
-/// What was compared with its limit, in the order of the cases, and whether it breaks it.
-fn held_to<'r>(judged: &[Judged<'r>]) -> Vec<(Scoped<'r>, bool)> {
-    let mut all: Vec<(Scoped<'r>, bool)> = judged.iter().map(|one| ((one.result, one.row), one.violates)).collect();
-    all.sort_by_key(|((_, row), _)| (row.size_bytes, row.case));
-    all
+/// For a limit that was broken; `None` where it was kept.
+fn of_limit(judged: &[Judged<'_>]) -> Option<Entry> {
+    let violating = judged.iter().filter(|one| one.violates).count();
+    let case = judged.first().filter(|one| one.violates)?.result.case;
+    Some(match violating {
+        1 => remedy::LIMIT_BROKEN_BY_ONE,
+        all if all == judged.len() => remedy::LIMIT_BROKEN_BY_ALL,
+        _ if case.cell.transport.is_within_host() => remedy::LIMIT_BROKEN_WITHIN_HOSTS,
+        _ if case.flow.members.is_empty() => remedy::BROKEN_LIMIT,
+        _ => remedy::LIMIT_BROKEN_BY_GROUPS,
+    })
 }
 
 fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {

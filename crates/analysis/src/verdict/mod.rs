@@ -11,7 +11,6 @@
 //! compare, that no part is worse than its peers. So has every value in `[preflight]`, and a run that did not finish or
 //! whose records are damaged. A soak has several.
 
-mod broken;
 mod causes;
 mod components;
 mod degraded;
@@ -19,8 +18,6 @@ mod demand;
 mod every_case;
 mod flows;
 mod links;
-mod members;
-mod more_peers;
 mod named;
 mod offender;
 mod parts;
@@ -35,7 +32,6 @@ mod types;
 mod untested;
 mod whole;
 
-pub use broken::{Broken, BrokenBy, MeasuredOn};
 pub use components::{ANSWERS, Component, Judged, LISTED, Measured};
 pub use links::{loading, searched};
 pub use offender::{OFFENDERS, Offender, Tally};

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     localise::{Named, TOGETHER, Way, only},
     reason::Value,
+    words::some,
 };
 
 const NAMED: usize = 8;
@@ -44,10 +45,7 @@ pub(super) fn named(all: &[(&str, Option<&Named>)]) -> Value {
             None => names,
         });
     }
-    let more = texts.len().saturating_sub(NAMED);
-    texts.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Value::Data(all.iter().map(|(name, _)| json!(name)).collect(), texts.join(", ") + &more)
+    Value::Data(all.iter().map(|(name, _)| json!(name)).collect(), some(&texts, NAMED))
 }
 
 #[cfg(test)]

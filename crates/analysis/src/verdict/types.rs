@@ -7,7 +7,7 @@ use railgauge_preflight::Holding;
 use railgauge_wire::{failure::Failure, remedy::Remedy, terms::Metric};
 use serde::{Deserialize, Serialize};
 
-use super::{Broken, Measured, Offender, Part, Scope, Tally, Trouble, Untested};
+use super::{Measured, Offender, Part, Scope, Tally, Trouble, Untested};
 use crate::{
     collisions::Collisions,
     compare::Interleaved,
@@ -70,8 +70,6 @@ pub struct Verdict {
     /// Worst first; at most [`OFFENDERS`].
     pub offenders: Vec<Offender>,
     #[serde(skip)]
-    pub broken: Option<Broken>,
-    #[serde(skip)]
     pub breaking: Vec<u64>,
     /// Hosts and devices that differ from `[preflight]`, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -108,7 +106,6 @@ impl Verdict {
             reason,
             worst: None,
             offenders: Vec::new(),
-            broken: None,
             breaking: Vec::new(),
             holdings: Vec::new(),
             parts: Vec::new(),

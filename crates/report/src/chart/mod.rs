@@ -6,7 +6,6 @@
 mod error;
 pub(super) mod forest;
 mod frame;
-pub(super) mod lanes;
 pub(super) mod layers;
 pub(super) mod matrix;
 pub(super) mod series;

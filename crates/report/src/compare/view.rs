@@ -1,16 +1,12 @@
 //! A comparison as plain data, ready to print, in reading order.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_analysis::{
-    compare::{Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    compare::{Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
     status::Status,
-    words::{count, number},
+    words::{count, number, some},
 };
-use railgauge_model::plan::hostlist;
 use railgauge_preflight as preflight;
 use railgauge_wire::terms::Better;
 use serde::Serialize;
@@ -25,7 +21,6 @@ use crate::{
 };
 
 const LISTED: usize = 200;
-const DRAWN: usize = 30;
 const NAMED: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,8 +35,6 @@ pub struct CompareView {
     pub groups: Table,
     pub bad: String,
     pub causes: Vec<CauseView>,
-    /// Chart of the largest changes; `None` without any.
-    pub changes: Option<Figure>,
     /// Worst first.
     pub changed: Table,
     pub changed_more: usize,
@@ -69,8 +62,6 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
     let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
     let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData, Word::TooNoisy]));
     let groups = &comparison.groups;
-    let drawn: Vec<Row> =
-        both_ways(&changed, DRAWN).into_iter().map(|cell| row_of_cell(cell, &groups[cell.group])).collect();
     let overview: Vec<Row> = groups.iter().filter_map(row_of_group).collect();
     Ok(CompareView {
         status: comparison.status,
@@ -88,7 +79,6 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
         groups: group_table(groups),
         bad: bad(comparison),
         causes: causes(comparison),
-        changes: figure("Links that changed", &drawn)?,
         changed: cell_table(&both_ways(&changed, LISTED), groups),
         changed_more: changed.len().saturating_sub(LISTED),
         changed_all: count(changed.len(), "cell"),
@@ -155,16 +145,6 @@ fn row_of_group(group: &Group) -> Option<Row> {
     Some(Row { label, percent, interval, margin: (group.margin_low_percent, group.margin_percent), look })
 }
 
-fn row_of_cell(cell: &Cell, group: &Group) -> Row {
-    Row {
-        label: format!("{}, {}", cell.link, group.name),
-        percent: cell.change.percent,
-        interval: cell.change.interval,
-        margin: (group.margin_low_percent, group.margin_percent),
-        look: if cell.verdict == Word::Improved { Look::Better } else { Look::Worse },
-    }
-}
-
 fn side(title: &'static str, side: &Side) -> SideView {
     let columns = vec![
         text_column("run"),
@@ -206,13 +186,9 @@ fn far_off(comparison: &Comparison) -> Option<String> {
     };
     let mut runs: Vec<(usize, String, &str)> = sides.into_iter().flat_map(of_side).collect();
     runs.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
-    let mut list: Vec<String> = runs
-        .iter()
-        .take(NAMED)
-        .map(|(cells, run, side)| format!("{run} ({side}) in {}", count(*cells, "cell")))
-        .collect();
-    list.extend((runs.len() > NAMED).then(|| format!("and {} more", runs.len() - NAMED)));
-    (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", list.join(", ")))
+    let list: Vec<String> =
+        runs.iter().map(|(cells, run, side)| format!("{run} ({side}) in {}", count(*cells, "cell"))).collect();
+    (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", some(&list, NAMED)))
 }
 
 fn foreign(comparison: &Comparison) -> Option<String> {
@@ -258,48 +234,11 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         let (groups, have) = (count(raised, "row"), if raised == 1 { "has its" } else { "have their" });
         remarks.push(format!("The requested margin is below the noise floor in {groups}, which {have} floor instead."));
     }
-    remarks.extend(other_parts(comparison));
     let plans =
         |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();
     if plans(&comparison.before) != plans(&comparison.after) {
         remarks
             .push("The plans are not the same file; settings that differ are listed under configuration.".to_owned());
-    }
-    remarks
-}
-
-fn other_parts(comparison: &Comparison) -> Vec<String> {
-    let mut remarks = Vec::new();
-    let mut parts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for cell in &comparison.cells {
-        for part in &cell.parts {
-            parts.entry(part.to_string()).or_default().insert(&cell.link);
-        }
-    }
-    for (part, links) in parts.iter().take(NAMED) {
-        remarks.push(format!(
-            "{part}: {} by it.",
-            count(links.len(), "link") + if links.len() == 1 { " passes" } else { " pass" }
-        ));
-    }
-    if let Some(more @ 1..) = parts.len().checked_sub(NAMED) {
-        remarks.push(format!(
-            "{} more are others; see the configuration and the reasons of the links.",
-            count(more, "part")
-        ));
-    }
-    let Configuration { shared, unfollowed, .. } = &comparison.configuration;
-    remarks.extend(shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
-    if let Some(more @ 1..) = shared.len().checked_sub(NAMED) {
-        remarks.push(format!("{} more are in several slots at once.", count(more, "id")));
-    }
-    if !unfollowed.is_empty() {
-        remarks.push(format!(
-            "No serial number could be read on {} on one side at least: whether parts of {} are the same is not known, but for \
-             those with a GUID or a UUID.",
-            hostlist::listed(unfollowed.iter().map(String::as_str)),
-            count(unfollowed.len(), "host"),
-        ));
     }
     remarks
 }
@@ -419,9 +358,5 @@ fn within(comparison: &Comparison) -> Table {
 
 fn change_row(change: &preflight::Change) -> Vec<String> {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
-    let mut hosts = change.hosts.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if change.hosts.len() > NAMED {
-        hosts += &format!(" and {} more", change.hosts.len() - NAMED);
-    }
-    vec![change.fact.clone(), value(&change.before), value(&change.after), hosts]
+    vec![change.fact.clone(), value(&change.before), value(&change.after), some(&change.hosts, NAMED)]
 }

@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::view::{
     Table, help,
     hosts::{devices_of, machine_of, system_of},
-    names::Names,
     number_column, text_column,
+    troubles::shape,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -96,9 +96,8 @@ pub fn status(looked: &Looked<'_>) -> Status {
 
 pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
     let Looked { plan, cluster, demands, findings, drift, lost } = *looked;
-    let names = Names::of_hosts(plan, cluster.facts.values());
-    let cards = cards(findings, &names);
-    let lost = lost_hosts(lost, &names);
+    let cards = cards(findings);
+    let lost = lost_hosts(lost);
     let status = status(looked);
     PreflightView {
         plan: plan.name.clone(),
@@ -108,7 +107,7 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
         sentence: sentence(looked, &cards),
         first: first(&cards, &lost),
         demands: demanded(demands),
-        unread: unread(looked, &names),
+        unread: unread(looked),
         cards,
         lost,
         drift: drifted(drift),
@@ -160,11 +159,11 @@ fn told(card: &Card) -> String {
     format!("{}{hosts}: {}", card.check, card.help)
 }
 
-fn cards(findings: &[Finding], names: &Names<'_>) -> Vec<Card> {
+fn cards(findings: &[Finding]) -> Vec<Card> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
     let key = |one: &Finding| {
-        let fields = (one.check.clone(), one.severity, one.waived, one.unread, one.meaning.clone());
-        (fields, one.remedy.id.clone(), names.shape(&one.what))
+        let fact = one.observed.as_ref().map(|observed| observed.fact.clone());
+        (one.check.clone(), one.severity, one.waived, one.unread, one.meaning.clone(), one.remedy.id.clone(), fact)
     };
     for finding in findings {
         match groups.iter_mut().find(|group| group.first().is_some_and(|first| key(first) == key(finding))) {
@@ -202,13 +201,17 @@ fn card(group: &[&Finding]) -> Option<Card> {
     })
 }
 
-fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> {
-    type Cause = (String, Option<String>);
-    let mut groups: BTreeMap<Cause, Vec<(&str, &Failure)>> = BTreeMap::new();
+fn lost_hosts(lost: &BTreeMap<String, Failure>) -> Vec<Lost> {
+    let mut groups: Vec<Vec<(&str, &Failure)>> = Vec::new();
+    let key = |failure: &Failure| {
+        let remedy = failure.remedy.as_ref().map(|remedy| remedy.id.clone());
+        (failure.stage, failure.kind, remedy, shape(&failure.cause))
+    };
     for (host, failure) in lost {
-        let remedy = failure.remedy.as_ref().map(|remedy| remedy.id.to_string());
-        let shape = names.shape(&format!("{}: {}", failure.stage, failure.cause));
-        groups.entry((shape, remedy)).or_default().push((host, failure));
+        match groups.iter_mut().find(|group| group.first().is_some_and(|(_, first)| key(first) == key(failure))) {
+            Some(group) => group.push((host, failure)),
+            None => groups.push(vec![(host, failure)]),
+        }
     }
     let one = |group: Vec<(&str, &Failure)>| {
         let (_, failure) = group.first()?;
@@ -217,7 +220,7 @@ fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> 
         let help = failure.remedy.as_deref().map_or_else(String::new, help);
         Some(Lost { hosts, why: bare.to_string(), help })
     };
-    groups.into_values().filter_map(one).collect()
+    groups.into_iter().filter_map(one).collect()
 }
 
 fn demanded(demands: &[Demand]) -> Table {
@@ -249,12 +252,12 @@ fn demanded(demands: &[Demand]) -> Table {
     Table { rows: order.iter().map(row).collect(), columns }
 }
 
-/// By what was unreadable and by the shape of the reason, with the hosts: a message may contain a time or its host.
-fn unread(looked: &Looked<'_>, names: &Names<'_>) -> Vec<Unread> {
+/// By what was unreadable, with the hosts.
+fn unread(looked: &Looked<'_>) -> Vec<Unread> {
     let mut found: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for (host, facts) in &looked.cluster.facts {
         for (what, why) in &facts.unreadable {
-            found.entry((what, names.shape(why))).or_default().push((host, why));
+            found.entry((what, shape(why))).or_default().push((host, why));
         }
     }
     let one = |((what, _), all): ((&str, String), Vec<(&str, &str)>)| {

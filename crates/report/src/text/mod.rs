@@ -202,7 +202,7 @@ fn explained(out: &mut String, view: &View, screen: &Screen) -> Result {
         let line = format!("{} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check);
         screen.wrap(out, "", "    ", &line)?;
         for fits in &one.explains {
-            screen.wrap(out, "    ", "      ", &format!("{} {}", fits.how, fits.words))?;
+            screen.wrap(out, "    ", "      ", &format!("may explain {}", fits.words))?;
         }
     }
     if !view.hosts.unexplained.is_empty() {

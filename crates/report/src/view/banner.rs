@@ -6,7 +6,7 @@ use railgauge_analysis::{
     case::State,
     journal::JournalEnd,
     status::Status,
-    verdict::{Broken, BrokenBy, Cases, Kind, MeasuredOn, Verdict, Verdicts},
+    verdict::{Cases, Kind, Verdict, Verdicts},
 };
 use railgauge_model::plan::{
     count::{count, was},
@@ -163,10 +163,9 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     if let Some(step) = own.and_then(of_own) {
         return Some(step);
     }
-    let broken = broken_by_all(verdicts);
-    // A finding on some hosts does not explain a failure of all. With few values it is unknown whether the others are similar.
-    if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
-        return Some(step.clone());
+    // A finding on some hosts does not explain a failure of all.
+    if let Some(step) = broken_by_all(verdicts) {
+        return Some(step);
     }
     let unsettled = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled()));
     if let Some(step) = of_cause(unsettled, hosts) {
@@ -184,9 +183,6 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     if let Some(going_on) = resume(end) {
         return Some(going_on);
     }
-    if let Some((step, _)) = broken {
-        return Some(step);
-    }
     if let Some(part) = unsettled {
         let about = format!("{} ({})", part.with_alternatives(), part.standing);
         let remedy = part.remedy.unwrap_or_else(|| of_link(seen, part.open));
@@ -199,10 +195,6 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     }
     if let Some(step) = of_verdicts(verdicts) {
         return Some(step);
-    }
-    if let Some((verdict, broken)) = broken_limits(verdicts).next() {
-        let about = format!("{}: {}", verdict.test, verdict.demanded());
-        return Some(Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" });
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, None);
@@ -237,35 +229,13 @@ fn of_cause(part: Option<&PartView>, hosts: &Hosts) -> Option<Pointer> {
     causes.next().map(|(view, how)| of_finding(view, Some(how)))
 }
 
-/// In the order of the plan.
-fn broken_limits(verdicts: &Verdicts) -> impl Iterator<Item = (&Verdict, &Broken)> + '_ {
-    let failed = verdicts.verdicts.iter().filter(|verdict| verdict.status == Status::Fail && !verdict.waived);
-    failed.filter_map(|verdict| Some((verdict, verdict.broken.as_ref()?)))
-}
-
-/// Remedy if every value, or every one of a kind, breaks a limit, so that no single part is the cause. Also returns the limit.
-fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
-    let by_all = |(verdict, broken): (&'v Verdict, &'v Broken)| {
-        let (words, remedy) = match &broken.by {
-            BrokenBy::All(words) => (words, remedy::LIMIT_BROKEN_BY_ALL),
-            BrokenBy::AllOfKind(words) => (words, remedy::LIMIT_BROKEN_BY_KIND),
-            BrokenBy::Some => return None,
-        };
-        let about = format!("{}: {}: {words}", verdict.test, verdict.demanded());
-        let step = Pointer { about, text: help(&remedy.into()), anchor: "verdicts" };
-        Some((matches!(broken.by, BrokenBy::AllOfKind(_)), (step, verdict)))
+/// A limit that every judged value breaks, so that no single part is the cause. With few values it is unknown whether the others are similar.
+fn broken_by_all(verdicts: &Verdicts) -> Option<Pointer> {
+    let is_by_all = |verdict: &&Verdict| {
+        let remedy = verdict.remedy.as_ref().filter(|remedy| remedy.id == remedy::LIMIT_BROKEN_BY_ALL.id);
+        remedy.is_some() && !verdict.waived && verdict.tally.judged > verdict.tally.in_scope / 2
     };
-    broken_limits(verdicts).filter_map(by_all).min_by_key(|(of_kind, _)| *of_kind).map(|(_, found)| found)
-}
-
-const fn of_limit(broken: &Broken) -> Entry {
-    match (broken.cases, broken.on) {
-        (2.., _) if broken.within_scatter => remedy::LIMIT_WITHIN_SCATTER,
-        (1, _) => remedy::LIMIT_BROKEN_BY_ONE,
-        (_, MeasuredOn::Pairs) => remedy::BROKEN_LIMIT,
-        (_, MeasuredOn::Groups) => remedy::LIMIT_BROKEN_BY_GROUPS,
-        (_, MeasuredOn::Hosts) => remedy::LIMIT_BROKEN_WITHIN_HOSTS,
-    }
+    verdicts.verdicts.iter().find(is_by_all).and_then(of_verdict)
 }
 
 /// For a link between switches: an `open` one was measured again.
@@ -291,21 +261,29 @@ fn resume(end: &JournalEnd) -> Option<Pointer> {
     Some(Pointer { about, text, anchor: "" })
 }
 
-/// The first remedy among verdicts as grave as the run, and their number.
-fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
+/// The first remedy among verdicts as grave as the run; that of a broken limit alone comes last.
+fn of_verdicts(verdicts: &Verdicts) -> Option<Pointer> {
     let is_told = matches!(verdicts.status, Status::Fail | Status::Inconclusive);
     let grave = |verdict: &&Verdict| is_told && verdict.status == verdicts.status && !verdict.waived;
-    // Too few peers of some values did not make a demand fail.
-    let helps = |remedy: &&Remedy| verdicts.status == Status::Inconclusive || remedy.id != remedy::MORE_PEERS.id;
-    let help_of = |verdict: &'v Verdict| Some((verdict, verdict.remedy.as_ref().filter(helps)?));
-    let mut helped = verdicts.verdicts.iter().filter(grave).filter_map(help_of);
-    let (first, remedy) = helped.next()?;
-    let more = match helped.count() {
-        0 => String::new(),
-        n => format!(" (and {})", count(n, "more verdict")),
-    };
-    let what = first.reason.step().map_or_else(|| first.demanded(), |(reason, _)| reason.to_string());
-    Some(Pointer { about: format!("{}: {what}{more}", first.test), text: help(remedy), anchor: "verdicts" })
+    let helped = verdicts.verdicts.iter().filter(grave).filter(|verdict| verdict.remedy.is_some());
+    helped.min_by_key(|verdict| verdict.remedy.as_ref().is_some_and(is_of_limit)).and_then(of_verdict)
+}
+
+fn is_of_limit(remedy: &Remedy) -> bool {
+    let limits = [
+        remedy::BROKEN_LIMIT,
+        remedy::LIMIT_BROKEN_BY_ALL,
+        remedy::LIMIT_BROKEN_BY_GROUPS,
+        remedy::LIMIT_BROKEN_BY_ONE,
+        remedy::LIMIT_BROKEN_WITHIN_HOSTS,
+    ];
+    limits.iter().any(|limit| limit.id == remedy.id)
+}
+
+fn of_verdict(verdict: &Verdict) -> Option<Pointer> {
+    let what = verdict.reason.step().map_or_else(|| verdict.demanded(), |(reason, _)| reason.to_string());
+    let text = help(verdict.remedy.as_ref()?);
+    Some(Pointer { about: format!("{}: {what}", verdict.test), text, anchor: "verdicts" })
 }
 
 fn of_troubles(group: &TroubleGroup) -> Pointer {
@@ -322,7 +300,7 @@ fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
     let finding = &view.finding;
     let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
     let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };
-    let how = how.map_or_else(String::new, |one| format!(", which {} {}", one.how, one.words));
+    let how = how.map_or_else(String::new, |one| format!(", which may explain {}", one.words));
     Pointer {
         about: format!("{}{hosts}: {}{how}", finding.check, finding.what),
         text: help(&finding.remedy),

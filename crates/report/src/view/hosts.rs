@@ -9,7 +9,7 @@ use railgauge_analysis::{
     journal::{HostUp, Journal},
     outliers::Outliers,
     status::Status,
-    words::{amount, count},
+    words::{amount, count, some},
 };
 use railgauge_model::plan::hostlist;
 use railgauge_preflight::{self as preflight, Cluster, Drift, Finding, Severity};
@@ -62,8 +62,6 @@ impl FindingView {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explains {
-    /// `probably explains`, or `may explain` where other findings fit the same test.
-    pub how: String,
     pub words: String,
     #[serde(skip)]
     pub parts: Vec<String>,
@@ -128,15 +126,8 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
 
 fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outliers<'_>) -> Vec<FindingView> {
     let found = preflight::judge(&journal.plan, cluster);
-    let fits = explained(&found, &journal.plan, outliers);
-    let rivals = |test: &str| fits.iter().flatten().filter(|fit| fit.test == test).count() - 1;
-    let told = |fit: &Fit| {
-        let how = match rivals(&fit.test) {
-            0 => "probably explains".to_owned(),
-            n => format!("may explain, as {} may,", count(n, "other finding")),
-        };
-        Explains { how, words: fit.words.clone(), parts: fit.parts.clone() }
-    };
+    let fits = explained(&found, outliers);
+    let told = |fit: &Fit| Explains { words: fit.words.clone(), parts: fit.parts.clone() };
     let views = found.into_iter().zip(&fits);
     views.map(|(finding, fits)| FindingView { finding, explains: fits.iter().map(told).collect() }).collect()
 }
@@ -186,13 +177,8 @@ fn matrix(facts: &HostFacts) -> Distances {
 }
 
 fn difference(drift: Drift) -> Difference {
-    let others = drift.by_value().into_iter().map(|(value, hosts)| (value.to_owned(), named(&hosts))).collect();
+    let others = drift.by_value().into_iter().map(|(value, hosts)| (value.to_owned(), some(&hosts, NAMED))).collect();
     Difference { others, fact: drift.fact, majority: (drift.majority, drift.holders) }
-}
-
-fn named(hosts: &[&str]) -> String {
-    let names = hosts.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    if hosts.len() > NAMED { format!("{names} and {} more", hosts.len() - NAMED) } else { names }
 }
 
 fn facts_of(host: &HostFacts) -> Vec<(String, String)> {

@@ -6,12 +6,11 @@ mod carriers;
 mod cluster;
 mod culprits;
 pub(crate) mod hosts;
-pub(crate) mod names;
 mod parts;
 mod section;
 mod soak;
 mod switches;
-mod troubles;
+pub(crate) mod troubles;
 mod wrong;
 
 use std::{
@@ -150,12 +149,8 @@ pub fn view(
     outliers: &Outliers<'_>,
 ) -> Result<View, ReportError> {
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
-    let soak_failed = verdicts
-        .verdicts
-        .iter()
-        .any(|verdict| verdict.kind == Kind::Soak && verdict.status == Status::Fail && !verdict.waived);
-    let parts = parts::parts(outliers, verdicts, soak_failed);
-    let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
+    let parts = parts::parts(outliers, verdicts);
+    let troubles = troubles::groups(&verdicts.troubles);
     let (hosts, tests) = parallel::both(
         || hosts::hosts(journal, outliers, verdicts.status),
         || section::tests(journal, results, rows, outliers, verdicts),

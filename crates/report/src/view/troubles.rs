@@ -13,7 +13,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::{names::Names, section::telling, sizes};
+use super::{section::telling, sizes};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleGroup {
@@ -53,6 +53,12 @@ const LISTED: usize = 400;
 /// Grouping key of an objection: its kind, the stage and kind of failure, and the shape of its words.
 type Against = (std::mem::Discriminant<Objection>, Option<(Stage, Kind)>, String);
 
+/// Text without the words that have digits: names, addresses, times and numbers of one case.
+pub(crate) fn shape(text: &str) -> String {
+    let plain = text.split_whitespace().filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    plain.collect::<Vec<_>>().join(" ")
+}
+
 /// Grouping key of cases: state, id of the remedy, and objections.
 #[derive(PartialEq, Eq, Hash)]
 struct Cause<'t> {
@@ -62,7 +68,7 @@ struct Cause<'t> {
 }
 
 impl<'t> Cause<'t> {
-    fn of(trouble: &'t Trouble, names: &Names<'_>) -> Self {
+    fn of(trouble: &'t Trouble) -> Self {
         let against = |one: &Objection| {
             let failure = match one {
                 Objection::Failed { failure, .. } | Objection::NotRun(NotRun::HostLost { failure, .. }) => {
@@ -71,7 +77,7 @@ impl<'t> Cause<'t> {
                 _ => None,
             };
             let words = failure.map_or_else(|| one.to_string(), |failure| failure.cause.clone());
-            (std::mem::discriminant(one), failure.map(|failure| (failure.stage, failure.kind)), names.shape(&words))
+            (std::mem::discriminant(one), failure.map(|failure| (failure.stage, failure.kind)), shape(&words))
         };
         Self {
             state: trouble.state,
@@ -82,11 +88,11 @@ impl<'t> Cause<'t> {
 }
 
 /// Wrong bytes first, then by the number of cases.
-pub(super) fn groups(troubles: &[Trouble], names: &Names<'_>) -> Vec<TroubleGroup> {
+pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
     let mut order: Vec<Vec<&Trouble>> = Vec::new();
     let mut known: HashMap<Cause<'_>, usize> = HashMap::new();
     for trouble in troubles {
-        let place = *known.entry(Cause::of(trouble, names)).or_insert_with(|| {
+        let place = *known.entry(Cause::of(trouble)).or_insert_with(|| {
             order.push(Vec::new());
             order.len() - 1
         });

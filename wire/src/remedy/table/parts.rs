@@ -24,10 +24,6 @@ remedies! {
          keeps it, as report.html lists them with the verdict; where every group has all hosts, measure pairs or smaller groups of them; {0} says what \
          changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
-    LIMIT_BROKEN_BY_KIND = "limit-broken-by-kind",
-        "look at what these cases alone share before any single part: whether the limit fits them (`sizes` of an expectation limits it to \
-         some), and which settings, protocols and caches count for them; {0} says what changed since a run that was good",
-        change_here "railgauge compare {good_run} {run}";
     LIMIT_BROKEN_BY_ONE = "limit-broken-by-one",
         "measure again while nothing else runs on the hosts ({0}); if it breaks the limit again, look at what it was measured on, which \
          report.html names with the verdict; {1} says what changed since a run that was good",
@@ -35,11 +31,6 @@ remedies! {
     LIMIT_BROKEN_WITHIN_HOSTS = "limit-broken-within-hosts",
         "look first at the hosts, GPUs and NUMA nodes that the worst of them share, as report.html lists them with the verdict: clocks, temperature, PCIe \
          links and other programs; {0} says what changed since a run that was good",
-        change_here "railgauge compare {good_run} {run}";
-    LIMIT_WITHIN_SCATTER = "limit-within-scatter",
-        "no part is behind that: the limit lies within what values of one kind scatter by, so that some break it in every run. Set it below \
-         that (of a latency: above), or, if it is right, look at what all of them share, settings, drivers and firmware; {0} says what \
-         changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     MORE_PARTNERS = "more-partners",
         "measure more hosts in one run, with `pattern = \"tournament\"`: retesting the same hosts does not help, because too few known-good \

@@ -34,9 +34,9 @@ remedies! {
         "send less beside the flow (`rate`, `flows` in `[test.beside]`), or look why the hosts or the network do not carry it";
     MEASURE_LONGER = "measure-longer", "measure longer, or use a smaller size";
     MORE_PEERS = "more-peers",
-        "measure more hosts in one run: a value is held against {needed} others at least, which must be of its size and rail (of GPUs and \
-         memory: of its kind; of ways between GPUs: the same way on other hosts). Or put a limit of its own in place of \
-         `within_percent_of_peers`: {limit} is {percent} % worse than the worst of this run, {value}, which nobody has judged yet";
+        "measure more hosts in one run: a value is compared with at least three others of its size and rail (of GPUs and memory: of its \
+         kind; of ways between GPUs: the same way on other hosts). Or use a limit of its own (`at_least`, `at_most`) in place of \
+         `within_percent_of_peers`";
     NCCL_CHOICE = "nccl-choice",
         "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; check NCCL_IB_HCA and NCCL_NET";
     NCCL_LOG = "nccl-log",

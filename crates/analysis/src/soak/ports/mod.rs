@@ -4,7 +4,6 @@
 
 mod breaks;
 mod counted;
-pub mod series;
 mod state;
 
 use std::{

@@ -7,7 +7,6 @@ use railgauge_wire::{
 };
 
 use super::*;
-use crate::soak::families::Family;
 
 /// Since 1970.
 fn ms(milliseconds: u64) -> Nanoseconds {
@@ -172,16 +171,6 @@ fn peaks_of_joined_rows_are_the_highest_rates() {
     let port = of(vec![seen(0, 61_000, vec![state(0, 0, true)], rows)], 0, 61_000);
     let counted = port.counters["counters/symbol_error"];
     assert_eq!((counted.total, counted.most_per_second, counted.most_at), (33, 12.0, ms(60_000)));
-}
-
-#[test]
-fn series_spread_rows_evenly_and_leave_out_what_was_not_read() {
-    let rows = vec![row(0, 2_000, &[("ethtool/rx_prio3_pause", 8)]), row(2_000, 3_000, &[])];
-    let journal = journal(vec![seen(0, 3_000, vec![state(0, 0, true)], rows)]);
-    let name = PortName { host: "gpu1".into(), device: "mlx5_0".into(), port: 1 };
-    let series = series::series(&journal, &Span::new(ms(0), ms(4_000)), 4, &[&name]);
-    let pauses = &series[&(name, Family::PausesReceived)];
-    assert_eq!(pauses.as_slice(), [Some(4.0), Some(4.0), Some(0.0), None]);
 }
 
 /// Starts and ends of outages, in milliseconds, from gaps and lengths.

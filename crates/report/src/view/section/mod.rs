@@ -109,8 +109,6 @@ pub struct Block {
     pub sentence: String,
     pub map: Option<Map>,
     pub figures: Vec<Figure>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wide: Vec<Figure>,
     pub table: Option<Table>,
     pub method: String,
 }

@@ -104,16 +104,12 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
         [first, ..] => format!("{first} and {} more", stall.hit.flows_hit - 1),
         [] => String::new(),
     };
-    let links = match stall.links.links.as_slice() {
-        [] => format!("no link is named: {}", stall.links.links_unknown),
-        links => format!("only these flows pass {}", links.join(", ")),
-    };
     let evidence = match &stall.lost {
         Some(lost) => {
             let why = lost.failure.clone().unnamed();
             format!("the agent of {} was lost at {}: {why}", lost.host, moment(lost.at))
         }
-        None => format!("{}; {links}", ports_of(stall)),
+        None => ports_of(stall).to_owned(),
     };
     let what = match (stall.failed, length.is_zero()) {
         _ if stall.lost.is_some() => "host lost",
@@ -125,16 +121,11 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
     row(what, &flows, stall.span.from, length, Some(&stall.hit), evidence)
 }
 
-fn ports_of(stall: &Unexplained) -> String {
-    let missed = match stall.not_watched.as_slice() {
-        [] => String::new(),
-        ports => format!("not watched: {}", ports.join(", ")),
-    };
+const fn ports_of(stall: &Unexplained) -> &'static str {
     match stall.ports_watched {
-        PortsWatched::All => "all watched ports of theirs were up".to_owned(),
-        PortsWatched::None if missed.is_empty() => "none of their ports was watched".to_owned(),
-        PortsWatched::Some if missed.is_empty() => "not all of their ports were watched, and those were up".to_owned(),
-        PortsWatched::Some | PortsWatched::None => missed,
+        PortsWatched::All => "all watched ports of theirs were up",
+        PortsWatched::Some => "not all of their ports were watched, and those were up",
+        PortsWatched::None => "none of their ports was watched",
     }
 }
 
