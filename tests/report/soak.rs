@@ -1,6 +1,7 @@
 //! Soaks of made-up runs: what is judged, what is said.
 
 mod degraded;
+mod forged;
 mod going_on;
 mod lost;
 pub mod made;

@@ -238,7 +238,7 @@ fn what_all_share_is_looked_at_where_all_hosts_or_flows_failed() {
     assert!(view.banner.causes.iter().any(|cause| cause.contains("4 hosts lost: gpu[001-004]")), "{:?}", view.banner);
     let first = view.banner.remedy.unwrap();
     assert_eq!(first.about, "all 4 hosts were lost");
-    assert!(first.text.ends_with("[find-killer]"), "{first:?}");
+    assert!(first.text.ends_with("[failed-alike]"), "{first:?}");
     // Flows of which every window fails while all ports are up.
     let mut journal = read(&super::made::events(&Made::healthy()));
     for flow in journal.soaked.iter_mut().flat_map(|part| &mut part.flows) {

@@ -9,6 +9,7 @@ mod of_test;
 mod plan_hash;
 mod planned;
 mod reader;
+mod soaked;
 mod structure;
 pub(super) mod times;
 
@@ -32,7 +33,7 @@ use railgauge_model::{
     plan::Plan,
 };
 
-pub(crate) use of_test::measures;
+pub(crate) use of_test::{measures, measures_on_any};
 pub use plan_hash::plan_hash;
 use railgauge_wire::{
     copies::Copies,

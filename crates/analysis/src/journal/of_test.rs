@@ -3,6 +3,10 @@ use railgauge_wire::unit::Bytes;
 
 pub(crate) fn measures(case: &Case, test: &Test) -> bool {
     let qps = if test.collective.is_some() { case.cell.qps == 1 } else { test.qps.contains(&case.cell.qps) };
+    qps && measures_on_any(case, test)
+}
+
+pub(crate) fn measures_on_any(case: &Case, test: &Test) -> bool {
     let cell = &case.cell;
     let wants = (test.op, test.metric, test.transport, test.service, test.memory);
     let size = if test.op.is_atomic() { cell.size == Bytes(8) } else { test.sizes.contains(&cell.size) };
@@ -10,5 +14,5 @@ pub(crate) fn measures(case: &Case, test: &Test) -> bool {
         Some(value) => test.values().iter().any(|known| **known == **value),
         None => test.values().is_empty(),
     };
-    wants == (cell.op, cell.metric, cell.transport, cell.service, cell.memory) && qps && size && applied
+    wants == (cell.op, cell.metric, cell.transport, cell.service, cell.memory) && size && applied
 }

@@ -8,7 +8,7 @@ use railgauge_model::{
     plan::{
         Plan,
         limits::{cells, flows},
-        model::{Host, Test},
+        model::{Host, Localise, Test},
     },
     schedule::{
         self, Cell, Inventory, Port,
@@ -21,7 +21,7 @@ use railgauge_wire::{
 };
 
 use crate::{
-    journal::measures,
+    journal::{measures, measures_on_any},
     words::{are, count, size},
 };
 
@@ -148,6 +148,36 @@ fn too_many(plan: &Plan, cases: &[Case]) -> Option<String> {
     }
     let cases = count(cases.len(), "case");
     (all > most).then(|| format!("there are {cases}, and the plan makes {all} at least"))
+}
+
+/// A further case, with its position, that measures something else than its test, or a port that is in none of its
+/// planned cases: probes may only take other partners, other groups and single queue pairs.
+pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<(usize, String)> {
+    let mut ports: BTreeMap<&str, HashSet<&Port>> = BTreeMap::new();
+    fn ends(case: &Case) -> impl Iterator<Item = &Port> {
+        [&case.flow.from, &case.flow.to].into_iter().chain(&case.flow.members)
+    }
+    for case in cases {
+        ports.entry(&case.test).or_default().extend(ends(case));
+    }
+    let fits = |case: &Case| {
+        let of_test = ports.get(&*case.test);
+        let known = ends(case).all(|port| of_test.is_some_and(|ports| ports.contains(port)));
+        let within = case.cell.transport.is_within_host();
+        let apart = !case.flow.members.is_empty() || within == (case.flow.from.host == case.flow.to.host);
+        let test = plan.tests.iter().find(|test| *test.name == *case.test);
+        known && apart && test.is_some_and(|test| probes(plan, test, case))
+    };
+    let (at, case) = further.iter().enumerate().find(|(_, case)| !fits(case))?;
+    Some((at, format!("further case {} ({}) measures what no case of its test does", case.id, words(case))))
+}
+
+/// Whether a run may repeat this: as in the test, or its queue pairs one by one.
+fn probes(plan: &Plan, test: &Test, case: &Case) -> bool {
+    let Some(only) = case.cell.only else { return measures(case, test) };
+    let qps = case.cell.qps;
+    let of_lanes = || test.qps.iter().any(|of_test| Localise::queue_pairs(*of_test, plan.localise.ports) == qps);
+    plan.localise.ports > 0 && test.collective.is_none() && only < qps && of_lanes() && measures_on_any(case, test)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use railgauge_model::journal::event::Event;
 use super::{
     Contradiction, Journal, JournalEnd,
     planned::{self, Offer},
+    soaked::Parts,
     times,
 };
 
@@ -17,7 +18,9 @@ pub(super) struct Structure {
     began: Option<Timestamp>,
     offers: BTreeMap<String, Offer>,
     planned: Option<(usize, BTreeMap<String, Offer>)>,
+    confirming: Vec<(usize, usize)>,
     outcomes: HashSet<(u64, u32)>,
+    soak: Parts,
     found: Vec<Contradiction>,
 }
 
@@ -83,12 +86,20 @@ impl Structure {
             Event::Resumed { .. } => {
                 self.offers.clear();
                 self.outcomes.clear();
+                self.soak.resumed();
+            }
+            Event::Soaked(part) => {
+                if let Some(what) = self.soak.contradiction(journal, part, (self.began, at)) {
+                    self.contradicts(line, what);
+                    return false;
+                }
             }
             Event::Planned { .. } if !journal.cases.is_empty() => {
                 self.contradicts(line, "a second list of planned cases".to_owned());
                 return false;
             }
             Event::Planned { .. } => self.planned = Some((line, self.offers.clone())),
+            Event::Confirming { .. } => self.confirming.push((line, journal.further.len())),
             Event::Outcome(outcome) => {
                 let (case, repeat) = (outcome.case, outcome.repeat);
                 if !self.outcomes.insert((case, repeat)) {
@@ -125,6 +136,9 @@ impl Structure {
             }
             if let Some(what) = what {
                 self.contradicts(line, format!("the planned cases are not those of the plan: {what}"));
+            } else if let Some((at, what)) = planned::strange(&journal.plan, &journal.cases, &journal.further) {
+                let line = self.confirming.iter().rev().find(|(_, before)| *before <= at);
+                self.contradicts(line.map_or(1, |(line, _)| *line), what);
             }
         }
         self.found.sort_by_key(|found| found.line);
