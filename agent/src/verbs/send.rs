@@ -219,6 +219,11 @@ impl Sends {
     }
 
     #[inline]
+    pub fn signal_every(&self) -> u64 {
+        u64::from(self.template.signal_every)
+    }
+
+    #[inline]
     pub fn posted(&self) -> u64 {
         self.posted
     }

@@ -22,7 +22,7 @@ const IN_FLIGHT: u64 = 8 << 20;
 /// Default minimum of messages in flight, however long they are.
 const FEWEST: u32 = 4;
 
-/// One completion per this many requests of a latency loop: the answers confirm the rest.
+/// One completion per this many requests of a latency loop, by default and at most: the answers confirm the rest.
 pub const SIGNAL_EVERY: u32 = 16;
 
 /// Send requests of a queue pair beyond its depth: for silent ones of a latency loop, and one that completes everything before it.
@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     named_depth: bool,
     named_list: Option<u32>,
     named_signal_every: Option<u32>,
+    /// Requests per completion of a latency loop.
+    pub signal_latency: u32,
     pub inline_bandwidth: u32,
     pub inline_latency: u32,
     pub receives: u32,
@@ -142,6 +144,7 @@ impl Settings {
             named_depth: knobs.depth.is_some(),
             named_list: knobs.post_list,
             named_signal_every: knobs.signal_every,
+            signal_latency: knobs.signal_every.unwrap_or(SIGNAL_EVERY).min(SIGNAL_EVERY),
             inline_bandwidth: knobs.inline.unwrap_or(0),
             inline_latency: knobs.inline.unwrap_or(INLINE),
             receives: receives(device, depth, spec.qps, most),
@@ -194,7 +197,7 @@ impl Settings {
         let entries: [(&str, String); 15] = [
             ("depth", format!("{}{bound}", pace.depth)),
             ("post_list", pace.list.to_string()),
-            ("signal_every", pace.signal_every.to_string()),
+            ("signal_every", format!("{} (latency), {} (bandwidth)", self.signal_latency, pace.signal_every)),
             ("inline", format!("{} (latency), {} (bandwidth)", self.inline_latency, self.inline_bandwidth)),
             ("receives", self.receives.to_string()),
             ("outstanding_reads", self.reads.to_string()),

@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{
     bench::{Recorder, clock, control::Control},
-    endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
         flag::{Beat, Span},
         send::{Sends, Walk},
@@ -120,8 +119,9 @@ impl VerbsEnd {
 
     pub(crate) fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
         // A read's or an atomic's completion is the answer; otherwise the peer's message confirms it.
-        let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
-        let batches = Batches { list: 1, signal_every, inline: self.resources.settings.inline_latency };
+        let settings = &self.resources.settings;
+        let signal_every = if op.pulls() || op.is_atomic() { 1 } else { settings.signal_latency };
+        let batches = Batches { list: 1, signal_every, inline: settings.inline_latency };
         self.ring(0, self.template(0, op, size, Walk::default(), batches)?)
     }
 

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     bench::{Recorder, Window, clock},
-    endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
         completion::Poller,
         flag::Beat,
@@ -24,9 +23,6 @@ use crate::{
         words::{self, Doing},
     },
 };
-
-/// Requests in flight without a signalled completion.
-const DEPTH: u32 = 32;
 
 /// Flag polls between two polls of the completion queue, where only errors can come from.
 const QUEUE_EVERY: u32 = 64;
@@ -58,6 +54,12 @@ fn post(sends: &mut Sends) -> Result<(), Failure> {
 
 fn told(sends: &Sends) -> bool {
     sends.in_flight() <= sends.silent()
+}
+
+/// Where every request completes, each is waited for before the next, as perftest does.
+#[inline]
+fn is_full(sends: &Sends) -> bool {
+    sends.in_flight() > 2 * (sends.signal_every() - 1)
 }
 
 fn reap(sends: &mut Sends, poller: &mut Poller) -> Result<usize, Failure> {
@@ -120,7 +122,7 @@ impl<'a> ByMemory<'a> {
             return Err(order::late(0, self.incoming.length()));
         }
         // An earlier request has completed by now: the queue has room before it is needed.
-        if self.sends.in_flight() > u64::from(SIGNAL_EVERY) {
+        if self.sends.in_flight() > self.sends.signal_every() {
             reap(self.sends, self.poller)?;
         }
         Ok(())
@@ -135,7 +137,7 @@ impl PingPongSide for ByMemory<'_> {
             self.prepare();
         }
         self.outgoing.store(self.sent);
-        while self.sends.in_flight() >= u64::from(DEPTH) {
+        while is_full(self.sends) {
             reap(self.sends, self.poller)?;
         }
         post(self.sends)?;
@@ -196,7 +198,7 @@ impl ByReceive<'_> {
 impl PingPongSide for ByReceive<'_> {
     #[inline]
     fn send(&mut self) -> Result<(), Failure> {
-        while self.sends.in_flight() >= u64::from(DEPTH) {
+        while is_full(self.sends) {
             self.look()?;
         }
         if let Some(stage) = &self.stage {
@@ -345,6 +347,7 @@ mod tests {
     use super::{stub::Stub, *};
     use crate::{
         bench::control::Control,
+        endpoint::verbs::settings::SIGNAL_EVERY,
         verbs::send::{Template, Verb, Walk},
     };
     use railgauge_wire::unit::Nanoseconds;

@@ -22,21 +22,22 @@ pub fn schema() -> Value {
 
 fn section(section: &Section) -> Value {
     let properties: Map<String, Value> = section.keys.iter().map(|entry| (entry.name.to_owned(), key(entry))).collect();
-    // A test may inherit required keys from [defaults], except its operation.
-    let required: Vec<&str> = section
-        .keys
-        .iter()
-        .filter(|key| matches!(key.unset, Unset::Required))
-        .filter(|key| section.path() != "defaults" && !(section.path() == "test" && key.name != "op"))
-        .map(|key| key.name)
-        .collect();
-    json!({
+    let mut schema = json!({
         "type": "object",
         "description": section.about,
         "properties": properties,
-        "required": required,
         "additionalProperties": false,
-    })
+    });
+    match section.path() {
+        "defaults" => {}
+        // A test may inherit required keys from [defaults], except its operation.
+        "test" => schema["anyOf"] = json!([{ "required": ["op"] }, { "required": ["like"] }]),
+        _ => {
+            let required = section.keys.iter().filter(|key| matches!(key.unset, Unset::Required));
+            schema["required"] = required.map(|key| key.name).collect();
+        }
+    }
+    schema
 }
 
 fn key(key: &Key) -> Value {

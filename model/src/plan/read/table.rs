@@ -93,9 +93,10 @@ impl<'a> Table<'a> {
         self.written(name).is_some() || self.inherited(name).is_some()
     }
 
-    /// The table that a key is inherited from. A key that the other table must not have is a mistake there, and is not inherited.
+    /// The nearest table that a key is inherited from. A key that the other table must not have is a mistake there, and is not inherited.
     fn inherited(&self, name: &str) -> Option<&'a Table<'a>> {
-        self.inherits.filter(|table| table.section.key(name).is_some() && table.written(name).is_some())
+        std::iter::successors(self.inherits, |table| table.inherits)
+            .find(|table| table.section.key(name).is_some() && table.written(name).is_some())
     }
 
     pub fn name_span(&self, name: &str) -> Option<Range<usize>> {

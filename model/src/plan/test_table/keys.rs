@@ -15,20 +15,24 @@ pub static TEST: Section = Section {
 
 pub static DEFAULTS: Section = Section {
     header: "[defaults]",
-    about: "Keys for all tests: every key of `[[test]]` but `name`, `op`, `configure`, `beside` and `expect`. What a test says itself comes \
+    about: "Keys for all tests: every key of `[[test]]` but `name`, `like`, `op`, `configure`, `beside` and `expect`. What a test says itself comes \
      first; `knobs` are taken key by key. A default that does not apply to a test is left out of it (`qps` of \
      a latency test, verbs knobs of a TCP test).",
     keys: shared(KEYS),
 };
 
 const fn shared(keys: &'static [Key]) -> &'static [Key] {
-    let (_, behind) = keys.split_at(2);
+    let (_, behind) = keys.split_at(3);
     behind.split_at(behind.len() - 3).0
 }
 
 const KEYS: &[Key] = keys! {
     "name": Text, Means("op, metric and transport: `write-bandwidth-verbs`"),
         "Name of the test, different for every test, at most 100 characters.";
+    "like": Text, Means("the keys of the test say what is measured"),
+        "A command line of perftest, such as `\"ib_write_bw -a\"`: sets what its program, its options and their defaults \
+         say. Other keys of the test come before it, `[defaults]` after it. `op`, `metric` and `transport` are part of \
+         it ([options](tests.md#differences-from-perftest)).", "`ib_write_bw` and its seven siblings";
     "op": Word(Op::all_words), Required,
         "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` and `send`; from \
          `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and `all_reduce`, `broadcast`, \

@@ -19,7 +19,7 @@ pub static KNOBS: Section = Section {
     keys: keys! {
         "depth": Whole(1, 65_536), AGENT, "Work requests in flight per queue pair.", "perftest `--tx-depth`";
         "post_list": Whole(1, 65_536), AGENT, "Work requests posted at once.", "perftest `--post_list`";
-        "signal_every": Whole(1, 65_536), AGENT, "One completion per this many work requests.", "perftest `--cq-mod`";
+        "signal_every": Whole(1, 65_536), AGENT, "One completion per this many work requests; of latency at most 16.", "perftest `--cq-mod`";
         "inline": Whole(0, 4096), AGENT,
             "Largest payload in bytes that travels inside the work request; not for `read` and atomics.",
             "perftest `--inline_size`";

@@ -8,6 +8,7 @@ mod expect;
 mod keys;
 mod kind;
 mod knobs;
+mod like;
 mod links;
 mod members;
 mod node;
@@ -61,8 +62,16 @@ pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec
     let mut names: HashMap<String, Range<usize>> = HashMap::new();
     let mut tests = Vec::new();
     for table in tables {
-        let knobs = table.table("knobs").inherit(&default_knobs);
-        let table = table.inherit(&defaults);
+        let like = like::Like::of(&table);
+        if like.is_none() && table.written("like").is_some() {
+            continue;
+        }
+        let entries = [false, true].map(|knobs| like.as_ref().map(|like| like.entries(knobs)));
+        let [keys, like_knobs] = [(&TEST, &entries[0]), (&knobs::KNOBS, &entries[1])]
+            .map(|(section, entries)| Table::new(book, section, table.span.clone(), entries.as_ref()));
+        let (like_knobs, keys) = (like_knobs.inherit(&default_knobs), keys.inherit(&defaults));
+        let knobs = table.table("knobs").inherit(&like_knobs);
+        let table = table.inherit(&keys);
         let baseline = top.written("baseline").is_some();
         let span = table.written("name").unwrap_or(table.span.clone());
         let made = match chosen {
