@@ -370,7 +370,7 @@ fn knobs_are_used_and_recorded() {
     for (name, value) in [
         ("depth", "24"),
         ("post_list", "5"),
-        ("signal_every", "10 (latency), 10 (bandwidth)"),
+        ("signal_every", "12 (latency), 10 (bandwidth)"),
         ("outstanding_reads", "3"),
         ("mtu", "512"),
         ("traffic_class", "104"),
