@@ -7,14 +7,11 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_model::plan::{
-    baseline::{Baseline, HostPart, PartKind},
-    hostlist,
-};
+use railgauge_model::plan::baseline::{Baseline, HostPart, PartKind};
 use serde::Serialize;
 
 use crate::{
-    history::{By, Fitted, Run, Shared, Slot, Stays, Swap, fitted, has_serials},
+    history::{By, Fitted, Run, Shared, Slot, Stays, Swap, fitted},
     journal::Journal,
     words::count,
 };
@@ -41,9 +38,6 @@ pub struct OtherParts {
     pub replaced: Vec<SinceReplaced>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
-    /// Hosts without a serial number in the baseline or now: only their parts with a GUID or UUID can be followed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfollowed: Vec<String>,
 }
 
 impl fmt::Display for OtherParts {
@@ -74,15 +68,6 @@ impl fmt::Display for OtherParts {
                 more => format!(" ({more} more like it)"),
             };
             all.push(format!("{first}{more}"));
-        }
-        if !self.unfollowed.is_empty() {
-            let hosts = hostlist::listed(self.unfollowed.iter().map(String::as_str));
-            let of = if self.unfollowed.len() == 1 {
-                String::new()
-            } else {
-                format!(" ({})", count(self.unfollowed.len(), "host"))
-            };
-            all.push(format!("no serial numbers tell whether {hosts}{of} has the parts of the baseline"));
         }
         f.write_str(&all.join("; "))
     }
@@ -154,7 +139,6 @@ pub(super) struct Parts<'a> {
 struct Known {
     swaps: BTreeMap<String, Vec<Swap>>,
     shared: Vec<Shared>,
-    unfollowed: BTreeSet<String>,
 }
 
 impl<'a> Parts<'a> {
@@ -169,26 +153,17 @@ impl<'a> Parts<'a> {
                 then.entry(&part.host).or_default().push(slot_of(part));
             }
             let mut stays = Stays::default();
-            let mut unfollowed = BTreeSet::new();
-            for host in self.journal.hosts.keys() {
-                if !then.get(host.as_str()).is_some_and(|slots| has_serials(slots)) {
-                    unfollowed.insert(host.clone());
-                }
-            }
             then.into_iter().for_each(|(host, slots)| stays.run(0, host, &Arc::new(slots)));
             for (host, up) in &self.journal.hosts {
                 let mut slots = fitted(&up.facts);
                 slots.retain(|fitted| fitted.slot.kind != PartKind::Board);
-                if !has_serials(&slots) {
-                    unfollowed.insert(host.clone());
-                }
                 stays.run(1, host, &Arc::new(slots));
             }
             let mut swaps: BTreeMap<String, Vec<Swap>> = BTreeMap::new();
             for swap in stays.swaps() {
                 swaps.entry(swap.new.host.clone()).or_default().push(swap);
             }
-            Known { swaps, shared: stays.shared(), unfollowed }
+            Known { swaps, shared: stays.shared() }
         })
     }
 
@@ -224,8 +199,7 @@ impl<'a> Parts<'a> {
         let hosts: BTreeSet<&String> = ends.keys().map(|(host, ..)| host).collect();
         let shared = known.shared.iter().filter(|one| hosts.iter().any(|host| one.hosts.contains(*host)));
         let shared = shared.cloned().collect();
-        let unfollowed = hosts.into_iter().filter(|host| known.unfollowed.contains(*host)).cloned();
-        let found = OtherParts { replaced: replaced.into_iter().collect(), shared, unfollowed: unfollowed.collect() };
+        let found = OtherParts { replaced: replaced.into_iter().collect(), shared };
         (found != OtherParts::default()).then_some(found)
     }
 }

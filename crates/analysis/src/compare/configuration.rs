@@ -22,10 +22,6 @@ pub struct Configuration {
     pub within: [Vec<Change>; 2],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
-    /// Hosts on both sides, with one side that has no serial number: except for parts with a GUID or UUID, it is unknown
-    /// whether they are the same.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfollowed: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -83,7 +79,6 @@ pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2], slots: [SideSlots
             changes(&after.swaps(), &after_first.hosts, &after_last.hosts),
         ],
         shared: looks.shared,
-        unfollowed: looks.unfollowed,
     };
     (found, looks.swaps)
 }

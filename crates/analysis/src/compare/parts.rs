@@ -11,7 +11,7 @@ use railgauge_model::schedule::Flow;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
-use crate::history::{By, Fitted, PartKind, Shared, Stay, Stays, Swap, fitted, has_serials};
+use crate::history::{By, Fitted, PartKind, Shared, Stay, Stays, Swap, fitted};
 
 /// Parts named per cell; a collective may have thousands.
 const NAMED: usize = 4;
@@ -44,8 +44,6 @@ impl fmt::Display for OtherPart {
 pub(super) struct Looks {
     pub swaps: Vec<Swap>,
     pub shared: Vec<Shared>,
-    /// Hosts on both sides, with one side that has no serial number in any run.
-    pub unfollowed: Vec<String>,
 }
 
 type Slots = BTreeMap<String, Arc<Vec<Fitted>>>;
@@ -73,9 +71,6 @@ impl Looks {
     /// Compares what was last known on each side; a run in which nothing could be read has no effect.
     pub(super) fn new(before: &Stays, after: &Stays) -> Self {
         let sides = [before, after].map(Stays::known);
-        let unread = |host: &&str| sides.iter().any(|known| !known.get(*host).is_some_and(|slots| has_serials(slots)));
-        let (all, others) = (before.hosts(), after.hosts());
-        let unfollowed = all.intersection(&others).copied().filter(unread).map(str::to_owned).collect();
         let mut shared: BTreeMap<(PartKind, By, String), Shared> = BTreeMap::new();
         for one in [before, after].into_iter().flat_map(Stays::shared) {
             shared.entry((one.kind, one.by, one.id.clone())).or_insert(one);
@@ -94,7 +89,7 @@ impl Looks {
         for one in stays.shared() {
             shared.entry((one.kind, one.by, one.id.clone())).or_insert(one);
         }
-        Self { swaps, shared: shared.into_values().collect(), unfollowed }
+        Self { swaps, shared: shared.into_values().collect() }
     }
 }
 
@@ -231,19 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn hosts_without_serial_numbers_on_a_side_are_told() {
-        let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"]), ("gone", ["", ""])]);
-        let after = look(&[("a", ["", ""]), ("b", ["MT3", "MT4"])]);
-        let looks = looks([&[before], &[after]]);
-        assert_eq!((looks.swaps.len(), looks.unfollowed), (0, vec!["a".to_owned()]));
-    }
-
-    #[test]
     fn the_last_known_part_of_a_side_counts_and_not_that_of_its_last_run() {
         let own = || look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"])]);
         let exchanged = || look(&[("a", ["MT3", "MT2"]), ("b", ["MT1", "MT4"])]);
         let unread = || look(&[("a", ["", ""]), ("b", ["", ""])]);
         let looks = looks([&[own(), own()], &[exchanged(), exchanged(), unread()]]);
-        assert_eq!((looks.swaps.len(), looks.unfollowed.len()), (2, 0), "{:?}", looks.swaps);
+        assert_eq!(looks.swaps.len(), 2, "{:?}", looks.swaps);
     }
 }

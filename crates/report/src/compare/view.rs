@@ -6,11 +6,12 @@ use std::{
 };
 
 use railgauge_analysis::{
-    compare::{Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    compare::{
+        Cell, Change, Comparison, Configuration, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits,
+    },
     status::Status,
     words::{count, number},
 };
-use railgauge_model::plan::hostlist;
 use railgauge_preflight as preflight;
 use railgauge_wire::terms::Better;
 use serde::Serialize;
@@ -288,18 +289,10 @@ fn other_parts(comparison: &Comparison) -> Vec<String> {
             count(more, "part")
         ));
     }
-    let Configuration { shared, unfollowed, .. } = &comparison.configuration;
+    let Configuration { shared, .. } = &comparison.configuration;
     remarks.extend(shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
     if let Some(more @ 1..) = shared.len().checked_sub(NAMED) {
         remarks.push(format!("{} more are in several slots at once.", count(more, "id")));
-    }
-    if !unfollowed.is_empty() {
-        remarks.push(format!(
-            "No serial number could be read on {} on one side at least: whether parts of {} are the same is not known, but for \
-             those with a GUID or a UUID.",
-            hostlist::listed(unfollowed.iter().map(String::as_str)),
-            count(unfollowed.len(), "host"),
-        ));
     }
     remarks
 }
@@ -337,7 +330,10 @@ fn group_table(groups: &[Group]) -> Table {
         row.extend(noisy.then(|| group.counts.too_noisy.to_string()));
         row
     };
-    Table { rows: groups.iter().map(row).collect(), columns }
+    // Too few runs for any verdict: the answer and the remarks say so.
+    let is_judged =
+        |group: &&Group| group.counts != Counts { not_enough_data: group.counts.not_enough_data, ..Counts::default() };
+    Table { rows: groups.iter().filter(is_judged).map(row).collect(), columns }
 }
 
 fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {
