@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_analysis::{
-    compare::{Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    compare::{Cell, Change, Comparison, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
     status::Status,
     words::{count, number, some},
 };
@@ -276,7 +276,10 @@ fn group_table(groups: &[Group]) -> Table {
         row.extend(noisy.then(|| group.counts.too_noisy.to_string()));
         row
     };
-    Table { rows: groups.iter().map(row).collect(), columns }
+    // Too few runs for any verdict: the answer and the remarks say so.
+    let is_judged =
+        |group: &&Group| group.counts != Counts { not_enough_data: group.counts.not_enough_data, ..Counts::default() };
+    Table { rows: groups.iter().filter(is_judged).map(row).collect(), columns }
 }
 
 fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {
