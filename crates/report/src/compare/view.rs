@@ -276,10 +276,12 @@ fn group_table(groups: &[Group]) -> Table {
         row.extend(noisy.then(|| group.counts.too_noisy.to_string()));
         row
     };
-    // Too few runs for any verdict: the answer and the remarks say so.
-    let is_judged =
-        |group: &&Group| group.counts != Counts { not_enough_data: group.counts.not_enough_data, ..Counts::default() };
-    Table { rows: groups.iter().filter(is_judged).map(row).collect(), columns }
+    // With too few runs there is neither an interval nor a verdict: the answer and the remarks say so.
+    let is_shown = |group: &&Group| {
+        let none = Counts { not_enough_data: group.counts.not_enough_data, ..Counts::default() };
+        group.counts != none || group.change.as_ref().is_some_and(|change| change.interval.is_some())
+    };
+    Table { rows: groups.iter().filter(is_shown).map(row).collect(), columns }
 }
 
 fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {
