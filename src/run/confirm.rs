@@ -68,9 +68,9 @@ impl RunState<'_> {
             }
             left -= round.len();
             let test = self.work.plan.tests[*index].name.clone();
-            self.spine.emit(Event::Round { test, round: round[0].round, repeat: 0 });
             let of_round = |(test, round): &(usize, Vec<&Case>)| self.work.cost(*test, round).at(self.pace(*test));
             self.spine.expect_time(rounds[at..].iter().map(of_round).sum());
+            self.spine.emit(Event::Round { test, round: round[0].round, repeat: 0 });
             self.round(*index, 0, round, hosts).await;
             self.spine.sync();
             if self.spine.halted().is_some() {

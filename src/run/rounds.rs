@@ -100,8 +100,8 @@ pub(super) async fn run<'a>(
         if test.compares_paths() {
             floor.close_idle().await;
         }
-        spine.emit(Event::Round { test: test.name.clone(), round, repeat });
         spine.expect_time(work.plan.within(until_end, spine.begun.elapsed()));
+        spine.emit(Event::Round { test: test.name.clone(), round, repeat });
         floor.round(index, repeat, &open, hosts).await;
         spine.sync();
         if spine.halted().is_some() {

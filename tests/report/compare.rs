@@ -311,6 +311,7 @@ fn few_runs_are_not_enough_and_nothing_passes() {
     assert!(found.cells.iter().all(|cell| cell.change.interval.is_none() && cell.p > 0.05));
     let reason = "1 before and 3 runs after: nothing can be told from chance below 4 runs a side";
     assert_eq!(found.cells[0].reason, reason);
+    assert!(report::compare::view(&found).unwrap().groups.rows.is_empty());
 }
 
 #[test]

@@ -40,7 +40,7 @@ use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories, without_repeats};
 pub use read_all::read_all;
 pub use run::{Run, RunError};
-pub use slots::{By, Fitted, PartKind, Slot, fitted, has_serials};
+pub use slots::{By, Fitted, PartKind, Slot, fitted};
 pub use stays::{Seated, Stay, Stays};
 pub use subject::{Subject, cell_words};
 pub use swaps::{Shared, Swap};

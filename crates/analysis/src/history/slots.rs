@@ -95,11 +95,6 @@ pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     all
 }
 
-/// Whether any of these slots has a serial number. Otherwise only parts with a GUID or UUID can be followed.
-pub fn has_serials(slots: &[Fitted]) -> bool {
-    slots.iter().any(|fitted| fitted.ids.contains_key(&By::Serial))
-}
-
 fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
     let place = |address: &str| address.rsplit_once('.').map_or(address, |(place, _)| place).to_owned();
     let mut cards: BTreeMap<String, Fitted> = BTreeMap::new();

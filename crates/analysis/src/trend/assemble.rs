@@ -9,7 +9,7 @@ use super::{
     breaks,
     calendar::nights,
     dates,
-    epochs::{Epoch, Slots, Walk},
+    epochs::{Epoch, Walk},
     history::{History, Key, Past, PlanVersion, Watch},
     last::Reported,
     lines::Lines,
@@ -19,7 +19,7 @@ use super::{
     through::Through,
     unread,
 };
-use crate::history::{Shared, Stays, Subject, Swap, has_serials};
+use crate::history::{Shared, Stays, Subject, Swap};
 
 /// Later runs of the same night with a value that make up for one without.
 const ANSWERS: usize = 3;
@@ -67,7 +67,6 @@ pub(super) struct Everything {
     pub epochs: Vec<Epoch>,
     pub swaps: Vec<Swap>,
     pub shared: Vec<Shared>,
-    pub unfollowed: Vec<String>,
     pub through: Through,
     /// In order of time.
     pub days: Vec<i64>,
@@ -149,7 +148,7 @@ impl History {
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
         let joined = joined(self.series, self.about, self.points, &order, &lines);
-        let (swaps, shared, unfollowed) = swaps(&order);
+        let (swaps, shared) = swaps(&order);
         let through = Through::new(self.through, |run| order.of(run));
         let joined = breaks::broken(joined, &swaps, (&subjects, &through), &mut words);
         let mut lost: HashMap<(Watch, usize), HashSet<usize>> = HashMap::new();
@@ -256,7 +255,6 @@ impl History {
             epochs: epochs.0,
             swaps,
             shared,
-            unfollowed,
             through,
             days,
             nights,
@@ -440,17 +438,14 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
     (walk.finish(), of_day, edits)
 }
 
-fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>, Vec<String>) {
+fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {
     let mut stays = Stays::default();
-    let mut last: BTreeMap<&str, &Slots> = BTreeMap::new();
     for place in 0..order.runs.len() {
         for (host, slots) in &order.at(place).slots {
             stays.run(place, host, slots);
-            last.insert(host, slots);
         }
     }
-    let unfollowed = last.into_iter().filter(|(_, slots)| !has_serials(slots)).map(|(host, _)| host.to_owned());
-    (stays.swaps(), stays.shared(), unfollowed.collect())
+    (stays.swaps(), stays.shared())
 }
 
 fn sorted<T>(numbers: HashMap<T, usize>) -> Vec<T> {

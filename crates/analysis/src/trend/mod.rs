@@ -259,9 +259,6 @@ pub struct Trend {
     pub replaced: Vec<Replaced>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
-    /// Hosts without a serial number in their last run: only their parts with a GUID or UUID can be followed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfollowed: Vec<String>,
     /// Series-years watched: the unit of the rate of false alerts.
     pub series_years: f64,
     pub series: Vec<Series>,

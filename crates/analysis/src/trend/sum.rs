@@ -91,7 +91,6 @@ pub(super) fn sum(
         epochs: everything.epochs,
         replaced,
         shared: everything.shared,
-        unfollowed: everything.unfollowed,
         series_years: nights_watched as f64 / 365.25,
         series,
     }

@@ -313,8 +313,6 @@ impl<'s, 'a> Search<'s, 'a> {
         }
         let state = Some(if shown { Judged::Faulty } else { Judged::Undecided });
         let change = format!("{:+.1} % against good {}s in {}", named.change_percent, found.counted, found.test);
-        let why =
-            if shown { format!("{}: {change}", named.name) } else { format!("{}: {change}, undecided", named.name) };
         let cases: BTreeSet<u64> = named.cases.iter().copied().collect();
         let all_cases = self.journal.cases.iter().chain(&self.journal.further);
         let links: BTreeSet<(String, String)> =
@@ -327,7 +325,8 @@ impl<'s, 'a> Search<'s, 'a> {
                 _ => part.name.clone(),
             };
             let links = if LISTED.contains(&part.kind) { BTreeSet::new() } else { links.clone() };
-            let one = Component::new(part.kind, name, part.hosts.clone(), state).because(why.clone());
+            let why = if *part == own { change.clone() } else { format!("{}: {change}", named.name) };
+            let one = Component::new(part.kind, name, part.hosts.clone(), state).because(why);
             let rail = part.rail.filter(|_| part.hosts.is_empty() && named.groups.is_empty());
             all.add(Component { links, groups: named.groups.clone(), rail, ..one });
         }

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_analysis::{
-    compare::{Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    compare::{Cell, Change, Comparison, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
     status::Status,
     words::{count, number, some},
 };
@@ -276,7 +276,12 @@ fn group_table(groups: &[Group]) -> Table {
         row.extend(noisy.then(|| group.counts.too_noisy.to_string()));
         row
     };
-    Table { rows: groups.iter().map(row).collect(), columns }
+    // With too few runs there is neither an interval nor a verdict: the answer and the remarks say so.
+    let is_shown = |group: &&Group| {
+        let none = Counts { not_enough_data: group.counts.not_enough_data, ..Counts::default() };
+        group.counts != none || group.change.as_ref().is_some_and(|change| change.interval.is_some())
+    };
+    Table { rows: groups.iter().filter(is_shown).map(row).collect(), columns }
 }
 
 fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {

@@ -7,7 +7,6 @@ use railgauge_analysis::{
     trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
     words::{self, are, count, number, were},
 };
-use railgauge_model::plan::hostlist;
 use serde::Serialize;
 
 use crate::{
@@ -179,14 +178,6 @@ fn remarks(trend: &Trend) -> Vec<String> {
     remarks.extend(trend.shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
     if trend.shared.len() > NAMED {
         remarks.push(format!("{} more are in several slots at once.", count(trend.shared.len() - NAMED, "id")));
-    }
-    if !trend.unfollowed.is_empty() {
-        remarks.push(format!(
-            "No serial number could be read on {}: parts of {} that were replaced or moved are not followed, but for those with a \
-             GUID or a UUID.",
-            hostlist::listed(trend.unfollowed.iter().map(String::as_str)),
-            count(trend.unfollowed.len(), "host"),
-        ));
     }
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {
