@@ -16,5 +16,6 @@
     if (silent < PATIENCE) setTimeout(again, EVERY);
     else line.textContent = line.dataset.ended;
   };
-  setTimeout(again, EVERY);
+  // A page that was saved has no server to ask.
+  if (location.protocol !== "file:") setTimeout(again, EVERY);
 })();
