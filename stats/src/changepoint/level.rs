@@ -7,13 +7,13 @@ const WINDOW: usize = 120;
 /// Maximum cost of one night, in variances: the distance of an outlier does not matter.
 const MOST: f64 = 16.0;
 /// Price of a change; the price with two nights before it; and the increase per further one: few nights before are weak evidence.
-const PRICE: (f64, f64, f64) = (33.0, 8.5, 2.25);
+const PRICE: (f64, f64, f64) = (30.0, 9.5, 2.25);
 /// Price of a drop after the first night of a level that was declared.
 const DECLARED: f64 = 8.0;
 /// Fewest nights before a change, and since it.
 pub(super) const FEWEST: (usize, usize) = (2, 3);
 /// Further price, over the nights since: more of them will come.
-const HASTE: f64 = 16.0;
+const HASTE: f64 = 8.0;
 /// Further price with so few nights before and so many since: each night tests the same few again.
 const STALE: (usize, usize, f64) = (7, 10, 10.0);
 /// Each night since a change that is back at the level before requires so many others, and as many once more: with two alternating
