@@ -21,6 +21,12 @@ use serde::Serialize;
 use super::Misuse;
 use crate::{cluster, night::NightError};
 
+/// The name of this machine, as its kernel has it.
+pub(super) fn hostname() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 /// A runtime for a command that talks to hosts.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")

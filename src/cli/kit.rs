@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{
     Common, Exit, Misuse,
-    common::runtime,
+    common::{hostname, runtime},
     run::{interrupts, run_in},
 };
 use crate::{
@@ -196,10 +196,9 @@ fn random() -> anyhow::Result<[u8; 32]> {
 
 /// Names of this machine and its user: they stand in records.
 fn here() -> Vec<String> {
-    let hostname = fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
     let users = ["USER", "LOGNAME"].map(|name| std::env::var(name).unwrap_or_default());
     // `root` is a word of its own, and tells nothing.
-    let names = hostname.into_iter().chain(users).filter(|name| !name.is_empty() && name != "root");
+    let names = hostname().into_iter().chain(users).filter(|name| !name.is_empty() && name != "root");
     names.collect()
 }
 

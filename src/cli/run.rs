@@ -39,7 +39,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Common, Exit, Misuse,
-    common::{found_again, runtime, tell},
+    common::{found_again, hostname, runtime, tell},
     dry_run,
     report::{exit_of, written_out},
     selection::Selection,
@@ -403,6 +403,6 @@ async fn hang_up() {
 
 /// What the controller runs on, in words.
 fn controller() -> String {
-    let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
-    format!("{} {}", read("/proc/sys/kernel/hostname"), read("/proc/sys/kernel/osrelease"))
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{} {}", hostname().unwrap_or_default(), release.trim())
 }

@@ -1,6 +1,6 @@
 //! `railgauge status RUNS`: the state of a cluster or a host after all runs, for a monitoring system, a health check or a message.
 
-use std::{ffi::OsString, fs, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -9,7 +9,7 @@ use railgauge_model::{border::text::path_text, files};
 
 use super::{
     Common, Exit, Misuse,
-    common::{no_run, only_metrics, print},
+    common::{hostname, no_run, only_metrics, print},
 };
 use crate::night::{Judged, Message, Nights, Standing, State, metrics};
 
@@ -189,6 +189,5 @@ fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exi
 
 /// The name of this machine as Slurm's nodes have it: without its domain.
 fn this_machine() -> Option<String> {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
-    Some(name.trim().split('.').next()?.to_owned())
+    Some(hostname()?.split('.').next()?.to_owned())
 }

@@ -182,7 +182,7 @@ fn hosts_with_gpus_are_measured_by_themselves_first() {
     assert_eq!(within(&single), left);
     assert!(single.notes.iter().any(|note| note.starts_with("gpu[1-2] have no cuBLASLt")), "{:?}", single.notes);
     assert!(single.text.contains("# Fewer than four to compare"), "{}", single.text);
-    // Other products are no peers, and CUDA must show what is measured.
+    // Other products are not peers, and CUDA must show what is measured.
     let mut hosts = cluster(&[("gpu[1-4]", "roce8")]);
     hosts.1.facts.get_mut("gpu4").unwrap().gpus[0].name = Some("NVIDIA H100".into());
     let mixed = drafted(Purpose::Acceptance, &hosts);

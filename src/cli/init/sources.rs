@@ -13,7 +13,7 @@ use railgauge_model::{
 };
 
 use super::Args;
-use crate::cli::Misuse;
+use crate::cli::{Misuse, common::hostname};
 
 /// Variables in which Slurm tells a job its nodes (sbatch(1), salloc(1)); the second is the older name.
 const NODES: [&str; 2] = ["SLURM_JOB_NODELIST", "SLURM_NODELIST"];
@@ -30,7 +30,7 @@ pub(super) fn hosts(args: &Args) -> Result<Vec<String>, Misuse> {
         (_, Some(path), _) => of_file(path)?,
         _ if args.slurm => of_allocation()?,
         (.., Some(path)) => of_ssh(path)?,
-        _ if args.via.as_deref() == Some("local") => vec![own_name()],
+        _ if args.via.as_deref() == Some("local") => vec![hostname().unwrap_or_else(|| "localhost".to_owned())],
         _ => typed()?,
     };
     let without: BTreeSet<String> = match &args.exclude {
@@ -43,12 +43,6 @@ pub(super) fn hosts(args: &Args) -> Result<Vec<String>, Misuse> {
         return Err(Misuse("no host is left to plan for".to_owned()));
     }
     Ok(names)
-}
-
-/// Of this machine.
-fn own_name() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("localhost").to_owned()
 }
 
 /// Words as one hostlist, whether commas, blanks or both separate them.
