@@ -224,11 +224,11 @@ fn rc_writes_reads_and_their_latency() {
             assert_eq!((opened.link_layer, opened.rate_gbps), (LinkLayer::RoceV2, None));
         }
     }
-    for size in [1, 8, 4096, 65536, 1 << 20] {
+    for size in [1, 4096, 1 << 20] {
         pair.case(Op::Write, TestMetric::Bandwidth, size);
         pair.case(Op::Read, TestMetric::Bandwidth, size);
     }
-    for size in [1, 8, 4096] {
+    for size in [8, 4096] {
         pair.case(Op::Write, TestMetric::Latency, size);
         pair.case(Op::Read, TestMetric::Latency, size);
     }

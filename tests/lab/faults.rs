@@ -16,9 +16,12 @@ use crate::{
 
 const HOSTS: [&str; 4] = ["lab1", "lab2", "lab3", "lab4"];
 /// Sizes of a run that is long enough for something to happen to it.
-const MANY: &str = "1KiB..128KiB x2";
-/// Cases of it: six pairs, eight sizes.
-const CASES: usize = 48;
+const MANY: &str = "1KiB..64KiB x4";
+/// Cases of it: six pairs, four sizes.
+const CASES: usize = 24;
+/// Sizes of a run during which a link flaps, and its cases.
+const FLAPS: &str = "1KiB..128KiB x2";
+const FLAPS_CASES: usize = 48;
 /// Sizes of a run to which something has happened before, and its cases.
 const FEW: &str = "4KiB..64KiB x16";
 const FEW_CASES: usize = 12;
@@ -217,7 +220,7 @@ fn a_link_that_flaps() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
         let scene = Scene::new();
-        let mut run = scene.start(&plan(&scene, &lab.ssh_config(), MANY));
+        let mut run = scene.start(&plan(&scene, &lab.ssh_config(), FLAPS));
         run.wait_for_outcomes(6);
         // The device tells of a port that goes down while a case uses it, counters are read around cases, and a case that begins
         // while the cable is out finds the port down. Which of them it is depends on when the break falls.
@@ -236,7 +239,7 @@ fn a_link_that_flaps() {
         }
         run.end().expect(3);
         let results = scene.results();
-        let rows = the_rest_is_measured(&results, CASES, "lab4", &["lab4"]);
+        let rows = the_rest_is_measured(&results, FLAPS_CASES, "lab4", &["lab4"]);
         let flapped = |row: &&Row| row.error.as_deref().is_some_and(tells);
         assert!(rows.iter().filter(flapped).all(|row| row.error.as_deref().unwrap().contains("lab4: ")));
         assert!(rows.iter().any(|row| flapped(&row)), "no case of lab4 tells of it: {rows:#?}");
