@@ -65,7 +65,6 @@ declare! {
     flapping,
     ranks,
     counters,
-    unchecked,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
