@@ -7,7 +7,7 @@ use railgauge_wire::{
 pub struct Kind {
     pub op: Option<Op>,
     pub metric: TestMetric,
-    pub transport: Option<Transport>,
+    pub transport: Transport,
     pub service: Service,
     pub memory: Memory,
     pub qps: u32,
@@ -26,10 +26,7 @@ pub struct Elements {
 pub struct Said {
     pub line: u64,
     pub kind: Kind,
-    /// `None` where the file does not say it.
-    pub size: Option<Bytes>,
-    /// Whether the size is that of one rank's part; the frame counts all ranks together.
-    pub size_per_rank: bool,
+    pub size: Bytes,
     pub metric: Metric,
     pub written: String,
     pub scale: (f64, f64),
@@ -41,13 +38,13 @@ impl Said {
     pub(super) fn new(
         line: u64,
         kind: Kind,
-        size: Option<Bytes>,
+        size: Bytes,
         metric: Metric,
         written: impl ToString,
         scale: (f64, f64),
     ) -> Self {
         let written = written.to_string();
-        Self { line, kind, size, size_per_rank: false, metric, written, scale, error: None, wrong: 0 }
+        Self { line, kind, size, metric, written, scale, error: None, wrong: 0 }
     }
 }
 
@@ -78,8 +75,6 @@ impl Output {
     }
 }
 
-/// Gigabits per second of one MiB/s: 2^20 × 8 bits over 10^9 (perftest's `0x100000`, iperf3's units of bytes).
+/// Gigabits per second of one MiB/s: 2^20 × 8 bits over 10^9 (perftest's `0x100000`).
 pub(super) const MIB_TO_GIGABITS: (f64, f64) = (8_388_608.0, 1e9);
-/// Gigabits per second of one MB/s: 8 bits over 10^3.
-pub(super) const MB_TO_GIGABITS: (f64, f64) = (8.0, 1e3);
 pub(super) const SAME: (f64, f64) = (1.0, 1.0);

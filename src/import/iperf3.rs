@@ -1,118 +1,138 @@
-//! The text of iperf3's client: a table of intervals, a line of dashes, the total, and `iperf Done.`
+//! iperf3's JSON (`--json`), of the client.
 
 use railgauge_wire::{
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
     unit::Bytes,
 };
+use serde::Deserialize;
+use serde_json::Number;
 
-use super::{
-    ImportError, Kind, Output, Said,
-    lines::{Line, Lines},
-    number,
-};
+use super::{ImportError, Kind, Output, Said};
 
-pub(super) const KNOWN: &str = "tests of one direction over TCP can be";
+const KNOWN: &str = "tests of one direction over TCP can be";
 
-pub(super) fn is_start(text: &str) -> bool {
-    ["Connecting to host ", "Server listening on ", "iperf3: error"].iter().any(|start| text.starts_with(start))
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    start: Start,
+    end: Option<End>,
+    error: Option<String>,
 }
 
-pub(super) fn kind(streams: u32) -> Kind {
-    Kind {
-        op: Some(Op::Send),
-        metric: TestMetric::Bandwidth,
-        transport: Some(Transport::Tcp),
-        service: Service::Rc,
-        memory: Memory::Host,
-        qps: streams,
-        bidirectional: false,
-        elements: None,
+#[derive(Default, Deserialize)]
+struct Start {
+    #[serde(default)]
+    connected: Vec<Connected>,
+    version: Option<String>,
+    timestamp: Option<Timestamp>,
+    connecting_to: Option<Host>,
+    test_start: Option<TestStart>,
+}
+
+#[derive(Deserialize)]
+struct Connected {
+    local_host: String,
+}
+
+#[derive(Deserialize)]
+struct Timestamp {
+    timesecs: i64,
+}
+
+#[derive(Deserialize)]
+struct Host {
+    host: String,
+}
+
+#[derive(Deserialize)]
+struct TestStart {
+    protocol: String,
+    num_streams: u32,
+    blksize: u64,
+    #[serde(default)]
+    reverse: u8,
+    #[serde(default)]
+    bidir: u8,
+}
+
+#[derive(Deserialize)]
+struct End {
+    sum_received: Option<Sum>,
+    sum_sent_bidir_reverse: Option<Sum>,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    bits_per_second: Number,
+}
+
+pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
+    // A test that failed early has `start` and `intervals` alone.
+    if !["\"test_start\"", "\"cookie\"", "\"intervals\""].iter().any(|word| text.contains(word)) {
+        return Err(ImportError::unknown(file));
     }
-}
-
-pub(super) fn output() -> Output {
+    let document: Document = serde_json::from_str(text).map_err(|error| of_json(file, text, &error))?;
+    let last = text.lines().count().max(1) as u64;
+    let line_of = |word: &str| {
+        let found = (1..).zip(text.lines()).find(|(_, line)| line.contains(word));
+        found.map_or(1, |(line, _)| line)
+    };
+    if let Some(error) = &document.error {
+        return Err(ImportError::malformed(file, line_of("\"error\""), "a test that came to its end", error));
+    }
+    let start = document.start;
+    let test = start.test_start.ok_or_else(|| ImportError::truncated(file, last, "`test_start`"))?;
+    let unsupported = |word: &str, what: &str| Err(ImportError::unsupported(file, line_of(word), what, KNOWN));
+    let end = document.end.ok_or_else(|| ImportError::truncated(file, last, "`end`"))?;
+    if test.protocol != "TCP" {
+        return unsupported("\"protocol\"", &format!("the protocol {}", test.protocol));
+    }
+    if test.bidir != 0 || end.sum_sent_bidir_reverse.is_some() {
+        return unsupported("\"test_start\"", "a test of both directions");
+    }
+    let Some(to) = start.connecting_to else {
+        return unsupported("\"start\"", "the output of the server, which does not say whom it served");
+    };
+    let received = end.sum_received.ok_or_else(|| ImportError::truncated(file, last, "`sum_received` in `end`"))?;
+    let line = line_of("\"sum_received\"");
+    let written = received.bits_per_second.to_string();
+    if !received.bits_per_second.as_f64().is_some_and(|rate| rate.is_finite() && rate >= 0.0) {
+        return Err(ImportError::malformed(file, line, "bits per second", &written));
+    }
+    if test.num_streams == 0 {
+        return Err(ImportError::malformed(file, line_of("\"num_streams\""), "a number of streams", "0"));
+    }
     let mut output = Output::of("iperf3");
     output.carrier = "tcp".to_owned();
     output.notes.push("bandwidth is what the receiver counted; retransmissions are not taken".to_owned());
-    output
-}
-
-pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
-    let mut output = output();
-    let (mut to, mut from, mut streams, mut size) = (None, None, 0_u32, None);
-    let (mut reverse, mut done, mut of_server) = (false, false, false);
-    let (mut single, mut sum) = (None, None);
-    for &line in lines.all() {
-        let words = line.words();
-        let unsupported = |what: &str| Err(line.unsupported(what, KNOWN));
-        match words.as_slice() {
-            ["iperf", "Done."] => done = true,
-            // --get-server-output: the same again, as the other end saw it.
-            ["Server", "output:"] => of_server = true,
-            _ if of_server => {}
-            ["Connecting", "to", "host", host, ..] if to.is_none() => to = Some(host.trim_end_matches(',').to_owned()),
-            ["Connecting", "to", "host", ..] => return Err(line.malformed("one run in a file")),
-            ["iperf", version] if version.starts_with(|c: char| c.is_ascii_digit()) => {
-                output.version = Some((*version).to_owned());
-            }
-            ["Server", "listening", ..] => {
-                return unsupported("the output of the server, which does not say how it ended");
-            }
-            ["Reverse", "mode,", ..] => reverse = true,
-            ["iperf3:", "error", ..] => return Err(line.malformed("a test that came to its end")),
-            [.., "local", address, "port", _, "connected", "to", _, "port", _] => {
-                from = from.or_else(|| Some((*address).to_owned()));
-                streams = streams.saturating_add(1);
-            }
-            ["Starting", "Test:", "protocol:", protocol, ..] => {
-                if *protocol != "TCP," {
-                    return unsupported("another protocol than TCP");
-                }
-                let at = words.iter().position(|word| *word == "byte").and_then(|at| words.get(at.checked_sub(1)?));
-                size = at.and_then(|word| number::whole(word));
-            }
-            _ if line.text.contains("Total Datagrams") || line.text.contains("Jitter") => return unsupported("UDP"),
-            _ if line.text.contains("[Role]") => return unsupported("a test of both directions"),
-            [.., "receiver"] => {
-                let found = Some(receiver(line)?);
-                if line.text.starts_with("[SUM]") { sum = found } else { single = found }
-            }
-            _ => {}
-        }
+    output.version = start.version.as_deref().and_then(|version| version.strip_prefix("iperf ")).map(str::to_owned);
+    output.seconds = start.timestamp.map(|time| time.timesecs);
+    let from = start.connected.into_iter().next().map(|socket| socket.local_host);
+    output.ends = [from, Some(to.host)];
+    if test.reverse != 0 {
+        output.ends.reverse();
     }
-    if !done {
-        return Err(lines.truncated("`iperf Done.` as the client writes it at its end"));
-    }
-    // Of several streams only their sum is the bandwidth.
-    let whole = if streams > 1 { sum } else { single };
-    let Some((line, written, scale)) = whole else {
-        return Err(lines.truncated("a line of the receiver for the whole test before `iperf Done.`"));
+    let kind = Kind {
+        op: Some(Op::Send),
+        metric: TestMetric::Bandwidth,
+        transport: Transport::Tcp,
+        service: Service::Rc,
+        memory: Memory::Host,
+        qps: test.num_streams,
+        bidirectional: false,
+        elements: None,
     };
-    output.said.push(Said::new(line, kind(streams.max(1)), size.map(Bytes), Metric::Bandwidth, written, scale));
-    output.ends = if reverse { [to, from] } else { [from, to] };
+    output.said.push(Said::new(line, kind, Bytes(test.blksize), Metric::Bandwidth, written, (1.0, 1e9)));
     Ok(output)
 }
 
-/// The rate of a line such as `[  5]   0.00-2.00   sec  4.56 GBytes  19.5 Gbits/sec   receiver`.
-fn receiver(line: Line<'_>) -> Result<(u64, String, (f64, f64)), ImportError> {
-    let words = line.words();
-    let at = words.iter().rposition(|word| word.ends_with("/sec"));
-    let found = at.and_then(|at| Some((*words.get(at.checked_sub(1)?)?, *words.get(at)?)));
-    let (word, unit) = found.ok_or_else(|| line.malformed("a bitrate with its unit"))?;
-    let written = number::real(word).ok_or_else(|| line.malformed("a number before its unit"))?;
-    // Powers of ten for bits, powers of two for bytes (iperf3's units.c).
-    let scale = match unit {
-        "bits/sec" => (1.0, 1e9),
-        "Kbits/sec" => (1.0, 1e6),
-        "Mbits/sec" => (1.0, 1e3),
-        "Gbits/sec" => (1.0, 1.0),
-        "Tbits/sec" => (1e3, 1.0),
-        "Bytes/sec" => (8.0, 1e9),
-        "KBytes/sec" => (8.0 * 1024.0, 1e9),
-        "MBytes/sec" => (8.0 * 1_048_576.0, 1e9),
-        "GBytes/sec" => (8.0 * 1_073_741_824.0, 1e9),
-        "TBytes/sec" => (8.0 * 1_099_511_627_776.0, 1e9),
-        _ => return Err(line.malformed("a unit of iperf3 such as Gbits/sec")),
-    };
-    Ok((line.number, written.to_owned(), scale))
+fn of_json(file: &str, text: &str, error: &serde_json::Error) -> ImportError {
+    let line = error.line().max(1) as u64;
+    if error.is_eof() {
+        return ImportError::truncated(file, line, format!("the rest of the JSON ({error})"));
+    }
+    let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    // One line may hold everything: show the text at the place.
+    let start: String = found.chars().skip(error.column().saturating_sub(20)).collect();
+    ImportError::malformed(file, line, format!("what this JSON has elsewhere ({error})"), start.trim())
 }

@@ -8,19 +8,16 @@
 //! | `found` | the content of a file |
 //! | `perftest` | `ib_write_bw` and the like |
 //! | `nccl` | nccl-tests |
-//! | `osu` | OSU micro-benchmarks |
-//! | `iperf3`, `iperf3_json` | iperf3's client |
+//! | `iperf3` | JSON of iperf3's client |
 //! | `run` | the journal of an imported run |
 //!
 //! `docs/formats.md` has the formats and units for users.
 
 mod found;
 mod iperf3;
-mod iperf3_json;
 mod lines;
 mod nccl;
 mod number;
-mod osu;
 mod perftest;
 mod refusal;
 mod run;
@@ -41,7 +38,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
         ImportError::malformed(name, line as u64, "text in UTF-8", "other bytes")
     })?;
     if text.trim_start().starts_with('{') {
-        return iperf3_json::read(name, text).map(|output| vec![output]);
+        return iperf3::read(name, text).map(|output| vec![output]);
     }
     if !text.ends_with('\n') {
         let last = text.lines().count().max(1) as u64;
@@ -59,23 +56,16 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
 
 fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let first = |is: fn(&str) -> bool| lines.all().iter().find(|line| is(line.text));
-    let starts = [
-        first(|text| perftest::is_title(text) || perftest::is_header(text)),
-        first(|text| nccl::is_header(text) || nccl::is_start(text)),
-        first(osu::is_title),
-        first(iperf3::is_start),
-    ];
-    // A reader skips other tools' output: their values would be lost silently.
-    let mut there: Vec<_> = starts.into_iter().flatten().collect();
-    there.sort_by_key(|line| line.number);
-    if let [_, other, ..] = there[..] {
-        return Err(other.malformed("one tool in a file: give each its own"));
-    }
-    match starts {
-        [Some(_), ..] => perftest::read(lines),
-        [_, Some(_), ..] => nccl::read(lines).map(|output| vec![output]),
-        [_, _, Some(_), _] => osu::read(lines),
-        [.., Some(_)] => iperf3::read(lines).map(|output| vec![output]),
-        _ => Ok(Vec::new()),
+    let of_perftest = first(|text| perftest::is_title(text) || perftest::is_header(text));
+    let of_nccl = first(|text| nccl::is_header(text) || nccl::is_start(text));
+    match (of_perftest, of_nccl) {
+        // A reader skips other tools' output: their values would be lost silently.
+        (Some(one), Some(other)) => {
+            let second = if one.number < other.number { other } else { one };
+            Err(second.malformed("one tool in a file: give each its own"))
+        }
+        (Some(_), None) => perftest::read(lines),
+        (None, Some(_)) => nccl::read(lines).map(|output| vec![output]),
+        (None, None) => Ok(Vec::new()),
     }
 }

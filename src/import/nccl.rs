@@ -62,7 +62,7 @@ fn kind(op: Option<Op>, datatype: Datatype, reduction: Option<Reduction>, in_pla
     Kind {
         op,
         metric: TestMetric::Bandwidth,
-        transport: Some(Transport::Nccl),
+        transport: Transport::Nccl,
         service: Service::Rc,
         memory: Memory::Cuda,
         qps: 1,
@@ -177,7 +177,7 @@ fn row(line: Line<'_>, columns: &[&str], op: Option<Op>) -> Result<Vec<Said>, Im
         let in_place = in_place.ok_or_else(|| line.malformed("a time before its bandwidths"))?;
         let written = number::real(word).ok_or_else(|| expected("a bandwidth in GB/s", word))?;
         let kind = kind(op, datatype, reduction, in_place);
-        said.push(Said::new(line.number, kind, Some(Bytes(size)), metric, written, SAME));
+        said.push(Said::new(line.number, kind, Bytes(size), metric, written, SAME));
     }
     if said.is_empty() {
         return Err(line.malformed("bandwidths"));

@@ -59,7 +59,7 @@ fn kind_of(title: &str) -> Option<Kind> {
     Some(Kind {
         op: Some(op),
         metric: if title.contains("Latency") { TestMetric::Latency } else { TestMetric::Bandwidth },
-        transport: Some(Transport::Verbs),
+        transport: Transport::Verbs,
         service: Service::Rc,
         memory: Memory::Host,
         qps: 1,
@@ -218,6 +218,7 @@ impl Table {
                 Column::Other => _ = number::real(word).ok_or_else(|| expected("a number"))?,
                 Column::Metric(metric, scale) => {
                     let written = number::real(word).ok_or_else(|| expected("a number"))?;
+                    let size = size.ok_or_else(|| line.malformed("a size in the first column"))?;
                     said.push(Said::new(line.number, kind, size, *metric, written, *scale));
                 }
             }

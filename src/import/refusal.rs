@@ -16,7 +16,7 @@ impl ImportError {
     }
 
     pub(super) fn unknown(file: &str) -> Self {
-        let known = "expected perftest, nccl-tests, OSU micro-benchmarks or iperf3's client as text with its header, or iperf3's JSON";
+        let known = "expected perftest or nccl-tests as text with its header, or the JSON of iperf3's client";
         Self::new(file, 1, format!("not the output of a known tool: {known}"))
     }
 

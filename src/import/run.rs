@@ -4,14 +4,13 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use railgauge_model::{
     journal::event::{Case, Imported, ImportedFile, ImportedValue},
-    plan::{self, Plan, count::count, model::Test},
+    plan::{self, Plan, model::Test},
     schedule::{Cell, Flow, Port},
 };
 use railgauge_wire::{
     group::CollectiveOptions,
     link::WriteLatency,
     terms::{Op, TestMetric, Transport},
-    unit::Bytes,
 };
 
 use super::{ImportError, Kind, Output, Said};
@@ -24,13 +23,8 @@ const BASE: &str = "name = \"imported\"\n[launch]\nvia = \"local\"\n[hosts]\nnam
 pub struct Given {
     pub from: Option<Port>,
     pub to: Option<Port>,
-    pub hosts: Vec<String>,
-    /// 1 if `None`.
-    pub ranks_per_host: Option<u32>,
     pub test: Option<String>,
     pub op: Option<Op>,
-    pub size: Option<Bytes>,
-    pub transport: Option<Transport>,
     pub tool_version: Option<String>,
 }
 
@@ -116,23 +110,18 @@ impl Making {
 
     fn case(&mut self, source: &Source, output: &Output, said: &Said, given: &Given) -> Result<u64, ImportError> {
         let (name, line, kind) = (source.name.as_str(), said.line, said.kind);
-        let need = |what: &str, option: &str| ImportError::needs(name, line, what, option);
         let op = one_of(source, line, "--op", kind.op, given.op)?;
-        let op = op.ok_or_else(|| need("which operation this is", "--op, such as --op all_reduce"))?;
-        let transport = one_of(source, line, "--transport", kind.transport, given.transport)?;
-        let transport = transport.ok_or_else(|| need("what carried the bytes", "--transport verbs, tcp or nccl"))?;
-        let size = one_of(source, line, "--size", said.size, given.size)?;
-        let size = size.ok_or_else(|| need("the size of messages", "--size, such as --size 131072"))?;
+        let op = op.ok_or_else(|| {
+            ImportError::needs(name, line, "which operation this is", "--op, such as --op all_reduce")
+        })?;
         let flow = flow(source, output, said, given)?;
-        let size = if said.size_per_rank { size.0.checked_mul(flow.ranks().into()).map(Bytes) } else { Some(size) };
-        let size = size.ok_or_else(|| ImportError::malformed(name, line, "a size in bytes", "a larger number"))?;
         let cell = Cell {
             op,
             metric: kind.metric,
-            transport,
+            transport: kind.transport,
             service: kind.service,
             memory: kind.memory,
-            size,
+            size: said.size,
             qps: kind.qps,
             only: None,
             neighbours: None,
@@ -258,9 +247,6 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
     let need = |what: &str, option: &str| ImportError::needs(&source.name, said.line, what, option);
     let contradicts = |what: &str| Err(ImportError::new(&source.name, said.line, what));
     if said.kind.elements.is_none() {
-        if !given.hosts.is_empty() {
-            return contradicts("this is of a pair, and --hosts is for collectives: give --from and --to");
-        }
         let [from, to] = &output.ends;
         let end = |given: &Option<Port>, said: &Option<String>| {
             given.clone().or_else(|| said.as_ref().map(|host| Port::new(host.as_str(), 0)))
@@ -276,26 +262,11 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
         return Ok(Flow::pair(from, to));
     }
     if given.from.is_some() || given.to.is_some() {
-        return contradicts("this is a collective, and --from and --to are for pairs: give --hosts");
-    }
-    let each = given.ranks_per_host.unwrap_or(1);
-    let wanted: Vec<&str> = given.hosts.iter().flat_map(|host| (0..each).map(move |_| host.as_str())).collect();
-    let told: Vec<&str> = output.ranks.iter().map(String::as_str).collect();
-    if !wanted.is_empty() && !told.is_empty() && wanted.len() != told.len() {
-        let what = format!(
-            "the file has {}, and --hosts and --ranks-per-host make {}: name as many hosts as there are ranks",
-            count(told.len(), "rank"),
-            wanted.len()
-        );
-        return Err(ImportError::new(&source.name, said.line, what));
-    }
-    let ranks = if wanted.is_empty() { told } else { wanted };
-    if ranks.is_empty() {
-        return Err(need("the hosts of the ranks", "--hosts, and --ranks-per-host"));
+        return contradicts("this is a collective, and --from and --to are for pairs");
     }
     let mut used: HashMap<&str, u32> = HashMap::new();
     let mut members: Vec<Port> = Vec::new();
-    for host in ranks {
+    for host in output.ranks.iter().map(String::as_str) {
         let rail = used.entry(host).or_insert(0);
         members.push(Port::new(Arc::<str>::from(host), *rail));
         *rail = rail.saturating_add(1);

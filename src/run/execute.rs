@@ -143,14 +143,9 @@ async fn measure(
     copies::measure(&work, hosts, spine).await;
     stages.planning = planning.elapsed().into();
     let soaking = soak::work(&work);
-    let watcher = soak::watch_tests(&work, hosts, spine);
-    let watched = watcher.as_ref().map(|watcher| watcher.shared());
-    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, watched, spine).await;
+    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
-    }
-    if let Some(watcher) = watcher {
-        watcher.end().await;
     }
     limit.into_iter().for_each(AbortHandle::abort);
     if let (Some(wanted), Some(soaking)) = (&work.plan.soak, &soaking)

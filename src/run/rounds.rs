@@ -56,7 +56,6 @@ pub(super) async fn run<'a>(
     work: &'a Work,
     configured: Option<&Change>,
     hosts: &mut Hosts,
-    watched: Option<Shared>,
     spine: &'a Spine,
 ) -> RunState<'a> {
     let links = Links::new(&work.plan);
@@ -73,7 +72,6 @@ pub(super) async fn run<'a>(
         spine,
         traffic: Traffic::default(),
         gather: None,
-        watched,
         of_soak: Shared::default(),
     };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
@@ -139,7 +137,6 @@ pub(super) struct RunState<'a> {
     pub(super) spine: &'a Spine,
     pub(super) traffic: Traffic,
     pub(super) gather: Option<Arc<Mutex<Gather>>>,
-    watched: Option<Shared>,
     /// Receives the ports of the links of the soak's test: the soak watches them from its start.
     pub(super) of_soak: Shared,
 }
@@ -448,11 +445,9 @@ impl RunState<'_> {
             }
             Some(gather) => gather.lock().add(case, &outcome, progress, clocks::since_1970()),
             None => {
-                if let Some(link) = &outcome.link {
-                    let is_soaked = self.work.plan.soak.as_ref().is_some_and(|soak| *soak.test == *case.test);
-                    for told in self.watched.iter().chain(Some(&self.of_soak).filter(|_| is_soaked)) {
-                        told.learn(&case.flow.from.host, &case.flow.to.host, link);
-                    }
+                let is_soaked = self.work.plan.soak.as_ref().is_some_and(|soak| *soak.test == *case.test);
+                if let Some(link) = outcome.link.as_ref().filter(|_| is_soaked) {
+                    self.of_soak.learn(&case.flow.from.host, &case.flow.to.host, link);
                 }
                 self.spine.emit(Event::Outcome(Box::new(outcome)));
             }

@@ -21,13 +21,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    clocks,
-    gather::Gather,
-    hosts::Hosts,
-    measure::traffic::Traffic,
-    rounds::RunState,
-    spine::Spine,
-    watch::{Manner, Shared, Watcher},
+    clocks, gather::Gather, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, watch::Watcher,
     work::Work,
 };
 
@@ -49,11 +43,6 @@ pub(super) fn work(tests: &Work) -> Option<Work> {
     (!cases.is_empty()).then(|| Work { cases, plan: Arc::new(plan), done: HashSet::new() })
 }
 
-pub(super) fn watch_tests(work: &Work, hosts: &Hosts, spine: &Spine) -> Option<Watcher> {
-    let manner = Manner { part: PART.0, thin: false, every: work.plan.watch_every };
-    work.plan.watch.then(|| Watcher::start(work, hosts, manner, &Shared::default(), spine))
-}
-
 impl<'a> RunState<'a> {
     /// Runs the traffic of `work` until the soak has lasted as long as the plan says, including `past`, or the spine is halted.
     pub(super) async fn soak(&mut self, soak: &Soak, work: &'a Work, past: Duration, hosts: &mut Hosts) {
@@ -67,8 +56,7 @@ impl<'a> RunState<'a> {
         self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };
         let begin = clocks::since_1970();
         self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, ..Soaked::default() })));
-        let manner = Manner { part, thin: true, every: None };
-        let watcher = Watcher::start(work, hosts, manner, &self.of_soak, self.spine);
+        let watcher = Watcher::start(work, hosts, part, &self.of_soak, self.spine);
         let gather =
             Arc::new(Mutex::new(Gather::new(begin, (test.warm_up.into(), soak.window.into()), watcher.shared())));
         self.gather = Some(gather.clone());

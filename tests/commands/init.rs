@@ -157,8 +157,7 @@ fn hosts_come_from_files_configurations_and_allocations() {
     };
     let named = |text: &str, names: &str| assert!(text.contains(&format!("names = [{names}]")), "{names}\n{text}");
     named(&planned(&["--hosts-file", "hosts", "--exclude", "gpu3"], None), "\"gpu[1-2,4]\"");
-    let text = planned(&["--ssh-config", "ssh"], None);
-    named(&text, "\"gpu[1-2]\"");
+    let text = planned(&["gpu[1-2]", "--ssh-config", "ssh"], None);
     assert!(text.contains(&format!("config = \"{}\"", scene.path("").join("ssh").display())), "{text}");
     named(&planned(&["--slurm", "--via", "ssh"], Some("node[07-09],big1")), "\"node[07-09]\", \"big1\"");
     let text = planned(&["x[1-2]", "y", "x1"], None);
@@ -171,21 +170,15 @@ fn every_refusal_says_what_to_do_and_contacts_nobody() {
     let scene = Scene::new();
     scene.write("empty", "# nobody\n");
     scene.write("bad", "gpu1\ngpu[3-1]\n");
-    scene.write("patterns", "Host *\n");
     for (arguments, words) in [
-        (
-            &[][..],
-            "no hosts are given; name them (railgauge init 'gpu[001-016]'), or use --hosts-file, --ssh-config or --slurm",
-        ),
+        (&[][..], "no hosts are given; name them (railgauge init 'gpu[001-016]'), or use --hosts-file or --slurm"),
         (&["gpu[1-"], "a `[` that is not closed"),
         (&["a,b", "--exclude", "a,b"], "no host is left to plan for"),
         (&["a,b", "--exclude", "["], "--exclude: `[`: "),
         (&["--hosts-file", "missing"], "the host file missing cannot be read: "),
         (&["--hosts-file", "empty"], "empty lists no hosts; write one hostlist on each line"),
         (&["--hosts-file", "bad"], "bad, line 2: `gpu[3-1]`: "),
-        (&["--ssh-config", "missing"], "cannot read missing: "),
         (&["a,b", "--offline", "--ssh-config", "missing"], "cannot read missing: "),
-        (&["--ssh-config", "patterns"], "patterns has no Host entry that names a host"),
         (&["--slurm"], "SLURM_JOB_NODELIST is not set, so this is not inside an allocation"),
         (&["a,b", "--via", "rsh"], "--via rsh: there is no such launcher; there are local, ssh, "),
         (&["a,b", "--via", "command"], "--via command and --command belong together"),

@@ -8,7 +8,6 @@ mod railgauge;
 #[path = "../support/skip.rs"]
 mod skip;
 
-mod axis;
 mod beside;
 mod ecmp;
 mod fabric;

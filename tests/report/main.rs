@@ -20,7 +20,6 @@ mod skip;
 mod reworded;
 
 mod agreement;
-mod axis;
 mod banner;
 mod baseline;
 mod bisect;

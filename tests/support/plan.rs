@@ -114,8 +114,6 @@ pub fn plan(scenario: &Scenario) -> Plan {
         name: "acceptance".into(),
         description: "Acceptance of the new pod: every pair, both rails".into(),
         rotate: scenario.rotate,
-        watch: false,
-        watch_every: None,
         at_most: None,
         seed: 7,
         launch: Launch {

@@ -15,14 +15,13 @@
 //! | observe: what the journal says, and whether it can be | `journal`, `case`, `gpus`, `percentile`, `truth`, `together` |
 //! | values | `row`, `row_ceiling`, `rows`, `plausible`, `results`, `copies`, `overrides`, `imported`, `frames`, `proven` |
 //! | values that are compared with others | `reason`, `history` (runs), `baseline`, `limits` |
-//! | diagnose: which part is at fault | `localise`, `outliers`, `explain`, `switches`, `soak`, `collisions`, `costs`, `nics`, `axis` |
+//! | diagnose: which part is at fault | `localise`, `outliers`, `explain`, `switches`, `soak`, `collisions`, `costs`, `nics` |
 //! | judge | `compare`, `verdict` |
 //! | over many runs | `trend` |
 #![forbid(unsafe_code)]
 // What no other crate needs is not `pub`, so that the compiler sees what is unused.
 #![warn(unreachable_pub)]
 
-pub mod axis;
 pub mod baseline;
 pub mod case;
 mod ceiling;

@@ -12,7 +12,7 @@ use railgauge_wire::failure::{Failure, Kind};
 pub use mismatch::Mismatch;
 
 use super::{
-    case::{Against, CaseResult, Doubt, Few, NotRun, Scattered, State, Uncounted, without_remedy},
+    case::{Against, CaseResult, Doubt, Few, NotRun, Scattered, State, without_remedy},
     journal::{Journal, JournalEnd, Try, measures},
     parallel, plausible, together, truth,
 };
@@ -121,7 +121,7 @@ fn result<'a>(
     }
 }
 
-fn doubts(journal: &Journal, result: &CaseResult<'_>) -> (Vec<Doubt>, Vec<Uncounted>) {
+fn doubts(journal: &Journal, result: &CaseResult<'_>) -> (Vec<Doubt>, Vec<String>) {
     let mut uncounted = Vec::new();
     let CaseResult { case, test, link, samples, part, .. } = result;
     let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
@@ -147,8 +147,9 @@ fn doubts(journal: &Journal, result: &CaseResult<'_>) -> (Vec<Doubt>, Vec<Uncoun
             }
             (None, _) => truth::alone(case, link, sample),
         };
-        found.extend(truth::doubts(case, test.bidirectional, link, ends, sample, &loads));
-        uncounted.extend(truth::uncounted(case, test.bidirectional, link, ends, sample, &loads));
+        let (doubts, ends) = truth::doubts(case, test.bidirectional, link, ends, sample, &loads);
+        found.extend(doubts);
+        uncounted.extend(ends);
     }
     plausible::in_order(&mut found);
     uncounted.sort();

@@ -19,7 +19,7 @@ mod ends;
 mod thresholds;
 
 use super::{
-    case::{Doubt, LOSS_TOLERANCE, Load, Uncounted},
+    case::{Doubt, LOSS_TOLERANCE, Load},
     ceiling::wire_efficiency,
     gpus,
 };
@@ -63,7 +63,8 @@ pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, L
     if case.cell.op.pulls() { (sink, source) } else { (source, sink) }
 }
 
-/// Why a sample is not trusted, each reason with its host; empty without one. `loads` are those of the initiator's and the responder's NIC.
+/// Why a sample is not trusted, each reason with its host, and the ends whose bytes on the wire were not compared with the
+/// payload. `loads` are those of the initiator's and the responder's NIC.
 pub(super) fn doubts(
     case: &Case,
     bidirectional: bool,
@@ -71,7 +72,7 @@ pub(super) fn doubts(
     ends: Ends<'_>,
     sample: &Sample,
     loads: &(Load, Load),
-) -> Vec<Doubt> {
+) -> (Vec<Doubt>, Vec<String>) {
     let mut found: Vec<Doubt> = noted(sample).collect();
     let tolerance = if link.transport == Carrier::Tcp { NOTED } else { LOSS_TOLERANCE };
     let sides = [
@@ -104,20 +105,9 @@ pub(super) fn doubts(
         }
     }
     found.extend(arrival::missing(case, sample));
-    found.extend(wire(case, bidirectional, link, ends, sample, loads).0);
-    found
-}
-
-/// Ends whose bytes on the wire were not compared with the payload, and why.
-pub(super) fn uncounted(
-    case: &Case,
-    bidirectional: bool,
-    link: &LinkRecord,
-    ends: Ends<'_>,
-    sample: &Sample,
-    loads: &(Load, Load),
-) -> Vec<Uncounted> {
-    wire(case, bidirectional, link, ends, sample, loads).1
+    let (of_wire, uncounted) = wire(case, bidirectional, link, ends, sample, loads);
+    found.extend(of_wire);
+    (found, uncounted)
 }
 
 /// Prefixes of counter names: empty, and each member of a bond.
@@ -161,7 +151,7 @@ fn wire(
     (from, to): Ends<'_>,
     sample: &Sample,
     loads: &(Load, Load),
-) -> (Vec<Doubt>, Vec<Uncounted>) {
+) -> (Vec<Doubt>, Vec<String>) {
     if sample.initiator.moved.is_none()
         || case.cell.metric != TestMetric::Bandwidth
         || bidirectional
@@ -177,9 +167,7 @@ fn wire(
     let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else {
         // For iWARP only the MTU of both interfaces gives the number of headers.
         let measured = moved(sample) >= WIRE_MINIMUM && link.link_layer == LinkLayer::Iwarp;
-        let [(from, _), (to, _)] = &ends;
-        let unknown = [from.without_mtu(to), to.without_mtu(from)].into_iter().filter(|_| measured);
-        return (Vec::new(), unknown.flatten().collect());
+        return (Vec::new(), ends.iter().filter(|_| measured).map(|(end, _)| end.name()).collect());
     };
     if case.cell.op.pulls() {
         ends.reverse();
@@ -196,12 +184,12 @@ fn wire(
         sides.into_iter().filter(|(_, _, payload, ..)| *payload >= WIRE_MINIMUM)
     {
         match end.counted(link, way) {
-            Ok(seen) => {
+            Some(seen) => {
                 let passed = Passed { host: end.host, way, seen, payload: payload.as_f64(), resent, other_way, beside };
                 found.extend(passed.foreign(efficiency, link.mtu));
                 missing = missing.or_else(|| passed.missing().filter(|_| way == Way::Sent));
             }
-            Err(why) => unchecked.push(why),
+            None => unchecked.push(end.name()),
         }
     }
     found.extend(missing);

@@ -117,16 +117,11 @@ pub enum Event {
     /// A link that later outcomes refer to by the number of this line.
     Link(Box<LinkRecord>),
     Outcome(Box<Outcome>),
-    /// What an agent saw of its ports while traffic ran. Times are nanoseconds since 1970 by the controller's clock.
+    /// What an agent saw of its ports during the soak. Times are nanoseconds since 1970 by the controller's clock.
     Watched {
         host: String,
         /// Uncertainty of the times: half the round trip of the query.
         error: Nanoseconds,
-        /// Added to the agent's CLOCK_MONOTONIC_RAW times, to place windows of its flows on the same scale; `None` in older journals.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        clock: Option<NanosecondsI64>,
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        soak: bool,
         seen: Box<Watched>,
     },
     Soaked(Box<Soaked>),

@@ -34,10 +34,6 @@ pub struct Plan {
     /// The turn, if every night measures other pairs: the run takes it from its start day (days since 1970, UTC) and records it. A checked
     /// plan has turn 0.
     pub rotate: Option<u64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub watch: bool,
-    /// Time between two readings of all counters of watched ports, including drivers' statistics; `None` for the defaults.
-    pub watch_every: Option<Duration>,
     /// Time limit of the whole run; what does not fit is not run.
     pub at_most: Option<Duration>,
     /// What the command line selected; `None` for everything. Hosts, groups and tests are then those that are left.

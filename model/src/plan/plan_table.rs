@@ -10,7 +10,6 @@ use super::{
     interleave::{self, INTERLEAVE},
     launch::{self, LAUNCH},
     localise::{self, LOCALISE},
-    mistakes::Mistake,
     model::{Kubectl, Launcher, Plan, Pods},
     preflight::{self, PREFLIGHT},
     read::{Book, Table},
@@ -34,13 +33,6 @@ pub static PLAN: Section = Section {
              `bisection`, move on with the day (UTC) a run starts on, until every round had its turn. `trend` then \
              watches hosts, NICs and rails beside the pairs, and takes plans that differ in nothing but the seed for \
              one.";
-        "watch": Flag, Is("false"),
-            "Whether ports are watched while tests run, as a soak does: state, counters and optics, for the report's \
-             ports over time. A soak is watched anyway.";
-        "watch_every": Time("50ms", "10s"), Means("once a second; drivers' statistics every 10 s"),
-            "Watches ports while tests run, and reads all their counters this often, drivers' statistics (`ethtool \
-             -S`) too: for tests that last seconds. Takes up to a tenth of a processor of every host; what costs more \
-             than that is read less often. The report says what it took. A soak keeps its own pace.";
         "at_most": Time("1s", "2000h"), Means("as long as it takes"),
             "Time for the whole run. What does not fit is not run, and is reported as not run. The order of the plan \
              is the order of importance: the last tests are left out first, of a test its last repeats, then its last \
@@ -121,21 +113,12 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         let message = "the soak alone takes all of `at_most`";
         book.wrong(span.clone(), message, "give the run more time, or the soak less (`for` of [soak])");
     }
-    let watch_every = top.time("watch_every").map(|every| (every.span, every.value.into()));
-    if let (Some((span, _)), Some(watch)) = (&watch_every, top.flag("watch").filter(|watch| watch.own && !watch.value))
-    {
-        let mistake = Mistake::at(span.clone(), "`watch = false` and `watch_every` contradict each other");
-        book.add(mistake.also(watch.span, "nothing is watched").help("leave one of them out"));
-    }
-    let watch_every = watch_every.map(|(_, every)| every);
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
         seed: top.whole("seed").map_or(1, |seed| seed.value),
         rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
-        watch: watch_every.is_some() || top.flag("watch").is_some_and(|watch| watch.value),
-        watch_every,
         at_most: at_most.map(|(_, at_most)| at_most),
         subset,
         launch,

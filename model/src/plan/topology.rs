@@ -21,7 +21,6 @@ use crate::{
         ibnetdiscover::{self, read_routes},
         lldp, nvlink, same_host, slurm,
         told::{Cable, Device, Nic, Plug, Switch, Told},
-        topograph, yaml,
     },
 };
 
@@ -44,12 +43,11 @@ pub static TOPOLOGY: Section = Section {
         "lfts": Path, Means("none: equal paths cannot be told apart"),
             "File with the output of dump_lfts (dump_fts): the routes of the same fabric.";
         "slurm": Path, Means("none"),
-            "Slurm's topology.conf, or its topology.yaml by that ending: which hosts are below which switches, \
-             without ports.";
+            "Slurm's topology.conf, or the output of `scontrol --oneliner show topology`: which hosts are below which \
+             switches, without ports.";
         "lldp": Path, Means("none"),
             "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: at \
              which port of which leaf switch each NIC is. `railgauge discover` writes it.";
-        "topograph": Path, Means("none"), "File with the topology that NVIDIA topograph wrote, as JSON.";
         "nvlink": Path, Means("none"),
             "File that `railgauge discover` wrote, as JSON: which hosts have GPUs in which NVLink domain \
              (`clusterUuid`, `cliqueId`).";
@@ -58,7 +56,7 @@ pub static TOPOLOGY: Section = Section {
              with the port. A name that is no host of the plan is a switch.";
         RATE: Quantity, Means("not known"),
             "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches without a port, \
-             as slurm and topograph tell them, may stand for several cables, and keep an unknown rate.";
+             as slurm names them, may stand for several cables, and keep an unknown rate.";
     },
 };
 
@@ -71,7 +69,6 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     let mut told = Vec::new();
     for (name, reader) in READERS {
         if let Some(path) = table.path(name) {
-            let reader = if *name == "slurm" && is_yaml(&path.value) { &(yaml::read as Reader) } else { reader };
             told.extend(from_file(&table, name, &path, *reader));
         }
     }
@@ -95,18 +92,8 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     Some(Topology { told })
 }
 
-const READERS: &[(&str, Reader)] = &[
-    ("ibnetdiscover", ibnetdiscover::read),
-    ("lfts", read_routes),
-    ("slurm", slurm::read),
-    ("topograph", topograph::read),
-    ("nvlink", nvlink::read),
-];
-
-/// Whether a file is YAML by its suffix, as in Slurm (topology.yaml or topology.conf).
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"))
-}
+const READERS: &[(&str, Reader)] =
+    &[("ibnetdiscover", ibnetdiscover::read), ("lfts", read_routes), ("slurm", slurm::read), ("nvlink", nvlink::read)];
 
 fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
     let wrong = |what: String, help: &str| table.reject(path.span.clone(), what, help);
@@ -130,7 +117,7 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
 
 fn written_by(source: &str) -> &'static str {
     match source {
-        "slurm" => "name Slurm's topology.conf or topology.yaml",
+        "slurm" => "name Slurm's topology.conf, or a file with the output of `scontrol --oneliner show topology`",
         "nvlink" => "write it again with `railgauge discover PLAN`",
         _ => "give the whole output of the tool, unchanged",
     }
@@ -394,19 +381,5 @@ mod tests {
         let tree = format!("{blocks}SwitchName=leaf1 Nodes=n[1-3]\nSwitchName=leaf2 Nodes=n4\n");
         let plan = read("topology.conf", &tree, "").unwrap();
         assert_eq!(plan.groups.keys().collect::<Vec<_>>(), ["leaf1", "leaf2"]);
-    }
-
-    #[test]
-    fn the_ending_of_the_file_says_that_it_is_yaml() {
-        let yaml = "- topology: t\n  tree:\n    switches:\n      - {switch: a, nodes: \"n[1-2]\"}\n      - {switch: b, nodes: \"n[3-4]\"}\n";
-        for file in ["topology.yaml", "racks.YML"] {
-            let plan = read(file, yaml, "").unwrap();
-            assert_eq!(plan.groups.keys().collect::<Vec<_>>(), ["a", "b"]);
-            let told = &plan.topology.unwrap().told[0];
-            assert!(told.source.starts_with("slurm (") && told.source.contains(file), "{}", told.source);
-        }
-        assert!(read("topology.conf", yaml, "").is_err());
-        let wrong = read("topology.yaml", &yaml.replace("switch: b", "swich: b"), "").unwrap_err();
-        assert!(wrong.contains("topology.yaml: line 5"), "{wrong}");
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`told`] | the content of one source |
 //! | [`unread`] | why a source cannot be used |
-//! | [`slurm`], [`yaml`], [`ibnetdiscover`], [`lldp`], [`topograph`], [`nvlink`] | the sources, from text to [`told::Told`] |
+//! | [`slurm`], [`ibnetdiscover`], [`lldp`], [`nvlink`] | the sources, from text to [`told::Told`] |
 //! | `join` | precedence of sources |
 //! | [`cabling`] | miscabling, found before any traffic |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
@@ -19,9 +19,7 @@ pub mod lldp;
 pub mod nvlink;
 pub mod slurm;
 pub mod told;
-pub mod topograph;
 pub mod unread;
-pub mod yaml;
 
 pub use fabric::Fabric;
 pub use unread::Unread;

@@ -14,14 +14,10 @@ use crate::border::{hostlist::expand, text::printable};
 /// # Errors
 /// A line is not a list of `Key=Value`, a list of hosts or switches cannot be read, or the file has no switch and no block.
 pub fn read(text: &str) -> Result<Told, Unread> {
-    collect(lines(text).into_iter().map(|(number, line)| Record::read(number, &line)))
-}
-
-pub(super) fn collect(records: impl Iterator<Item = Result<Record, Unread>>) -> Result<Told, Unread> {
     let mut told = Told { source: "topology.conf".into(), ..Told::default() };
     let (mut remarks, mut below) = (Remarks::default(), Vec::new());
-    for record in records {
-        let record = record?;
+    for (number, line) in lines(text) {
+        let record = Record::read(number, &line)?;
         match record.value("SwitchName").or_else(|| record.value("Switch")) {
             Some(name) => switch(&mut told, &mut remarks, &mut below, &record, name)?,
             None => other(&mut told, &mut remarks, &record)?,
@@ -135,10 +131,10 @@ fn bare(a: Plug, b: Plug) -> Cable {
     Cable { a, b, rate_gbps: None, width: None, speed: None }
 }
 
-pub(super) struct Record {
+struct Record {
     /// From 1.
-    pub line: usize,
-    pub pairs: Vec<(String, String)>,
+    line: usize,
+    pairs: Vec<(String, String)>,
 }
 
 impl Record {

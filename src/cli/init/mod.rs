@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Hosts from a file, one hostlist on each line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "slurm"])]
     hosts_file: Option<PathBuf>,
-    /// Another ssh_config; where no hosts are given, its Host entries are the hosts
+    /// Another ssh_config
     #[arg(long, value_name = "FILE")]
     ssh_config: Option<PathBuf>,
     /// The hosts of the Slurm allocation this runs in
@@ -178,7 +178,6 @@ fn launch(args: &Args) -> Result<String, Misuse> {
         text += &format!("command = {}\n", quoted(command));
     }
     if let Some(config) = &args.ssh_config {
-        // With hosts on the command line nobody has read it yet.
         std::fs::File::open(config).map_err(|error| Misuse(format!("cannot read {}: {error}", path_text(config))))?;
         // Relative paths of a plan start from its own folder.
         let path = std::path::absolute(config).unwrap_or_else(|_| config.clone());

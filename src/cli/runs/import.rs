@@ -10,7 +10,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use railgauge_frame::Parquet;
 use railgauge_model::{
-    border::{hostlist, text::path_text},
+    border::text::path_text,
     directory::JOURNAL,
     files,
     journal::{
@@ -20,10 +20,7 @@ use railgauge_model::{
     schedule::Port,
 };
 use railgauge_report::imported;
-use railgauge_wire::{
-    terms::{Op, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::terms::Op;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -37,7 +34,7 @@ const LARGEST: u64 = 256 << 20;
 /// Arguments of `runs import`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Outputs of perftest, nccl-tests, OSU micro-benchmarks or iperf3 (text, or its JSON); several are repeats of one run
+    /// Outputs of perftest or nccl-tests (text) or iperf3 (JSON); several are repeats of one run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The directory of the imported run
@@ -49,24 +46,12 @@ pub(super) struct Args {
     /// The host that receives
     #[arg(long, value_name = "HOST[:RAIL]", value_parser = port)]
     to: Option<Port>,
-    /// Hosts of a collective in the order of its ranks, such as gpu[01-04]
-    #[arg(long, value_name = "HOSTS")]
-    hosts: Option<String>,
-    /// Ranks of a collective on each of --hosts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), requires = "hosts")]
-    ranks_per_host: Option<u32>,
     /// Name of the test of ours that it is compared with [default: one made of tool, operation and metric]
     #[arg(long, value_name = "NAME")]
     test: Option<String>,
     /// Operation, where the file does not name it (nccl-tests before 2.16.7)
     #[arg(long, value_name = "OP", value_parser = op)]
     op: Option<Op>,
-    /// Message size in bytes, where the file does not say it (text of iperf3)
-    #[arg(long, value_name = "BYTES")]
-    size: Option<u64>,
-    /// What carried the bytes, where the file does not say it (OSU): verbs, tcp or nccl
-    #[arg(long, value_name = "TRANSPORT", value_parser = transport)]
-    transport: Option<Transport>,
     /// Version of the tool, where the file does not say it (text of perftest)
     #[arg(long, value_name = "VERSION")]
     tool_version: Option<String>,
@@ -95,10 +80,6 @@ fn op(word: &str) -> Result<Op, String> {
     Op::from_word(word).ok_or_else(|| format!("no such operation; operations are {}", known()))
 }
 
-fn transport(word: &str) -> Result<Transport, String> {
-    Transport::from_word(word).ok_or_else(|| "transports are verbs, tcp and nccl".to_owned())
-}
-
 /// Imports files into a new run directory.
 ///
 /// # Errors
@@ -108,18 +89,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Misuse(format!("-o {}: is not empty: name a new directory", path_text(directory))).into());
     }
-    let hosts = args.hosts.as_deref().map_or(Ok(Vec::new()), hostlist::expand);
-    let given = Given {
-        from: args.from,
-        to: args.to,
-        hosts: hosts.map_err(|wrong| Misuse(format!("--hosts: {wrong}")))?,
-        ranks_per_host: args.ranks_per_host,
-        test: args.test,
-        op: args.op,
-        size: args.size.map(Bytes),
-        transport: args.transport,
-        tool_version: args.tool_version,
-    };
+    let given = Given { from: args.from, to: args.to, test: args.test, op: args.op, tool_version: args.tool_version };
     let sources = args.files.iter().map(|file| source(file)).collect::<anyhow::Result<Vec<Source>>>()?;
     let run_id = directory.file_name().map_or_else(|| "imported".into(), |name| path_text(Path::new(name)));
     let said = import::imported(&run_id, env!("CARGO_PKG_VERSION"), &sources, &given)

@@ -63,33 +63,33 @@ pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     seen
 }
 
-/// Joins the next span; the rows of a port become one if `thin`. `slip` is how much more the clock of the next one was moved than that of
+/// Joins the next span; the rows of a port become one. `slip` is how much more the clock of the next one was moved than that of
 /// the previous one: it is estimated again for every answer.
-pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool, slip: NanosecondsI64) -> Watched {
+pub(super) fn join(before: Option<Watched>, seen: Watched, slip: NanosecondsI64) -> Watched {
     let Some(mut all) = before else {
-        return Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen };
+        return Watched { ports: seen.ports.into_iter().map(thinned).collect(), ..seen };
     };
     let joined = Gap { from: all.from, until: seen.from };
     all.until = seen.until;
     all.cpu = all.cpu.saturating_add(seen.cpu);
     for mut port in seen.ports {
         match all.ports.iter_mut().find(|known| (&known.device, known.port) == (&port.device, port.port)) {
-            Some(known) => join_port(known, port, thin, slip),
+            Some(known) => join_port(known, port, slip),
             None => {
                 // A port that is watched only since later was not observed before.
                 port.gaps.insert(0, joined);
-                all.ports.push(thinned(port, thin));
+                all.ports.push(thinned(port));
             }
         }
     }
     all
 }
 
-fn thinned(port: PortSeen, thin: bool) -> PortSeen {
-    if thin { PortSeen { rows: one_row(port.rows), ..port } } else { port }
+fn thinned(port: PortSeen) -> PortSeen {
+    PortSeen { rows: one_row(port.rows), ..port }
 }
 
-fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool, slip: NanosecondsI64) {
+fn join_port(all: &mut PortSeen, port: PortSeen, slip: NanosecondsI64) {
     all.looks = all.looks.saturating_add(port.looks);
     all.longest_gap = all.longest_gap.max(port.longest_gap);
     // A gap that continues after an answer is complete in the next. On the agent's clock both begin at the same moment.
@@ -98,9 +98,7 @@ fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool, slip: NanosecondsI6
     all.gaps.extend(port.gaps);
     all.states.extend(port.states);
     all.rows.extend(port.rows);
-    if thin {
-        all.rows = one_row(std::mem::take(&mut all.rows));
-    }
+    all.rows = one_row(std::mem::take(&mut all.rows));
     all.failure = port.failure.or(all.failure.take());
 }
 
@@ -140,8 +138,8 @@ mod tests {
 
     #[test]
     fn spans_add_up_and_keep_their_peaks_and_states() {
-        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true, NanosecondsI64(0));
-        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), true, NanosecondsI64(0));
+        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), NanosecondsI64(0));
+        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), NanosecondsI64(0));
         assert_eq!((all.from, all.until, all.cpu), (S, S * 4, S * 2));
         let port = &all.ports[0];
         assert_eq!((port.looks, port.longest_gap, port.states.len(), port.rows.len()), (20, S * 3, 2, 1));
@@ -157,15 +155,15 @@ mod tests {
             seen.ports[0].gaps = gaps.iter().map(|(from, until)| Gap { from: S * *from, until: S * *until }).collect();
             seen
         };
-        let first = join(None, with(0, 10, &[(1, 4), (7, 10)]), true, NanosecondsI64(0));
-        let all = join(Some(first), with(10, 20, &[(7, 12), (15, 18)]), true, NanosecondsI64(0));
+        let first = join(None, with(0, 10, &[(1, 4), (7, 10)]), NanosecondsI64(0));
+        let all = join(Some(first), with(10, 20, &[(7, 12), (15, 18)]), NanosecondsI64(0));
         let known: Vec<(Nanoseconds, Nanoseconds)> =
             all.ports[0].gaps.iter().map(|gap| (gap.from, gap.until)).collect();
         assert_eq!(known, [(S, S * 4), (S * 7, S * 12), (S * 15, S * 18)]);
         let moved_by = |seen, offset| moved(seen, NanosecondsI64(offset));
-        let first = join(None, moved_by(with(0, 10, &[(7, 10)]), 1_000), true, NanosecondsI64(0));
-        let second = join(Some(first), moved_by(with(10, 20, &[(7, 20)]), 1_700), true, NanosecondsI64(700));
-        let all = join(Some(second), moved_by(with(20, 30, &[(7, 24), (26, 30)]), 900), true, NanosecondsI64(-800));
+        let first = join(None, moved_by(with(0, 10, &[(7, 10)]), 1_000), NanosecondsI64(0));
+        let second = join(Some(first), moved_by(with(10, 20, &[(7, 20)]), 1_700), NanosecondsI64(700));
+        let all = join(Some(second), moved_by(with(20, 30, &[(7, 24), (26, 30)]), 900), NanosecondsI64(-800));
         let gaps = &all.ports[0].gaps;
         assert_eq!(gaps.len(), 2, "{gaps:?}");
         assert_eq!((gaps[0].from, gaps[0].until), (S * 7 + Nanoseconds(900), S * 24 + Nanoseconds(900)));
@@ -178,18 +176,9 @@ mod tests {
     fn a_port_that_is_watched_since_later_has_a_gap_before() {
         let mut late = span(4, 6, Vec::new());
         late.ports.push(PortSeen { device: "b".into(), ..late.ports[0].clone() });
-        let all =
-            join(Some(join(None, span(0, 4, Vec::new()), true, NanosecondsI64(0))), late, true, NanosecondsI64(0));
+        let all = join(Some(join(None, span(0, 4, Vec::new()), NanosecondsI64(0))), late, NanosecondsI64(0));
         assert_eq!(all.ports[0].gaps, []);
         assert_eq!(all.ports[1].gaps, [Gap { from: Nanoseconds::ZERO, until: S * 4 }]);
-    }
-
-    #[test]
-    fn rows_that_are_wanted_one_by_one_stay() {
-        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false, NanosecondsI64(0));
-        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), false, NanosecondsI64(0));
-        let rises: Vec<u64> = all.ports[0].rows.iter().map(|row| row.counted["symbol_error"]).collect();
-        assert_eq!(rises, [5, 1, 7]);
     }
 
     #[test]

@@ -28,9 +28,6 @@ use self::joined::{bounded, join, moved};
 use super::{clocks, hosts::Hosts, spine::Spine, work::Work};
 use crate::cluster::{Agent, Asked};
 
-/// With frequent readings, an agent is asked after this many of them, but at most every [`ASK_EVERY`].
-const READINGS: u32 = 20;
-const ASK_SOON: Duration = Duration::from_secs(1);
 /// Largest uncertainty of a well compared clock.
 const CLOSE: Nanoseconds = Nanoseconds::from_millis(100);
 const EARLY: u32 = 2_000;
@@ -107,15 +104,6 @@ fn port_of(name: &str) -> WatchedPort {
     WatchedPort { device: device.to_owned(), port: port.unwrap_or(1) }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
-    /// A record is written when a state changed, and at the latest after this time.
-    pub(crate) part: Duration,
-    pub(crate) thin: bool,
-    /// Time between two readings of all counters, where the plan sets one.
-    pub(crate) every: Option<Duration>,
-}
-
 pub(crate) struct Watcher {
     shared: Shared,
     stop: watch::Sender<bool>,
@@ -124,9 +112,8 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Watches the ports that the work uses, as far as known before links report them. `earlier` has those reported by earlier links of the
-    /// same flows.
-    pub(crate) fn start(work: &Work, hosts: &Hosts, manner: Manner, earlier: &Shared, spine: &Spine) -> Self {
-        let Manner { part, thin, every } = manner;
+    /// same flows. A record is written when a state changed, and at the latest after `part`.
+    pub(crate) fn start(work: &Work, hosts: &Hosts, part: Duration, earlier: &Shared, spine: &Spine) -> Self {
         let mut ports = known(work, hosts);
         earlier.told().into_iter().for_each(|(host, told)| ports.entry(host).or_default().extend(told));
         let shared = Shared { ports: Arc::new(Mutex::new(ports)), ..Shared::default() };
@@ -136,8 +123,6 @@ impl Watcher {
             agent: agent.clone(),
             shared: shared.clone(),
             part,
-            thin,
-            every,
             spine: spine.clone(),
             asked: BTreeSet::new(),
             refused: false,
@@ -209,8 +194,6 @@ struct Watch {
     agent: Agent,
     shared: Shared,
     part: Duration,
-    thin: bool,
-    every: Option<Duration>,
     spine: Spine,
     asked: BTreeSet<WatchedPort>,
     refused: bool,
@@ -225,9 +208,7 @@ struct Watch {
 impl Watch {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         loop {
-            // Ask for many readings before the agent joins old ones.
-            let pause = self.every.map_or(ASK_EVERY, |every| (every * READINGS).clamp(ASK_SOON, ASK_EVERY));
-            let due = tokio::time::Instant::now() + pause;
+            let due = tokio::time::Instant::now() + ASK_EVERY;
             let is_last = loop {
                 let news = self.shared.news.clone();
                 let mut told = std::pin::pin!(news.notified());
@@ -261,8 +242,7 @@ impl Watch {
             return;
         }
         self.ask().await;
-        let every = self.every.map(Into::into);
-        let ask = Ask::Watch { ports: wanted.iter().cloned().collect(), every };
+        let ask = Ask::Watch { ports: wanted.iter().cloned().collect(), every: None };
         match self.agent.ask(ask, ANSWER_WITHIN).await {
             Ok(Answer::Done) => self.asked = wanted,
             Ok(_) => self.tell("its agent does not answer as it should".to_owned()),
@@ -303,7 +283,7 @@ impl Watch {
         let seen = moved(bounded(seen, &self.asked), offset);
         let (before, worst) = self.pending.take().unzip();
         let slip = NanosecondsI64(offset.0.saturating_sub(std::mem::replace(&mut self.moved_by, offset).0));
-        self.pending = Some((join(before, seen, self.thin, slip), worst.map_or(error, |worst| worst.max(error))));
+        self.pending = Some((join(before, seen, slip), worst.map_or(error, |worst| worst.max(error))));
     }
 
     /// Records what is pending if a state changed, if it is long enough, or if nothing follows.
@@ -317,8 +297,7 @@ impl Watch {
         }
         self.early += u32::from(!is_over);
         if let Some((seen, error)) = self.pending.take() {
-            let (host, clock) = (self.host.clone(), Some(self.moved_by));
-            self.spine.emit(Event::Watched { host, error, clock, soak: self.thin, seen: Box::new(seen) });
+            self.spine.emit(Event::Watched { host: self.host.clone(), error, seen: Box::new(seen) });
         }
     }
 }

@@ -38,11 +38,6 @@ fn malformed_outputs_are_refused_with_their_line() {
         (nccl, "#  Rank  1", "#  Rank  3"),
         (nccl, "all_reduce_perf", "hypercube_perf"),
         ("nccl-tests-2.9-all-gather.txt", "26.14", "nan"),
-        ("osu-7.5-bw.txt", "12148.06", "12,148.06"),
-        ("osu-7.5-bw.txt", "Bandwidth (MB/s)", "Bandwidth (GB/s)"),
-        ("osu-7.5-bw.txt", "12148.06              Pass", "12148.06              Maybe"),
-        ("osu-7.5-bw.txt", "Bandwidth Test", "Multiple Bandwidth / Message Rate Test"),
-        ("iperf3.txt", "19.5 Gbits/sec                  receiver", "19.5 Gb                  receiver"),
         ("iperf3.json", "\"blksize\":\t131072", "\"blksize\":\t\"128K\""),
     ];
     for (file, from, to) in cases {
@@ -57,30 +52,21 @@ fn what_is_not_whole_is_refused_at_its_end() {
         ("perftest-4.5-write-bw-a.txt", " 65536 "),
         ("nccl-tests-2.19.6-all-reduce.txt", "# Out of bounds"),
         ("nccl-tests-2.19.6-mpirun.txt", "[1,0]<stdout>:# Avg"),
-        ("iperf3.txt", "iperf Done."),
         ("iperf3.json", "\"end\":\t{"),
-        ("osu-7.5-bw.txt", "65536  "),
     ] {
         let whole = text(file);
         let cut = &whole[..whole.find(last).unwrap()];
         let error = import::read(file, cut.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("not whole"), "{file}: {error}");
     }
-    // OSU writes nothing at its end: a number that was cut is seen by the line break that is missing.
-    let whole = text("osu-7.5-bw.txt");
-    assert!(import::read("a", &whole.as_bytes()[..whole.len() - 25]).is_err());
 }
 
 #[test]
 fn what_the_frame_has_no_place_for_and_what_is_nothing_is_refused() {
-    for file in ["iperf3-udp.txt", "iperf3-bidir.txt", "iperf3-server.txt", "iperf3-bidir.json"] {
-        assert!(import::read(file, text(file).as_bytes()).is_err(), "{file}");
-    }
+    assert!(import::read("b", text("iperf3-bidir.json").as_bytes()).is_err());
     let failed = import::read("e", text("iperf3-refused.json").as_bytes()).unwrap_err().to_string();
     assert!(failed.starts_with("e:10:") && failed.contains("Connection refused"), "{failed}");
-    let failed = import::read("e", b"iperf3: error - unable to connect to server: Connection refused\n").unwrap_err();
-    assert!(failed.to_string().starts_with("e:1:"), "{failed}");
-    for nothing in ["", "{}", "hello\n", "{\"a\": 1}\n", "12.5\n", "\u{feff}\n", "# OSU MPI\n", "#bytes\n"] {
+    for nothing in ["", "{}", "hello\n", "{\"a\": 1}\n", "12.5\n", "\u{feff}\n", "#bytes\n"] {
         assert!(import::read("x", nothing.as_bytes()).is_err(), "{nothing}");
     }
     assert!(import::read("x", &[0xff, 0xfe, b'\n']).is_err());
@@ -88,7 +74,7 @@ fn what_the_frame_has_no_place_for_and_what_is_nothing_is_refused() {
 
 #[test]
 fn line_ends_of_other_systems_change_nothing_and_codes_of_terminals_are_refused() {
-    for file in ["perftest-4.5-write-bw-a.txt", "nccl-tests-2.19.6-all-reduce.txt", "osu-7.5-bw.txt", "iperf3.txt"] {
+    for file in ["perftest-4.5-write-bw-a.txt", "nccl-tests-2.19.6-all-reduce.txt"] {
         let plain = text(file);
         let carriage = plain.replace('\n', "\r\n");
         assert_eq!(import::read(file, plain.as_bytes()), import::read(file, carriage.as_bytes()), "{file}");
@@ -100,11 +86,8 @@ fn line_ends_of_other_systems_change_nothing_and_codes_of_terminals_are_refused(
 
 #[test]
 fn a_file_of_two_tools_is_refused_where_the_second_begins() {
-    let [bandwidth, nccl, osu, iperf3] =
-        ["perftest-4.5-write-bw-a.txt", "nccl-tests-2.19.6-all-reduce.txt", "osu-7.5-bw.txt", "iperf3.txt"].map(text);
-    for (first, second, offset) in
-        [(&bandwidth, &nccl, 3), (&nccl, &bandwidth, 2), (&osu, &iperf3, 1), (&iperf3, &osu, 3)]
-    {
+    let [bandwidth, nccl] = ["perftest-4.5-write-bw-a.txt", "nccl-tests-2.19.6-all-reduce.txt"].map(text);
+    for (first, second, offset) in [(&bandwidth, &nccl, 3), (&nccl, &bandwidth, 2)] {
         let refused = import::read("m", format!("{first}{second}").as_bytes()).unwrap_err().to_string();
         let line = first.lines().count() + offset;
         assert!(refused.starts_with(&format!("m:{line}:")), "{refused}");
@@ -126,9 +109,7 @@ fn what_is_given_against_the_file_is_refused() {
     let run = place.path().join("run");
     let run = run.to_str().unwrap();
     for (file, options, line) in [
-        ("perftest-6.29-write-bw-cuda.txt", [&PAIR[..], &["--size", "4096"]].concat(), 25),
-        ("perftest-6.29-write-bw-cuda.txt", [&PAIR[..], &["--transport", "tcp"]].concat(), 25),
-        ("perftest-6.29-write-bw-cuda.txt", vec!["--hosts", "gpu[1-2]"], 25),
+        ("perftest-6.29-write-bw-cuda.txt", [&PAIR[..], &["--op", "read"]].concat(), 25),
         ("nccl-tests-2.19.6-all-reduce.txt", vec!["--op", "broadcast"], 14),
         ("nccl-tests-2.19.6-all-reduce.txt", vec!["--tool-version", "2.13"], 14),
         ("nccl-tests-2.19.6-all-reduce.txt", PAIR.to_vec(), 14),
@@ -150,11 +131,7 @@ fn what_nobody_says_is_asked_for_by_its_option() {
     for (file, options, option) in [
         ("perftest-4.5-write-bw-a.txt", &[][..], "--from"),
         ("perftest-4.5-write-bw-a.txt", &PAIR[..2], "--to"),
-        ("iperf3.txt", &[], "--size"),
         ("nccl-tests-2.9-all-reduce.txt", &[], "--op"),
-        ("osu-7.5-bw.txt", &PAIR, "--transport"),
-        ("osu-7.1-allreduce-full.txt", &["--transport", "verbs"], "--hosts"),
-        ("nccl-tests-2.19.6-all-reduce.txt", &["--hosts", "gpu[1-3]"], "--ranks-per-host"),
     ] {
         let ended = program(&[&["runs", "import", file, "-o", run][..], options].concat());
         assert_eq!(ended.status.code(), Some(2), "{file}");

@@ -1,4 +1,4 @@
-//! Outputs that perftest, OSU micro-benchmarks and iperf3 wrote on machines of ours, beside a reader of tables that knows nothing of these tools.
+//! Outputs that perftest and iperf3 wrote on machines of ours, beside a reader of tables that knows nothing of these tools.
 
 use std::{collections::BTreeSet, fs};
 
@@ -10,13 +10,6 @@ use super::{PAIR, imported, outputs, text};
 
 /// `MB/sec` and `MiB/sec` of perftest in Gb/s.
 const MIB: f64 = 8_388_608.0 / 1e9;
-/// `MB/s` of OSU in Gb/s.
-const MB: f64 = 8.0 / 1e3;
-
-const TCP: [&str; 2] = ["--transport", "tcp"];
-const TWO: [&str; 4] = ["--hosts", "a,b", "--ranks-per-host", "1"];
-const FOUR: [&str; 4] = ["--hosts", "a,b", "--ranks-per-host", "2"];
-
 /// What a column holds: its place in a row of the table, its metric, and the factor to our unit.
 type Column = (usize, Metric, f64);
 
@@ -31,8 +24,6 @@ const LATENCIES: [Column; 6] = [
     (8, LatencyP999, 1.0),
 ];
 const LATENCY_OF_DURATION: [Column; 1] = [(2, LatencyMean, 1.0)];
-const OSU_BANDWIDTH: [Column; 1] = [(1, Bandwidth, MB)];
-const OSU_LATENCY: [Column; 1] = [(1, LatencyMean, 1.0)];
 
 /// A file without what all names begin with, its columns, and by what its sizes are multiplied.
 type Table = (&'static str, &'static [Column], u64);
@@ -49,33 +40,14 @@ const PERFTEST: [Table; 9] = [
     ("6.29-atomic-bw.txt", &BANDWIDTH_MIB, 1),
 ];
 
-/// The rest of perftest, whose columns differ, and OSU. The sizes of all-to-all are those of one rank's part.
-const OTHERS: [(Table, &str, &[&str]); 13] = [
-    (("perftest-6.29-read-lat-duration.txt", &LATENCY_OF_DURATION, 1), "perftest", &[]),
-    (("osu-5.3-bw.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 5.3", &[]),
-    (("osu-5.3-latency.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 5.3", &[]),
-    (("osu-5.3-allreduce-full.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 5.3", &FOUR),
-    (("osu-7.1-bibw.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.1", &[]),
-    (("osu-7.1-allreduce-validated.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.1", &TWO),
-    (("osu-7.4-alltoall-full.txt", &OSU_LATENCY, 2), "OSU micro-benchmarks 7.4", &TWO),
-    (("osu-7.4-reduce-scatter.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.4", &TWO),
-    (("osu-7.4-bw-mpirun-4.1.4-tagged.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.4", &[]),
-    (("osu-7.4-allreduce-mpirun-5.0.11-tagged-wrong.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.4", &TWO),
-    (("osu-7.4-bw-mpirun-5.0.11-detailed.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.4", &[]),
-    (("osu-7.4-bw-mpirun-5.0.11-rank.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.4", &[]),
-    (("osu-7.4-latency-mpirun-5.0.11-fullname.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.4", &[]),
-];
+/// The rest of perftest, whose columns differ.
+const OTHERS: [(Table, &str); 1] = [(("perftest-6.29-read-lat-duration.txt", &LATENCY_OF_DURATION, 1), "perftest")];
 
 /// Files that are no tables of sizes: the tool that they name, what has to be said, and every value by size.
 type Values = (&'static str, &'static str, &'static [&'static str], &'static [(u64, Metric, f64)]);
 
-const VALUES: [Values; 7] = [
-    ("iperf3-3.1.3.txt", "iperf3", &["--size", "131072"], &[(131_072, Bandwidth, 9.66)]),
-    ("iperf3-3.1.3-verbose-p2.txt", "iperf3 3.1.3", &[], &[(131_072, Bandwidth, 9.81)]),
+const VALUES: [Values; 2] = [
     ("iperf3-3.7-rev.json", "iperf3 3.7", &[], &[(131_072, Bandwidth, 4.282_210_550_446_115)]),
-    ("iperf3-3.21-verbose.txt", "iperf3 3.21+", &[], &[(131_072, Bandwidth, 9.67)]),
-    ("iperf3-3.21-omit.txt", "iperf3 3.21+", &[], &[(131_072, Bandwidth, 9.21)]),
-    ("iperf3-3.21-p4-mbytes.txt", "iperf3", &["--size", "65536"], &[(65_536, Bandwidth, 2522.0 * MIB)]),
     ("iperf3-3.21-p2.json", "iperf3 3.21+", &[], &[(131_072, Bandwidth, 35.311_897_526_077_94)]),
 ];
 
@@ -117,11 +89,8 @@ fn every_value_of_a_recorded_table_is_taken_and_no_other() {
         let file = format!("perftest-{name}");
         same(&file, "perftest", &PAIR, table(&text(&format!("recorded-{file}")), columns, times));
     }
-    for ((file, columns, times), tool, options) in OTHERS {
-        let is_pair = options.is_empty();
-        let ends = if is_pair { &PAIR[..] } else { options };
-        let options = if tool.starts_with("OSU") { [ends, &TCP].concat() } else { ends.to_vec() };
-        same(file, tool, &options, table(&text(&format!("recorded-{file}")), columns, times));
+    for ((file, columns, times), tool) in OTHERS {
+        same(file, tool, &PAIR, table(&text(&format!("recorded-{file}")), columns, times));
     }
 }
 
@@ -142,17 +111,6 @@ fn what_a_recorded_output_says_of_its_test_is_in_its_rows() {
     assert!(both_ways.said.plan.tests[0].bidirectional && both_ways.rows().iter().all(|row| row.qps == 2));
     assert!(rows("perftest-6.25-read-bw-gbits.txt", &PAIR).iter().all(|row| row.qps == 4));
     assert!(rows("iperf3-3.21-p2.json", &[]).iter().all(|row| row.qps == 2));
-    // Extremes over ranks are there with `-f` alone, and that they are left out is said then alone.
-    let extremes = |file: &str, options: &[&str]| {
-        let run = imported(place.path(), &format!("recorded-{file}"), options);
-        run.said.files.iter().flat_map(|file| &file.notes).any(|note| note.contains("-f"))
-    };
-    assert!(extremes("osu-7.4-alltoall-full.txt", &[&TWO[..], &TCP].concat()));
-    assert!(!extremes("osu-7.4-reduce-scatter.txt", &[&TWO[..], &TCP].concat()));
-    // Its check of the data failed at 16 bytes, and it stopped.
-    let wrong = rows("osu-7.4-allreduce-mpirun-5.0.11-tagged-wrong.txt", &[&TWO[..], &TCP].concat());
-    let failed: Vec<u64> = wrong.iter().filter(|row| row.error.is_some()).map(|row| row.size_bytes.0).collect();
-    assert_eq!((failed, wrong.len()), (vec![16], 5));
 }
 
 #[test]

@@ -163,7 +163,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "collisions",
             "costs",
             "nics",
-            "axis",
             "compare",
             "verdict",
             "trend",

@@ -82,7 +82,6 @@ pub fn drawn_in(dir: &Path) -> Vec<PathBuf> {
         drawn(&dir.join("soak"), &crate::soak::faulty()),
         crate::compare::page(dir),
         crate::trend::page(dir),
-        drawn(&dir.join("axis"), &crate::axis::paused()),
     ];
     let signed = dir.join("signoff.html");
     report::signoff::write(&dir.join("troubled"), &signed).unwrap();

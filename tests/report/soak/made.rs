@@ -96,7 +96,7 @@ impl Made {
     pub fn seen(&self, host: usize, from: u64, until: u64, first: bool) -> Seen {
         let ports = (0..self.scenario.rails).map(|rail| self.port((host, rail), from, until, first)).collect();
         let seen = Watched { from: at(from), until: at(until), cpu: Nanoseconds::from_millis(3), ports };
-        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), clock: None, soak: true, seen }
+        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), seen }
     }
 
     pub fn port(&self, (host, rail): (usize, u32), from: u64, until: u64, first: bool) -> PortSeen {
@@ -261,13 +261,7 @@ pub fn events(made: &Made) -> Vec<Line> {
     let event = |event: Event| Line { at: "2026-11-21T02:30:00.000Z".into(), event };
     let end = lines.pop().unwrap();
     lines.extend(journal.watched.iter().map(|seen| {
-        event(Event::Watched {
-            host: seen.host.clone(),
-            error: seen.error,
-            clock: seen.clock,
-            soak: seen.soak,
-            seen: Box::new(seen.seen.clone()),
-        })
+        event(Event::Watched { host: seen.host.clone(), error: seen.error, seen: Box::new(seen.seen.clone()) })
     }));
     lines.extend(journal.soaked.iter().map(|part| event(Event::Soaked(Box::new(part.clone())))));
     lines.push(end);

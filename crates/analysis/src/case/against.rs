@@ -2,7 +2,7 @@
 
 use railgauge_wire::failure::Failure;
 
-use super::{Doubt, Implausible, NotRun, Uncounted};
+use super::{Doubt, Implausible, NotRun};
 
 /// Objections to a case, accessible as fields of its [`CaseResult`](super::CaseResult) by `Deref`.
 #[derive(Debug, Clone, Default)]
@@ -12,8 +12,8 @@ pub struct Against<'a> {
     pub doubts: Vec<Doubt>,
     /// Losses that TCP repaired, and effects of the plan's value on packets: not objections.
     pub excused: Vec<Doubt>,
-    /// Ends whose bytes on the wire were not compared with the payload, each reason once.
-    pub uncounted: Vec<Uncounted>,
+    /// Ends whose bytes on the wire were not compared with the payload: `gpu01 mlx5_0`.
+    pub uncounted: Vec<String>,
     pub lacks: Implausible,
 }
 

@@ -12,7 +12,6 @@ mod pass;
 mod received;
 mod result;
 mod scattered;
-mod uncounted;
 mod wrong;
 
 pub use absent::{Absent, Implausible, Impossible, Lack};
@@ -28,5 +27,4 @@ pub use pass::{Alone, FlowShare, Load, Part, Pass};
 pub use result::{CaseResult, State, of_host};
 pub(crate) use result::{verified, without_remedy};
 pub use scattered::{Scattered, Stray};
-pub use uncounted::{Uncounted, WhyUncounted};
 pub use wrong::{WrongBytes, WrongRank};

@@ -164,8 +164,6 @@ impl Journal {
 pub struct Seen {
     pub host: String,
     pub error: Nanoseconds,
-    pub clock: Option<NanosecondsI64>,
-    pub soak: bool,
     /// In nanoseconds since 1970.
     pub seen: Watched,
 }

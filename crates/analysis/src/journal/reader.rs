@@ -281,8 +281,8 @@ impl<'p> Reader<'p> {
             Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Stages(stages) => journal.stages += stages,
             Event::Routes { routes } => journal.routes = routes,
-            Event::Watched { host, error, clock, soak, seen } => {
-                journal.watched.push(Seen { host, error, clock, soak, seen: *seen });
+            Event::Watched { host, error, seen } => {
+                journal.watched.push(Seen { host, error, seen: *seen });
             }
             Event::Soaked(soaked) => {
                 self.losses.soaked(soaked.from, soaked.until);

@@ -49,11 +49,7 @@ impl<'j> Traffic<'j> {
     /// When agents watched ports in the soak: in its parts, and from its start on wherever they reported.
     pub(super) fn looked(journal: &Journal, times: &[Span]) -> Vec<Span> {
         let Some(begin) = journal.soaked.iter().map(|part| part.from).min() else { return Vec::new() };
-        let told = journal
-            .watched
-            .iter()
-            .filter(|seen| seen.soak)
-            .map(|seen| Span::new(seen.seen.from.max(begin), seen.seen.until));
+        let told = journal.watched.iter().map(|seen| Span::new(seen.seen.from.max(begin), seen.seen.until));
         let told = told.filter(|span| span.from < span.until);
         union(times.iter().copied().chain(told).collect())
     }
@@ -74,7 +70,7 @@ impl<'j> Traffic<'j> {
                 told.insert(host, Nanoseconds::ZERO);
             }
         }
-        for seen in journal.watched.iter().filter(|seen| seen.soak) {
+        for seen in &journal.watched {
             if let Some(until) = told.get_mut(&*seen.host) {
                 *until = seen.seen.until.max(*until);
             }

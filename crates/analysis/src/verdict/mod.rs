@@ -42,7 +42,7 @@ pub use shared::only_shared;
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
 pub use types::{Cases, Kind, VERSION, Verdict, Verdicts};
-pub use untested::{Lack, Untested, not_tested, uncounted};
+pub use untested::{Lack, Untested, not_tested};
 pub use whole::NAME as RUN;
 
 use self::causes::Causes;

@@ -18,7 +18,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    case::{CaseResult, NotRun, State, Uncounted},
+    case::{CaseResult, NotRun, State},
     journal::Journal,
     localise::Localisation,
     outliers::{Link, OfTest, Outliers},
@@ -86,7 +86,7 @@ impl fmt::Display for Untested {
             Lack::Ends => write!(f, "{} (no good pair in {})", list(), tests()),
             Lack::Values => write!(f, "{} (no limit, ceiling or peers)", list()),
             Lack::Limits => write!(f, "{} (no limit)", list()),
-            Lack::Counters => write!(f, "bytes on the wire at {} (not counted in {})", count(*n, "end"), tests()),
+            Lack::Counters => write!(f, "bytes on the wire of {} (not counted in {})", list(), tests()),
         }
     }
 }
@@ -138,21 +138,14 @@ pub(super) fn untested(journal: &Journal, results: &[CaseResult<'_>], model: &Ou
             let missing = of.links.iter().filter(|link| link.value.is_none()).count();
             all.add(&test.name, (Lack::Cases, Vec::new(), missing));
         }
-        let ends: Vec<String> =
-            uncounted(of.links.iter().map(|link| link.result)).keys().map(ToString::to_string).collect();
-        all.add(&test.name, (Lack::Counters, ends.clone(), ends.len()));
+        let ends: BTreeSet<&String> = of.links.iter().flat_map(|link| &link.result.uncounted).collect();
+        all.add(&test.name, (Lack::Counters, ends.iter().copied().cloned().collect(), ends.len()));
         if let Some((kind, name)) = without_limit(test, &has_all(journal), of) {
             all.join(&test.name, kind, name);
         }
     }
     all.0.sort_by_key(|one| one.kind);
     all.0
-}
-
-pub fn uncounted<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>) -> BTreeMap<&'r Uncounted, usize> {
-    let mut ends = BTreeMap::new();
-    results.flat_map(|result| &result.uncounted).for_each(|end| *ends.entry(end).or_default() += 1);
-    ends
 }
 
 #[derive(Default)]

@@ -79,8 +79,6 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         description: String::new(),
         seed,
         rotate: None,
-        watch: false,
-        watch_every: None,
         at_most: None,
         launch: Launch {
             via: Launcher::Local,

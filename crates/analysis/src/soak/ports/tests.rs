@@ -35,7 +35,7 @@ fn seen(from: u64, until: u64, states: Vec<PortState>, rows: Vec<CounterRow>) ->
         failure: None,
     };
     let seen = Watched { from: ms(from), until: ms(until), cpu: Nanoseconds::ZERO, ports: vec![port] };
-    Seen { host: "gpu1".into(), error: Nanoseconds(50_000), clock: None, soak: true, seen }
+    Seen { host: "gpu1".into(), error: Nanoseconds(50_000), seen }
 }
 
 fn journal(watched: Vec<Seen>) -> Journal {

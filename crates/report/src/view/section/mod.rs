@@ -9,7 +9,6 @@ mod words;
 use std::collections::{BTreeMap, HashMap};
 
 use railgauge_analysis::{
-    axis::Watch,
     case::CaseResult,
     collisions::Collisions,
     costs::ValueCost,
@@ -60,14 +59,12 @@ declare! {
     tails,
     together,
     beside,
-    axis,
     gpus,
     collisions,
     nics,
     flapping,
     ranks,
     counters,
-    unchecked,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -134,7 +131,6 @@ struct Data<'a> {
     groups: &'a BTreeMap<String, Vec<String>>,
     out: &'a OfTest<'a>,
     outliers: &'a Outliers<'a>,
-    watch: Option<&'a Watch<'a>>,
 }
 
 impl Data<'_> {
@@ -219,7 +215,6 @@ pub(super) fn tests(
 ) -> Result<(Vec<TestView>, Vec<Figure>), ReportError> {
     let variants = Variants::new(results);
     let maker = Maker::new(journal, results);
-    let watch = Watch::of(journal);
     let view = |(place, (test, out)): (usize, (&Test, &OfTest<'_>))| {
         let of_metric = |metric| {
             let rows = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
@@ -240,7 +235,6 @@ pub(super) fn tests(
             groups: &journal.plan.groups,
             out,
             outliers,
-            watch: watch.as_ref(),
         };
         let metric = headline(test);
         let lines = (test.name.clone(), metric, curves::lines(&data, metric));
