@@ -13,8 +13,8 @@ use serde_json::Value;
 
 /// What every port carries, and what the slow part does: far below what the hosts' processors manage. A quarter: on virtual machines an effect
 /// counts that is three times as far as the controls lie apart, and on a busy machine these lie apart.
-const USUAL: &str = "16mbit";
-const SLOW: &str = "4mbit";
+const USUAL: &str = "4mbit";
+const SLOW: &str = "1mbit";
 
 /// The lab with every port shaped alike.
 fn four_hosts() -> Option<Borrowed> {
@@ -61,7 +61,7 @@ fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
         name = "write"
         op = "write"
         metric = "bandwidth"
-        sizes = "16KiB"
+        sizes = "4KiB"
         measure = "1s"
         warm_up = "300ms"
         # Shaped links take long to deliver what is in flight; acknowledgements wait behind it.

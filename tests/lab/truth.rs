@@ -122,7 +122,7 @@ fn one_percent_of_loss_of_acknowledgements_alone() {
 fn a_port_with_a_limited_rate() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        lab.expect(&["rate", "3", "8mbit"]);
+        lab.expect(&["rate", "3", "2mbit"]);
         let scene = Scene::new();
         let more = "[[test.expect]]\nmetric = \"bandwidth\"\nwithin_percent_of_peers = 60";
         let judged = run(&scene, plan(&scene, &ssh(&lab), "lab[1-4]", more), 1);
