@@ -15,7 +15,7 @@
 //! | observe: what the journal says, and whether it can be | `journal`, `case`, `gpus`, `percentile`, `truth`, `together` |
 //! | values | `row`, `row_ceiling`, `rows`, `plausible`, `results`, `copies`, `overrides`, `imported`, `frames`, `proven` |
 //! | values that are compared with others | `reason`, `history` (runs), `baseline`, `limits` |
-//! | diagnose: which part is at fault | `localise`, `outliers`, `explain`, `switches`, `soak`, `collisions`, `costs`, `nics` |
+//! | diagnose: which part is at fault | `localise`, `outliers`, `explain`, `switches`, `soak`, `collisions`, `costs` |
 //! | judge | `compare`, `verdict` |
 //! | over many runs | `trend` |
 #![forbid(unsafe_code)]
@@ -40,7 +40,6 @@ mod limits;
 pub mod localise;
 #[cfg(test)]
 mod made;
-pub mod nics;
 pub mod outliers;
 pub mod overrides;
 pub mod parallel;

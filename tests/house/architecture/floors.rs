@@ -162,7 +162,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "soak",
             "collisions",
             "costs",
-            "nics",
             "compare",
             "verdict",
             "trend",
