@@ -36,7 +36,6 @@ use railgauge_model::{
 pub(crate) use of_test::{measures, measures_on_any};
 pub use plan_hash::plan_hash;
 use railgauge_wire::{
-    copies::Copies,
     facts::HostFacts,
     failure::Failure,
     remedy::Remedy,
@@ -68,7 +67,6 @@ pub struct Journal {
     pub lost: BTreeMap<String, Failure>,
     /// Includes hosts that came back; in the order of the journal.
     pub losses: Vec<Loss>,
-    pub copies: BTreeMap<(String, u32), Copies>,
     pub cases: Vec<Case>,
     pub routes: Vec<FlowRoute>,
     /// Cases that settle what the tests left open, numbered after the planned ones and not part of the tests.
@@ -106,7 +104,6 @@ impl Journal {
             hosts: BTreeMap::new(),
             lost: BTreeMap::new(),
             losses: Vec::new(),
-            copies: BTreeMap::new(),
             cases: Vec::new(),
             routes: Vec::new(),
             further: Vec::new(),

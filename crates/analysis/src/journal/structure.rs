@@ -59,7 +59,6 @@ impl Structure {
         }
         if let Event::HostUp { host, .. }
         | Event::HostLost { host, .. }
-        | Event::Copies { host, .. }
         | Event::Watched { host, .. } = event
             && !self.hosts.contains_key(host)
         {

@@ -22,7 +22,6 @@ use jiff::Timestamp;
 use railgauge_analysis::{
     case::CaseResult,
     compare::Interleaved,
-    copies,
     journal::Journal,
     outliers::Outliers,
     overrides, parallel,
@@ -254,9 +253,7 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
             .map(|view| &view.finding)
             .any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
     };
-    let slow = copies::words(journal).into_iter().filter(|copied| !copied.caution.is_empty());
-    let noted = journal.notes.iter().filter(|note| !told(note)).cloned();
-    noted.chain(slow.map(|copied| (copied.host, copied.caution))).collect()
+    journal.notes.iter().filter(|note| !told(note)).cloned().collect()
 }
 
 fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
