@@ -21,7 +21,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Bytes, GigabitsPerSecond, GigabytesPerSecond, Nanoseconds, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 use serde_json::Value;
 
