@@ -38,7 +38,7 @@ pub mod journal;
 mod limits;
 pub mod localise;
 #[cfg(test)]
-mod made;
+mod made_test;
 pub mod outliers;
 pub mod overrides;
 pub mod parallel;

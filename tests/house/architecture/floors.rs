@@ -135,7 +135,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "status",
             "ceiling",
             "journal",
-            "made",
+            "made_test",
             "case",
             "gpus",
             "percentile",

@@ -5,7 +5,7 @@
 
 mod case;
 #[cfg(test)]
-mod corrected;
+mod corrected_test;
 mod group;
 mod nccl;
 mod pcie;

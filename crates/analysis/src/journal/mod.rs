@@ -5,7 +5,7 @@
 //! file and line, because a report on it would be a guess.
 
 mod losses;
-mod of_test;
+mod measures;
 mod plan_hash;
 mod planned;
 mod reader;
@@ -33,7 +33,7 @@ use railgauge_model::{
     plan::Plan,
 };
 
-pub(crate) use of_test::{measures, measures_on_any};
+pub(crate) use measures::{measures, measures_on_any};
 pub use plan_hash::plan_hash;
 use railgauge_wire::{
     facts::HostFacts,
