@@ -54,7 +54,7 @@ pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
-pub use section::{beside, rails, who};
+pub use section::{how, title};
 pub(super) use section::{number_column, text_column};
 pub use soak::{Listed, SoakView};
 pub use switches::{LoadedView, SuspectView, SwitchesView};

@@ -33,7 +33,7 @@ pub use map::{Map, MapCell};
 use spreads::{Mark, Spread};
 pub use table::{Column, Table};
 pub(crate) use table::{number_column, text_column};
-pub use words::{beside, rails, who};
+pub use words::{how, title};
 
 macro_rules! declare {
     ($($module:ident,)*) => {
