@@ -15,9 +15,8 @@ pub fn summary(view: &PreflightView, screen: &Screen) -> String {
         help => format!("  lost: {}: {}: {help}", lost.hosts, lost.why),
     };
     // A failure repeats what is not met, with its remedy.
-    let has_failure = |check: &str| {
-        view.cards.iter().any(|card| card.check == check && card.severity == Severity::Failure.word())
-    };
+    let has_failure =
+        |check: &str| view.cards.iter().any(|card| card.check == check && card.severity == Severity::Failure.word());
     let demands = view.demands.rows.iter().filter_map(|row| {
         let [answer, required, check, _, where_not] = row.as_slice() else { return None };
         let shown = all || !answer.starts_with("met") && !(answer == "unmet" && has_failure(check));
