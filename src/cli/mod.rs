@@ -7,7 +7,7 @@ mod common;
 mod compare;
 mod discover;
 #[cfg(test)]
-mod docs;
+mod docs_test;
 mod drain;
 mod dry_run;
 pub(crate) mod exit;

@@ -167,7 +167,7 @@ fn chance() -> f64 {
 }
 
 #[cfg(test)]
-mod scale;
+mod scale_test;
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,6 @@ use super::{
     confirm::FollowUp,
     fabric, gpus,
     hosts::{self, Hosts},
-    measure::copies,
     rounds, soak,
     spine::{Halt, Spine},
     work::Work,
@@ -140,7 +139,6 @@ async fn measure(
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
-    copies::measure(&work, hosts, spine).await;
     stages.planning = planning.elapsed().into();
     let soaking = soak::work(&work);
     let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, spine).await;

@@ -151,13 +151,6 @@ impl Progress {
                     self.warn(&format!("{named}{text}"));
                 }
             }
-            Event::Copies { host, copies } => self.log(
-                host,
-                &format!(
-                    "GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
-                    copies.gpu, copies.to_gpu.0, copies.from_gpu.0
-                ),
-            ),
             Event::Configuring { test, value, undo } => {
                 let what = if *undo { "undoing the configuration for" } else { "configuring the cluster for" };
                 let at = value.as_ref().map_or_else(String::new, |value| format!(" at {value}"));

@@ -34,10 +34,6 @@ impl Work {
         self.plan.tests.iter().map(of_test).sum()
     }
 
-    pub(super) fn is_done(&self, test: &Test, case: &Case) -> bool {
-        (0..test.repeats).all(|repeat| self.done.contains(&(case.id, repeat)))
-    }
-
     pub(super) fn test(&self, case: &Case) -> Option<(usize, &Test)> {
         self.plan.tests.iter().enumerate().find(|(_, test)| *test.name == *case.test)
     }

@@ -6,7 +6,6 @@ use railgauge_analysis::{
     case::State,
     journal::{Journal, JournalEnd, Try},
     localise::{Localisation, Named, Standing, further, localise},
-    nics::nics,
     results::results,
     rows::rows,
     status::Status,
@@ -255,17 +254,6 @@ fn hosts_that_are_alike_cost_nothing() {
     let journal = Cluster::new(|_| 1.0).settled(&format!("{EACH}{ALL}"));
     assert_eq!((suspects(&journal), journal.further.len()), (Vec::new(), 0));
     assert!(found(&journal).iter().all(|one| one.counted == "part" && one.pairs == 8));
-}
-
-#[test]
-fn gpus_at_once_are_held_against_each_alone() {
-    let mut cluster = Cluster::new(|case| if &*case.test == "all" { 0.75 } else { 1.0 });
-    let journal = cluster.settled(&format!("{EACH}{ALL}"));
-    let results = results(&journal).unwrap();
-    let all = nics(&journal.plan.tests, &results, &rows(&journal, &results));
-    let [one] = all.as_slice() else { panic!("{all:?}") };
-    assert_eq!((one.rails, one.pairs, one.missing), ((2, 2), 4, 0));
-    assert!((one.percent.unwrap() - 75.0).abs() < 1.0, "{one:?}");
 }
 
 #[test]

@@ -18,11 +18,10 @@ use railgauge_model::{
 use railgauge_report::text::Screen;
 use railgauge_report::{draw, frame_rows, text};
 use railgauge_wire::{
-    copies::Copies,
     measure::{Measurement, SLICE},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Bytes, GigabitsPerSecond, GigabytesPerSecond, Nanoseconds, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 use serde_json::Value;
 
@@ -177,17 +176,6 @@ static PAIRS: LazyLock<Good> = LazyLock::new(|| {
             _ => {}
         }
     }
-    let copies = Copies {
-        gpu: 0,
-        pci: "0000:17:00.0".into(),
-        to_gpu: GigabytesPerSecond(50.0),
-        from_gpu: GigabytesPerSecond(50.0),
-        on_gpu: GigabytesPerSecond(2e3),
-        to_peers: vec![(1, GigabytesPerSecond(300.0))],
-    };
-    let place = lines.iter().position(|line| matches!(line.event, Event::Planned { .. })).unwrap();
-    let at = lines[place].at.clone();
-    lines.insert(place, Line { at, event: Event::Copies { host: "gpu001".into(), copies } });
     Good::new(&support::text(&lines))
 });
 

@@ -13,9 +13,9 @@
 //! | --- | --- |
 //! | helpers | `words`, `compact`, `parallel`, `value`, `settings`, `sums`, `status`, `ceiling` |
 //! | observe: what the journal says, and whether it can be | `journal`, `case`, `gpus`, `percentile`, `truth`, `together` |
-//! | values | `row`, `row_ceiling`, `rows`, `plausible`, `results`, `copies`, `overrides`, `imported`, `frames`, `proven` |
+//! | values | `row`, `row_ceiling`, `rows`, `plausible`, `results`, `overrides`, `imported`, `frames`, `proven` |
 //! | values that are compared with others | `reason`, `history` (runs), `baseline`, `limits` |
-//! | diagnose: which part is at fault | `localise`, `outliers`, `explain`, `switches`, `soak`, `collisions`, `costs`, `nics` |
+//! | diagnose: which part is at fault | `localise`, `outliers`, `explain`, `switches`, `soak`, `collisions`, `costs` |
 //! | judge | `compare`, `verdict` |
 //! | over many runs | `trend` |
 #![forbid(unsafe_code)]
@@ -28,7 +28,6 @@ mod ceiling;
 pub mod collisions;
 pub mod compact;
 pub mod compare;
-pub mod copies;
 pub mod costs;
 pub mod explain;
 pub mod frames;
@@ -39,8 +38,7 @@ pub mod journal;
 mod limits;
 pub mod localise;
 #[cfg(test)]
-mod made;
-pub mod nics;
+mod made_test;
 pub mod outliers;
 pub mod overrides;
 pub mod parallel;

@@ -88,7 +88,7 @@ mod tests {
     use railgauge_analysis::row::{CaseColumns, Row};
 
     use super::*;
-    use crate::{frame, made::made};
+    use crate::{frame, made_test::made};
 
     fn row(case: u64, host: &str, value: Option<f64>, started: Option<&str>) -> Row {
         let row = made(case);

@@ -16,7 +16,7 @@ use railgauge_model::{border::text::path_text, files};
 
 mod kept;
 #[cfg(test)]
-mod made;
+mod made_test;
 mod readings;
 mod run;
 mod written;

@@ -78,7 +78,7 @@ mod tests {
     use railgauge_analysis::row::{CaseColumns, CellColumns};
 
     use super::*;
-    use crate::{COLUMNS, made::made, read_parquet};
+    use crate::{COLUMNS, made_test::made, read_parquet};
 
     /// Its columns are null in one case or the other.
     fn row(case: u64) -> Row {

@@ -7,7 +7,6 @@ use std::{
 
 use railgauge_wire::{
     case::Spent,
-    copies::Copies,
     facts::HostFacts,
     failure::Failure,
     gpu_state::GpuSeen,
@@ -89,10 +88,6 @@ pub enum Event {
         /// Whether they look for the bad cable or switch; otherwise for the bad host, NIC, path or group.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         links: bool,
-    },
-    Copies {
-        host: String,
-        copies: Copies,
     },
     /// Start of the plan's commands that change the cluster for a test or undo that.
     Configuring {

@@ -1,22 +1,17 @@
 //! A preview as text for people. Long lists are cut, and say how much they leave out.
 
-use std::{collections::HashSet, fmt::Write, time::Duration};
+use std::{fmt::Write, time::Duration};
 
-use railgauge_analysis::words::{count, size};
+use railgauge_analysis::words::count;
 use railgauge_model::{
-    border::text::command,
     plan::{
         count::lasting,
         model::{RateLimit, Soak, Test},
     },
     schedule::{Flow, Port, Round},
 };
-use railgauge_report::view::{beside, rails, who};
-use railgauge_wire::{
-    step::Window,
-    terms::{Algorithm, TestMetric, Transport},
-    unit::Nanoseconds,
-};
+use railgauge_report::view::{how, title};
+use railgauge_wire::{step::Window, terms::Transport, unit::Nanoseconds};
 
 use super::preview::{Bytes, HostPreview, Preview, TestPreview};
 
@@ -106,36 +101,8 @@ fn hosts(out: &mut String, hosts: &[HostPreview<'_>]) -> std::fmt::Result {
 
 fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     let TestPreview { test, cells, rounds, links, cases, measurements, .. } = preview;
-    let both = if test.bidirectional { ", both directions" } else { "" };
-    writeln!(
-        out,
-        "\ntest {}: {} {} over {}{both}, {} memory",
-        test.name,
-        test.op,
-        test.metric,
-        match test.transport {
-            Transport::Verbs => format!("verbs {}", test.service),
-            other => other.to_string(),
-        },
-        test.memory,
-    )?;
-    let hosts: HashSet<_> = rounds.iter().flat_map(|round| &round.flows).flat_map(Flow::hosts).collect();
-    let pattern = format!("{} ({}){}", who(test), count(hosts.len(), "host"), beside(test));
-    match &test.collective {
-        None => writeln!(out, "  pairs   {pattern}; {}", rails(test))?,
-        Some(collective) => {
-            writeln!(out, "  groups  {pattern}; {} on each", count(collective.ranks_per_host as usize, "rank"))?;
-        }
-    }
-    writeln!(out, "  cells   {}: {}; {}", cells.len(), sizes(test), variants(test))?;
-    if let Some(configure) = &test.configure {
-        writeln!(out, "  before  {}", command(&configure.apply))?;
-        writeln!(out, "  after   {}", command(&configure.undo))?;
-        if !configure.values.is_empty() {
-            let each = count(configure.values.len(), "value");
-            writeln!(out, "  values  {each}: {}; all of them in every repeat, in turn", configure.values.join(", "))?;
-        }
-    }
+    writeln!(out, "\ntest {}: {}", test.name, title(test))?;
+    writeln!(out, "  {}", how(test))?;
     let verify = if test.verify { "verified before and after" } else { "not verified" };
     writeln!(out, "  window  {}; {verify}", window(test))?;
     let noun = if test.collective.is_some() { "group" } else { "link" };
@@ -160,50 +127,6 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     }
     rounds.iter().take(ROUNDS).try_for_each(|round| one_round(out, round, noun))?;
     left_out(out, "  ", rounds.len(), ROUNDS, "round")
-}
-
-fn sizes(test: &Test) -> String {
-    match (test.sizes.first(), test.sizes.last()) {
-        _ if test.op.is_atomic() => "8 B".to_owned(),
-        (Some(first), Some(last)) if first != last => {
-            format!("{} from {} to {}", count(test.sizes.len(), "size"), size(*first), size(*last))
-        }
-        (Some(only), _) => size(*only),
-        (None, _) => "no size".to_owned(),
-    }
-}
-
-/// What a test has cells for beside its sizes.
-fn variants(test: &Test) -> String {
-    if let Some(collective) = &test.collective {
-        let automatic = |algorithm: &Option<_>| {
-            algorithm.map_or("automatic algorithm".to_owned(), |known: Algorithm| known.to_string())
-        };
-        let lists = [
-            collective.datatypes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            collective.reductions.iter().map(ToString::to_string).collect(),
-            collective.algorithms.iter().map(automatic).collect(),
-        ];
-        let mut words: Vec<String> =
-            lists.into_iter().map(|list| list.join(", ")).filter(|list| !list.is_empty()).collect();
-        if collective.env.len() > 1 {
-            words.push(count(collective.env.len(), "environment"));
-        }
-        return words.join("; ");
-    }
-    if test.transport.is_within_host() {
-        let by = match (test.transport, test.metric) {
-            (Transport::Gpu, _) => "by the GPUs",
-            (Transport::Nic, _) => "by the NICs",
-            (_, TestMetric::Latency) => "by one processor of a node",
-            _ => "by all processors of a node",
-        };
-        return by.to_owned();
-    }
-    let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
-    let lanes = if test.transport == Transport::Tcp { "streams" } else { "queue pairs" };
-    let threads = if test.threads > 1 { format!(" on {} threads", test.threads) } else { String::new() };
-    format!("{lanes} {}{threads}", qps.join(", "))
 }
 
 fn one_round(out: &mut String, Round { number, flows, .. }: &Round, noun: &str) -> std::fmt::Result {

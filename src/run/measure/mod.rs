@@ -12,13 +12,11 @@
 //! | `command` | the plan's command during a flow |
 //! | `neighbour` | other traffic of the same two hosts during a flow |
 //! | [`node`] | memory of one host's processors and GPUs |
-//! | [`copies`] | speed between host and GPU, before the tests |
 
 pub(super) mod case;
 pub(super) mod collective;
 mod command;
 pub(super) mod concurrent;
-pub(super) mod copies;
 pub(super) mod counters;
 mod neighbour;
 pub(super) mod node;

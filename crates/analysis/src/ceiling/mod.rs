@@ -5,7 +5,7 @@
 
 mod case;
 #[cfg(test)]
-mod corrected;
+mod corrected_test;
 mod group;
 mod nccl;
 mod pcie;
@@ -15,7 +15,7 @@ mod wire;
 
 pub(super) use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
 pub(super) use group::{Group, busbw};
-pub(super) use nccl::{RankHost, nvlink, of_nccl};
+pub(super) use nccl::{RankHost, of_nccl};
 pub(super) use pcie::Pcie;
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};

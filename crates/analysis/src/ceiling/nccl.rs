@@ -87,7 +87,7 @@ fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Opt
 }
 
 /// All NVLinks of a GPU in one direction, in Gb/s; `None` without any, or if NVML does not report their rate.
-pub(crate) fn nvlink(gpu: &Gpu) -> Option<f64> {
+fn nvlink(gpu: &Gpu) -> Option<f64> {
     // Coding takes 2 of 66 bits of NVLink 2 and 3, and 1 of 17 of later ones: NVIDIA's data sheets say 25, 25 and 50 GB/s.
     let each = match gpu.nvlink_mbps?.0 {
         25_781 | 26_562 => 25.0,

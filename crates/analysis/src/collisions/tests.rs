@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     journal::{Journal, Try},
-    made,
+    made_test as made,
     results::results,
     rows::rows,
     verdict::verdicts,

@@ -11,7 +11,7 @@ use crate::{
     case::State,
     history::{Subject, cell_words},
     journal::{Journal, Try},
-    made,
+    made_test as made,
     results::results,
     row::Row,
     rows::rows,

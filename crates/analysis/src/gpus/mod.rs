@@ -4,7 +4,7 @@
 //! as it is, and explains a slow part. A disturbance of a pass (errors, Xids) is an objection like a lost packet, and the sample is not
 //! trusted. A power cap is normal under load and only part of the state. Rules: `docs/reading-the-report.md`.
 
-mod of_test;
+mod during;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-pub use of_test::{OfGpu, OfTest, of_test};
+pub use during::{OfGpu, OfTest, of_test};
 
 use super::{
     case::{Bad, CaseResult},

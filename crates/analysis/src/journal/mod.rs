@@ -5,7 +5,7 @@
 //! file and line, because a report on it would be a guess.
 
 mod losses;
-mod of_test;
+mod measures;
 mod plan_hash;
 mod planned;
 mod reader;
@@ -33,10 +33,9 @@ use railgauge_model::{
     plan::Plan,
 };
 
-pub(crate) use of_test::{measures, measures_on_any};
+pub(crate) use measures::{measures, measures_on_any};
 pub use plan_hash::plan_hash;
 use railgauge_wire::{
-    copies::Copies,
     facts::HostFacts,
     failure::Failure,
     remedy::Remedy,
@@ -68,7 +67,6 @@ pub struct Journal {
     pub lost: BTreeMap<String, Failure>,
     /// Includes hosts that came back; in the order of the journal.
     pub losses: Vec<Loss>,
-    pub copies: BTreeMap<(String, u32), Copies>,
     pub cases: Vec<Case>,
     pub routes: Vec<FlowRoute>,
     /// Cases that settle what the tests left open, numbered after the planned ones and not part of the tests.
@@ -106,7 +104,6 @@ impl Journal {
             hosts: BTreeMap::new(),
             lost: BTreeMap::new(),
             losses: Vec::new(),
-            copies: BTreeMap::new(),
             cases: Vec::new(),
             routes: Vec::new(),
             further: Vec::new(),

@@ -270,9 +270,6 @@ impl<'p> Reader<'p> {
                 journal.tries.push(Try { case, repeat, started_at: outcome.started_at, link, result });
             }
             Event::Link(link) => _ = self.told.insert(self.last, shared(&mut self.links, *link)),
-            Event::Copies { host, copies } => {
-                journal.copies.insert((host, copies.gpu), copies);
-            }
             Event::Configuring { test, value, undo: false } => journal.configured = Some(Change { test, value }),
             Event::Configured { undo: true, failure: None, .. } => {
                 (journal.configured, journal.unconfigured) = (None, None);

@@ -57,10 +57,7 @@ impl Structure {
             self.contradicts(line, "it stands behind the end of the run, and nobody took the run up again".to_owned());
             return false;
         }
-        if let Event::HostUp { host, .. }
-        | Event::HostLost { host, .. }
-        | Event::Copies { host, .. }
-        | Event::Watched { host, .. } = event
+        if let Event::HostUp { host, .. } | Event::HostLost { host, .. } | Event::Watched { host, .. } = event
             && !self.hosts.contains_key(host)
         {
             self.contradicts(line, format!("it is about host `{host}`, which the plan does not have"));

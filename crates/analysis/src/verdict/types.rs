@@ -13,7 +13,6 @@ use crate::{
     compare::Interleaved,
     costs::ValueCost,
     localise::{Localisation, Searched},
-    nics::AllNics,
     proven::NeverRun,
     reason::Reasons,
     soak::Soaking,
@@ -162,8 +161,6 @@ pub struct Verdicts {
     /// Low flows that share a path with others, for tests with several numbers of queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collisions: Vec<Collisions>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub nics: Vec<AllNics>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soaking>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,12 +1,14 @@
-//! The page of a preflight: findings on the hosts, demands of the plan, and what was not read.
+//! The page and the terminal text of a preflight: findings on the hosts, demands of the plan, and what was not read.
 
+mod text;
 mod view;
 
 use std::path::Path;
 
 use super::{ReportError, html, write::text_file};
 
-pub use view::{Card, Looked, Lost, PreflightView, Unread, status, view};
+pub use text::summary;
+pub use view::{Card, Looked, Lost, PreflightView, Unread, view};
 
 /// # Errors
 /// The page cannot be rendered or written.

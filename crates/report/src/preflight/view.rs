@@ -82,7 +82,7 @@ pub struct Unread {
 }
 
 /// Fail for a failure or an unmet demand, inconclusive if something relevant is unknown.
-pub fn status(looked: &Looked<'_>) -> Status {
+fn status(looked: &Looked<'_>) -> Status {
     let held = looked.demands.iter().filter(|demand| !demand.waived).map(Demand::held).max().unwrap_or(Held::Met);
     let gravest = looked.findings.iter().map(|finding| finding.severity).max();
     match (gravest, held) {

@@ -108,7 +108,7 @@ fn tests(out: &mut String, view: &View, screen: &Screen, room: usize) -> Result 
     screen.table(out, "", &table, &[0, 1, 2, 3, 4, 5, 6], room)
 }
 
-const TOLD: [&str; 4] = ["costs", "beside", "collisions", "nics"];
+const TOLD: [&str; 3] = ["costs", "beside", "collisions"];
 
 fn details(out: &mut String, view: &View, screen: &Screen) -> Result {
     writeln!(out, "\n{}\n", view.run.id)?;

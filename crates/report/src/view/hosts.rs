@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::{
     case::of_host,
-    copies,
     explain::{Fit, explained},
     journal::{HostUp, Journal},
     outliers::Outliers,
@@ -88,7 +87,7 @@ pub struct HostView {
     pub help: String,
     pub system: String,
     pub machine: String,
-    /// RDMA devices, one text per port, GPUs, and rates of copies between host and GPU.
+    /// RDMA devices, one text per port, and GPUs.
     pub devices: Vec<String>,
     pub clock: String,
     pub unreadable: Vec<String>,
@@ -247,13 +246,12 @@ fn view(journal: &Journal, name: &str) -> HostView {
         clock: String::new(),
         unreadable: Vec::new(),
     };
-    let copied = copies::words(journal).into_iter().filter(|copied| copied.host == name).map(|copied| copied.text);
     let Some(HostUp { facts, clock, wall }) = journal.hosts.get(name) else { return blank };
     HostView {
         system: system_of(facts),
         machine: machine_of(facts),
         serial: facts.parts.machine.serial.clone().unwrap_or_default(),
-        devices: devices_of(facts).into_iter().chain(copied).collect(),
+        devices: devices_of(facts),
         clock: wall.map_or_else(String::new, |offset| {
             // Rounded up: an uncertainty is never ± 0.0 ms.
             let tenths = |half: Nanoseconds| half.0.div_ceil(100_000) as f64 / 10.0;

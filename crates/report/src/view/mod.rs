@@ -22,7 +22,6 @@ use jiff::Timestamp;
 use railgauge_analysis::{
     case::CaseResult,
     compare::Interleaved,
-    copies,
     journal::Journal,
     outliers::Outliers,
     overrides, parallel,
@@ -55,7 +54,7 @@ pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
-pub use section::{beside, rails, who};
+pub use section::{how, title};
 pub(super) use section::{number_column, text_column};
 pub use soak::{Listed, SoakView};
 pub use switches::{LoadedView, SuspectView, SwitchesView};
@@ -254,9 +253,7 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
             .map(|view| &view.finding)
             .any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
     };
-    let slow = copies::words(journal).into_iter().filter(|copied| !copied.caution.is_empty());
-    let noted = journal.notes.iter().filter(|note| !told(note)).cloned();
-    noted.chain(slow.map(|copied| (copied.host, copied.caution))).collect()
+    journal.notes.iter().filter(|note| !told(note)).cloned().collect()
 }
 
 fn run(journal: &Journal, verdicts: &Verdicts) -> Run {

@@ -13,7 +13,6 @@ use railgauge_analysis::{
     collisions::Collisions,
     costs::ValueCost,
     journal::Journal,
-    nics::AllNics,
     outliers::{OfTest, Outliers, Part},
     percentile,
     row::Row,
@@ -34,7 +33,7 @@ pub use map::{Map, MapCell};
 use spreads::{Mark, Spread};
 pub use table::{Column, Table};
 pub(crate) use table::{number_column, text_column};
-pub use words::{beside, rails, who};
+pub use words::{how, title};
 
 macro_rules! declare {
     ($($module:ident,)*) => {
@@ -61,7 +60,6 @@ declare! {
     beside,
     gpus,
     collisions,
-    nics,
     flapping,
     ranks,
     counters,
@@ -123,7 +121,6 @@ struct Data<'a> {
     /// Rows of the sum over a round, by case; empty unless flows run at once.
     totals: HashMap<u64, &'a Row>,
     collisions: Option<&'a Collisions>,
-    nics: Vec<&'a AllNics>,
     costs: Vec<&'a ValueCost>,
     beside: Vec<&'a Beside>,
     spreads: Vec<&'a Spread>,
@@ -227,7 +224,6 @@ pub(super) fn tests(
             results,
             totals: of_metric(Metric::TotalBandwidth),
             collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
-            nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
             costs: verdicts.costs.iter().filter(|cost| cost.test == test.name).collect(),
             beside: verdicts.beside.iter().filter(|one| one.test == test.name).collect(),
             spreads: spreads.iter().collect(),

@@ -18,7 +18,7 @@ use railgauge_wire::{
 use crate::view::sizes;
 
 /// By the field's names: `RDMA write bandwidth`.
-pub(super) fn title(test: &Test) -> String {
+pub fn title(test: &Test) -> String {
     let transport = match test.transport {
         Transport::Verbs => "RDMA",
         Transport::Tcp => "TCP",
@@ -59,7 +59,7 @@ fn products(test: &Test) -> String {
 }
 
 /// `Every pair once`.
-pub fn who(test: &Test) -> String {
+fn who(test: &Test) -> String {
     if let Some(collective) = &test.collective {
         return match collective.grouping {
             Grouping::All => "All hosts in one group".to_owned(),
@@ -86,7 +86,7 @@ pub fn who(test: &Test) -> String {
     }
 }
 
-pub fn rails(test: &Test) -> String {
+fn rails(test: &Test) -> String {
     let part = part_words(test.transport);
     let list = |rails: &[u32]| rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     match (&test.rails, part) {
@@ -102,7 +102,7 @@ pub fn rails(test: &Test) -> String {
     }
 }
 
-pub(super) fn how(test: &Test) -> String {
+pub fn how(test: &Test) -> String {
     if let Some(collective) = &test.collective {
         return how_together(test, collective);
     }
@@ -127,7 +127,7 @@ pub(super) fn how(test: &Test) -> String {
     format!("{who}, {rails}, {qps}{threads}, {memory} memory, {}; {repeats}{half}{configured}", sizes(&test.sizes))
 }
 
-pub fn beside(test: &Test) -> String {
+fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
         if let Some(one) = &beside.command {
             return format!("; each flow alone, then alongside `{}` {}", command(&one.words), one.on.words());
