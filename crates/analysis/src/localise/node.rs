@@ -259,7 +259,7 @@ impl Measured {
             "it is ".into()
         };
         let reason = format!(
-            "{of}{} ({} reach {all}); it stands out by {} standard deviations, {} are needed",
+            "{of}{} ({} reach {all}); it differs by {} standard deviations, {} are needed",
             worse(effect, self.better == Better::Higher),
             Which::Parts,
             brief(z),

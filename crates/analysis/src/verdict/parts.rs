@@ -16,7 +16,7 @@ use crate::{
 };
 
 const TWO_CLUSTERS: &str = "two clusters of values";
-const NOISE: &str = "parts that noise hides";
+const NOISE: &str = "components hidden by noise";
 
 const UNEXPLAINED: &str = "what makes the collective slow";
 
@@ -134,7 +134,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
             ..Tally::default()
         },
         parts,
-        ..Verdict::new(Kind::Parts, &found.test, "no part is worse than its peers", status, reason)
+        ..Verdict::new(Kind::Parts, &found.test, "outlier check", status, reason)
     })
 }
 
