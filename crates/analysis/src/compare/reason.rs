@@ -43,7 +43,7 @@ pub(super) fn cell(told: &Told<'_>) -> String {
         match need {
             // Too many to be practical: less noise is the advice.
             MANY.. => format!("; it would take more than {MANY} {units} to tell, so measure longer or with less noise"),
-            _ => format!("; {need} {units}{turn} would probably tell"),
+            _ => format!("; {need} {units}{turn} would probably be enough"),
         }
     });
     match (judged.verdict, judged.obstacle) {

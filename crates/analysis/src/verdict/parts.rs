@@ -25,7 +25,7 @@ const OVER_TIME: &str = "values that change during the test";
 /// In place of ends with a lower ceiling due to their port or slot.
 const LESSER: &str = "ports or slots that carry less";
 
-pub(super) const LINKS: &str = "links that stand out by themselves";
+pub(super) const LINKS: &str = "outlier links of no component";
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
