@@ -414,13 +414,9 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
         }
         None => words.push("No outlier at any size.".to_owned()),
         Some((worst, _)) => {
-            let stand = if flows.len() == 1 {
-                "1 link stands".to_owned()
-            } else {
-                format!("{} stand", count(flows.len(), "link"))
-            };
+            let outliers = count(flows.len(), "outlier link");
             let at = data.cell_words((data.variant(worst.result), worst.cell.1));
-            words.push(format!("{stand} out; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
+            words.push(format!("{outliers}; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
         }
     }
     let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link is an outlier there from {from}"));
