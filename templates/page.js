@@ -291,7 +291,7 @@
       };
       const worth = ({ look, value, difference }, row) => {
         const told = value === "" ? "" : value + " " + unitOf(row);
-        return [told, apart(difference), "CWF".includes(look) ? "stands out" : state[look]].filter(Boolean).join(", ");
+        return [told, apart(difference), "CWF".includes(look) ? "outlier" : state[look]].filter(Boolean).join(", ");
       };
       const limit = holder.dataset.limit ? "; " + holder.dataset.limit : "";
       const tell = (row, column) => {

@@ -36,7 +36,7 @@ pub use self::page::quoted;
 /// What a plan is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
-    /// The day on which a cluster is handed over: every pair, NCCL, what the hosts must be
+    /// A new cluster, once: every pair, NCCL, and the configuration of the hosts
     Acceptance,
     /// Every night between jobs: short, other pairs each night
     Nightly,

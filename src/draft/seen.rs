@@ -46,7 +46,7 @@ pub(super) struct Seen {
     pub far_from_gpus: Vec<String>,
     /// What can be measured within the hosts, where they have GPUs.
     pub within: Within,
-    /// Why no speed is demanded; `None` where the hardware's limits are known.
+    /// Why there is no limit; `None` where the hardware's limits are known.
     pub unjudged: Option<String>,
     pub one_machine: bool,
     /// Whether the rails are emulated in software, or files of the hosts are.
@@ -309,7 +309,7 @@ impl Seen {
         if let Some((_, facts)) = facts.iter().find(|(_, facts)| !facts.overrides.is_empty()) {
             let names: Vec<&str> = facts.overrides.keys().map(String::as_str).collect();
             return Some(format!(
-                "Files or libraries of the hosts are replaced ({}): speeds say nothing about hardware, and none is demanded.",
+                "Files or libraries of the hosts are replaced ({}): speeds say nothing about hardware, so there is no limit.",
                 names.join(", ")
             ));
         }
@@ -319,7 +319,7 @@ impl Seen {
                 narrow.map(|(host, (ports, slot))| {
                     format!(
                         "{host}: {} share a PCIe slot that carries {slot:.0} Gb/s, less than all of them together, and rails are \
-                         measured all at once: what each gets is the card's choice, so no speed is demanded. With `rails = [0]` in a \
+                         measured all at once: what each gets is the card's choice, so there is no limit. With `rails = [0]` in a \
                          test one of them is measured alone.",
                         fold(ports.iter().map(String::as_str))
                     )
@@ -329,18 +329,18 @@ impl Seen {
                 let unknown = facts.iter().flat_map(|(_, facts)| rails(facts).0);
                 let mut unknown = unknown.filter(|port| port.device.software || port.port.rate_gbps.is_none());
                 unknown.next().map(|port| match port.device.software {
-                    true => "The RDMA devices are emulated in software: the processors decide how fast they are, so no speed is \
-                             demanded."
+                    true => "The RDMA devices are emulated in software: their speed depends on the processors, so there is no \
+                             limit."
                         .to_owned(),
                     false => format!(
-                        "Nobody knows the rate of {}, so no speed is demanded. After a first run, demand what it shows.",
+                        "The rate of {} is unknown, so there is no limit. After a first run, set one from its result.",
                         port.name()
                     ),
                 })
             }
             Carrier::Tcp if facts.iter().any(|(_, facts)| facts.surroundings.virtual_machine == Some(true)) => Some(
-                "The hosts are virtual machines: the speed that their interfaces tell need not be what the provider allows them, so \
-                 no speed is demanded. After a first run, demand what it shows."
+                "The hosts are virtual machines: the speed that their interfaces report may differ from what the provider allows, so \
+                 there is no limit. After a first run, set one from its result."
                     .to_owned(),
             ),
             Carrier::Tcp => {
@@ -350,8 +350,8 @@ impl Seen {
                     carrying.peek().is_some() && carrying.all(|one| slow(&one))
                 };
                 (!facts.iter().all(|(_, facts)| judged(facts))).then(|| {
-                    "The speed of some interfaces is not known, or is more than a few TCP streams can fill, so no speed is \
-                     demanded. After a first run, demand what it shows."
+                    "The speed of some interfaces is unknown, or more than a few TCP streams can fill, so there is no \
+                     limit. After a first run, set one from its result."
                         .to_owned()
                 })
             }
@@ -363,11 +363,11 @@ impl Seen {
     }
 }
 
-const UNSEEN: &str = "No host was asked what it is, so no speed is demanded. After a first run, demand what it shows.";
+const UNSEEN: &str = "No host was read, so there is no limit. After a first run, set one from its result.";
 
 /// What is said of hosts that share everything.
 const ONE_MACHINE: &str =
-    "All hosts are processes of one machine: their speeds say nothing about a network, so none is demanded.";
+    "All hosts are processes of one machine: their speeds say nothing about a network, so there is no limit.";
 
 /// Above this a few streams of TCP may leave a part of the link unused however healthy it is.
 const FASTEST_TCP_MBPS: u64 = 50_000;

@@ -132,7 +132,7 @@ fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair(
         assert_eq!((&suspect["kind"], &suspect["hosts"]), (&"path".into(), &vec!["lab1", "lab3"].into()));
         let (name, reason) = (suspect["name"].as_str().unwrap(), suspect["reason"].as_str().unwrap());
         assert!(name.starts_with("path between lab") && !name.contains("port"), "{name}");
-        assert!(reason.contains("none of 8 UDP source ports stands apart"), "{reason}");
+        assert!(reason.contains("none of 8 UDP source ports differs"), "{reason}");
     });
 }
 

@@ -309,7 +309,7 @@ fn few_runs_are_not_enough_and_nothing_passes() {
     assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3));
     assert_eq!(found.counts.not_enough_data, found.cells.len());
     assert!(found.cells.iter().all(|cell| cell.change.interval.is_none() && cell.p > 0.05));
-    let reason = "1 before and 3 runs after: nothing can be told from chance below 4 runs a side";
+    let reason = "1 before and 3 runs after: no change can be separated from chance below 4 runs a side";
     assert_eq!(found.cells[0].reason, reason);
     assert!(report::compare::view(&found).unwrap().groups.rows.is_empty());
 }

@@ -243,7 +243,7 @@ fn a_slow_host_is_not_excused_by_a_program_on_one_of_its_gpus() {
     let suspects = suspects(&journal);
     let [host] = suspects.as_slice() else { panic!("{suspects:?}") };
     assert_eq!((host.name.as_str(), host.standing), ("host a3", Standing::Confirmed), "{}", host.reason);
-    assert!(host.reason.contains("3 further tests (3 beside another program left out)"), "{}", host.reason);
+    assert!(host.reason.contains("3 further tests (3 during another program left out)"), "{}", host.reason);
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn several_bad_ports_are_all_named_and_a_path_that_is_bad_for_all_keeps_its_name
     assert!(half.name.ends_with(", UDP source ports 49153, 49155, 49157, 49159 only"), "{}", half.name);
     let all = with((49153..49161).collect());
     assert!(all.name.starts_with("path between gpu00"), "{}", all.name);
-    let words = "measured alone, none of 8 UDP source ports stands apart from the others";
+    let words = "measured alone, none of 8 UDP source ports differs from the others";
     assert!(all.reason.ends_with(words) && all.lanes.iter().all(|lane| !lane.slow), "{}", all.reason);
 }
 

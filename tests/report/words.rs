@@ -66,7 +66,7 @@ fn standard_errors_have_two_digits() {
     let results = results(&journal).unwrap();
     let found = localise(&journal, &results, &rows(&journal, &results));
     let reason = &found[0].suspects[0].reason;
-    let (front, end) = reason.split_once("; it stands out by ").unwrap();
+    let (front, end) = reason.split_once("; it differs by ").unwrap();
     assert!(front.starts_with("7 of 7 pairs with 7 hosts are bad, typically "), "{reason}");
     assert!(front.contains(" % lower (good pairs reach "), "{reason}");
     let (seen, needed) = end.split_once(" standard errors, ").unwrap();

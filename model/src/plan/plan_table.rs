@@ -29,9 +29,9 @@ pub static PLAN: Section = Section {
         "seed": Whole(0, i64::MAX as u64), Is("1"),
             "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same run.";
         "rotate": Flag, Is("false"),
-            "Whether every night measures other pairs: the rounds of `random`, and the draws of `permutation` and \
+            "Whether every night measures other pairs: the rounds of `random`, and the choices of `permutation` and \
              `bisection`, move on with the day (UTC) a run starts on, until every round had its turn. `trend` then \
-             watches hosts, NICs and rails beside the pairs, and takes plans that differ in nothing but the seed for \
+             also watches hosts, NICs and rails, and takes plans that differ only in the seed for \
              one.";
         "at_most": Time("1s", "2000h"), Means("as long as it takes"),
             "Time for the whole run. What does not fit is not run, and is reported as not run. The order of the plan \

@@ -67,12 +67,12 @@ pub static SOAK: Section = Section {
              next window.";
         "longest_outage": Time("0s", "1h"), Is("\"0s\""),
             "Longest time that a port may be down or a flow may stall. Longer ones fail the run, shorter ones are \
-             told. Jobs that use NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).";
+             reported. Jobs that use NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).";
         "longest_degraded": Time("0s", "1h"), Is("\"0s\""),
             "Longest time that a port may run at a lower rate, or with fewer lanes, than at its best in this soak. \
-             Longer ones fail the run, shorter ones are told. Ports that tell neither are judged only if this key is \
+             Longer ones fail the run, shorter ones are reported. Ports that report neither are judged only if this key is \
              written: then the run is inconclusive.";
-        "limits": Frequencies, Means("none: rises are told"),
+        "limits": Frequencies, Means("none: rises are reported"),
             "Most rises of counters of errors, each in any one reading: `{ symbol_error = \"10/s\" }`. The name is \
              the counter's, or the part of it after the last `/`.";
     },

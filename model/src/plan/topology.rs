@@ -40,7 +40,7 @@ pub static TOPOLOGY: Section = Section {
     keys: keys! {
         "ibnetdiscover": Path, Means("none"),
             "File with the output of ibnetdiscover: switches, cables, widths and speeds of an InfiniBand fabric.";
-        "lfts": Path, Means("none: equal paths cannot be told apart"),
+        "lfts": Path, Means("none: equal paths cannot be distinguished"),
             "File with the output of dump_lfts (dump_fts): the routes of the same fabric.";
         "slurm": Path, Means("none"),
             "Slurm's topology.conf, or the output of `scontrol --oneliner show topology`: which hosts are below which \
@@ -55,8 +55,8 @@ pub static TOPOLOGY: Section = Section {
             "Cables in the plan itself: hosts as `gpu[001-016]` or `gpu001 mlx5_3`, switches as `leaf1`, or `leaf1:7` \
              with the port. A name that is no host of the plan is a switch.";
         RATE: Quantity, Means("not known"),
-            "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches without a port, \
-             as slurm names them, may stand for several cables, and keep an unknown rate.";
+            "Rate of every link whose source has none: `\"400 Gb/s\"`. Links between two switches without a port, \
+             as slurm has them, may be several cables, and keep an unknown rate.";
     },
 };
 

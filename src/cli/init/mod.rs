@@ -39,7 +39,7 @@ const VERSION: u32 = 1;
 /// Arguments of `init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Hosts, such as gpu[001-016]; without any the terminal asks for them, with --via local it is this machine
+    /// Hosts, such as gpu[001-016]; without any the command prompts for them (with --via local: this machine)
     #[arg(value_name = "HOSTS")]
     names: Vec<String>,
     /// Hosts from a file, one hostlist on each line
@@ -60,10 +60,10 @@ pub(super) struct Args {
     /// How agents get onto the hosts: `via` of the plan [default: ssh; slurm with --slurm, command with --command]
     #[arg(long, value_name = "LAUNCHER")]
     via: Option<String>,
-    /// With --via command: the command that runs what follows it on a host; {host} stands for the host
+    /// With --via command: the command that starts a program on a host; {host} is replaced by the host
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
-    /// Do not connect: nothing is known of the hosts, and nothing is required of them
+    /// Do not connect: the plan then has no requirements and no limits from the hosts
     #[arg(long)]
     offline: bool,
     /// The plan to write; - for stdout

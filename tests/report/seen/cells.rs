@@ -39,7 +39,7 @@ fn a_cell_tells_its_own_distance_and_not_where_its_class_begins() {
     for (link, difference) in links.iter().zip(&differences) {
         let (from, to) = link.split_once(" → ").unwrap();
         let said = told(&mut driver, "#test-1", (at(from), at(to)));
-        let lower = format!(" Gb/s, {} lower than the centre, stands out", difference.trim_start_matches('−'));
+        let lower = format!(" Gb/s, {} lower than the centre, outlier", difference.trim_start_matches('−'));
         assert!(said.starts_with(&format!("{link}: ")) && said.contains(&lower), "{said} is not {difference}");
     }
     assert_eq!(told(&mut driver, "#test-1", (15, 0)), "gpu001:0 → gpu016:0: not measured");

@@ -61,12 +61,12 @@ fn a_partial_recovery_is_told_with_the_level_it_leaves() {
     let found = watch(alone(4, 80, level), &Options::default());
     let worse = found.changes.iter().find(|change| change.way == Way::Worse).unwrap();
     assert!(worse.sentence.contains("% below the level before it now"), "{}", worse.sentence);
-    let told = worse.sentence.split("still so, ").nth(1).unwrap();
+    let told = worse.sentence.split("still open, ").nth(1).unwrap();
     let now: f64 = told.split(' ').next().unwrap().parse().unwrap();
     assert!((now - 6.92).abs() < 1.0, "{told}");
     // One that is as it was needs no second number.
     let found = watch(alone(5, 60, |night| if night < 40 { 390.0 } else { 195.0 }), &Options::default());
-    assert!(found.changes[0].sentence.ends_with("still so"), "{}", found.changes[0].sentence);
+    assert!(found.changes[0].sentence.ends_with("still open"), "{}", found.changes[0].sentence);
     assert!(found.totals.is_empty());
 }
 

@@ -67,7 +67,7 @@ impl Choice {
             let known = chosen.map_or(Some(LinkLayer::Infiniband), |gid| gid.kind.link_layer(port.ethernet));
             known.ok_or_else(|| {
                 let cause = format!(
-                    "{name}:{}: neither the kernel nor /sys/class/infiniband tells whether its GIDs are RoCE v1 or v2",
+                    "{name}:{}: neither the kernel nor /sys/class/infiniband shows whether its GIDs are RoCE v1 or v2",
                     port.number
                 );
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::MOUNT_SYSFS)

@@ -48,7 +48,7 @@ impl VerbsEnd {
         let lossy = takes && self.resources.service != Service::Rc;
         if bidirectional && lossy {
             let cause = format!(
-                "{op} over service {} is not measured in both directions at once: nobody would count what is lost",
+                "{op} over service {} is not measured in both directions at once: what is lost would not be counted",
                 self.resources.service
             );
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::RC_OR_ONE_DIRECTION));

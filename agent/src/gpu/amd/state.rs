@@ -123,7 +123,7 @@ pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
             if known.len() >= on_bus.len() {
                 return (0..).zip(known).map(|(index, (pci, known))| gpu(smi, index, pci, known)).collect();
             }
-            format!("AMD SMI tells of {} of {} on the PCI bus", known.len(), counted(on_bus.len()))
+            format!("AMD SMI lists {} of {} on the PCI bus", known.len(), counted(on_bus.len()))
         }
         Err(why) => {
             let addresses = if on_bus.len() == 1 { "address is" } else { "addresses are" };

@@ -90,11 +90,11 @@ impl NotTold {
             Self::FewPasses => {
                 "they recover and share paths by their rates, but so may flows on two slow paths, and the passes are too few"
             }
-            Self::Unfilled => "a flow by itself does not fill a path, so that nobody knows what fills one",
+            Self::Unfilled => "a flow by itself does not fill a path, so what fills one is unknown",
             Self::LossRemains => {
                 "the flows together still lose too much with many, so that one of several paths may be slow"
             }
-            Self::Crowded => "hardly any flow has a path to itself, so that nobody knows what fills one",
+            Self::Crowded => "hardly any flow has a path to itself, so what fills one is unknown",
             Self::Scatter => "flows scatter too much with many to say which of them recovered",
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn cell(told: &Told<'_>) -> String {
     };
     let beside = also(strays.as_ref(), missing.as_ref());
     let Some(interval) = found.interval95 else {
-        return format!("{runs}: nothing can be told from chance below {}{beside}", fewest(design));
+        return format!("{runs}: no change can be separated from chance below {}{beside}", fewest(design));
     };
     let moved = moved(found.effect);
     let between = digits::range(percent(interval.low), percent(interval.high));
@@ -43,7 +43,7 @@ pub(super) fn cell(told: &Told<'_>) -> String {
         match need {
             // Too many to be practical: less noise is the advice.
             MANY.. => format!("; it would take more than {MANY} {units} to tell, so measure longer or with less noise"),
-            _ => format!("; {need} {units}{turn} would probably tell"),
+            _ => format!("; {need} {units}{turn} would probably be enough"),
         }
     });
     match (judged.verdict, judged.obstacle) {
@@ -89,7 +89,7 @@ pub(super) fn cell(told: &Told<'_>) -> String {
             )
         }
         (_, Some(Obstacle::Chance)) => format!(
-            "{seen}: among so many cells chance does as much somewhere (adjusted p {}){beside}{more}",
+            "{seen}: among so many cells chance changes one as much (adjusted p {}){beside}{more}",
             brief(judged.p_change)
         ),
         (_, Some(Obstacle::Margin)) => {

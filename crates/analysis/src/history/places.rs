@@ -15,7 +15,7 @@ const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 
 #[derive(Debug, thiserror::Error)]
 pub enum NoRuns {
-    #[error("`{word}` is not a pattern of names: {cause}; [[] stands for the character [ itself")]
+    #[error("`{word}` is not a pattern of names: {cause}; [[] is the character [ itself")]
     Pattern { word: String, cause: PatternError },
     #[error("there is no `{word}`; quote a pattern so that the shell leaves it alone")]
     Nothing { word: String },

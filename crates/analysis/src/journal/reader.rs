@@ -113,7 +113,7 @@ impl<'p> Reader<'p> {
         self.run.get_or_insert(read.run);
         self.missing(read.n);
         if read.n <= self.last {
-            let what = format!("line {} of the run stands behind line {}", read.n, self.last);
+            let what = format!("line {} of the run is after line {}", read.n, self.last);
             self.damage.push(Damage { line: self.number, what, numbers: None, healed: false });
             return Ok(());
         }
@@ -214,7 +214,7 @@ impl<'p> Reader<'p> {
             }
             Event::Planned { cases } => {
                 if let Some(case) = cases.iter().enumerate().find(|(index, case)| case.id != *index as u64) {
-                    return Err(self.foreign(format!("case {} stands at place {} of the plan", case.1.id, case.0)));
+                    return Err(self.foreign(format!("case {} is at place {} of the plan", case.1.id, case.0)));
                 }
                 if !cases.is_empty() && !journal.further.is_empty() {
                     return Err(self.foreign("cases are planned whose numbers further cases have"));
@@ -230,7 +230,7 @@ impl<'p> Reader<'p> {
                 }
                 let first = journal.cases.len() + journal.further.len();
                 if let Some((place, case)) = (first..).zip(&cases).find(|(place, case)| case.id != *place as u64) {
-                    return Err(self.foreign(format!("further case {} stands at place {place}", case.id)));
+                    return Err(self.foreign(format!("further case {} is at place {place}", case.id)));
                 }
                 let planned = |case: &&Case| journal.plan.tests.iter().any(|test| *test.name == *case.test);
                 if let Some(case) = cases.iter().find(|case| !planned(case)) {
@@ -255,7 +255,7 @@ impl<'p> Reader<'p> {
                 let link = match (outcome.link, told) {
                     (_, Some((line, None))) if self.damage.is_empty() => {
                         return Err(
-                            self.foreign(format!("its link stands in line {line} of the run, which tells none"))
+                            self.foreign(format!("its link is said to be in line {line} of the run, which has none"))
                         );
                     }
                     (_, Some((_, None))) => {

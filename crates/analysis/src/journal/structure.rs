@@ -54,7 +54,7 @@ impl Structure {
         let ended =
             matches!(journal.end, JournalEnd::Finished | JournalEnd::Interrupted | JournalEnd::Prevented { .. });
         if ended && !matches!(event, Event::Resumed { .. } | Event::Started { .. }) {
-            self.contradicts(line, "it stands behind the end of the run, and nobody took the run up again".to_owned());
+            self.contradicts(line, "it is after the end of the run, which was not resumed".to_owned());
             return false;
         }
         if let Event::HostUp { host, .. } | Event::HostLost { host, .. } | Event::Watched { host, .. } = event

@@ -127,7 +127,7 @@ impl Localisation {
         let words = match &judged {
             Err(refusal) => format!("its {many} were not told apart: {refusal}"),
             Ok(found) if found.slow.is_empty() => {
-                format!("measured alone, none of {} {many} stands apart from the others", keys.len())
+                format!("measured alone, none of {} {many} differs from the others", keys.len())
             }
             Ok(found) => {
                 let slow: Vec<String> = found.slow.iter().map(|&lane| keys[lane].number().to_string()).collect();
@@ -141,7 +141,7 @@ impl Localisation {
                     slow.join(", ")
                 );
                 format!(
-                    "measured alone, {} of {} {many} {} {} (the others reach {} {}); it takes {} standard errors to stand out, \
+                    "measured alone, {} of {} {many} {} {} (the others reach {} {}); an outlier needs {} standard errors, \
                      and these are {}",
                     slow.len(),
                     keys.len(),

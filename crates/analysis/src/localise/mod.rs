@@ -403,7 +403,7 @@ impl Localisation {
             format!("{} (good pairs reach {good})", worse(suspect.effect, self.metric.better() == Better::Higher));
         // Ends are suspects for another reason: how many low pairs meet there.
         let enough = (suspect.z.abs() >= needed).then(|| {
-            format!("; it stands out by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed))
+            format!("; it differs by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed))
         });
         let enough = enough.unwrap_or_default();
         let are = be(*low);

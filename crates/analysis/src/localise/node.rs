@@ -259,7 +259,7 @@ impl Measured {
             "it is ".into()
         };
         let reason = format!(
-            "{of}{} ({} reach {all}); it stands out by {} standard deviations, {} are needed",
+            "{of}{} ({} reach {all}); it differs by {} standard deviations, {} are needed",
             worse(effect, self.better == Better::Higher),
             Which::Parts,
             brief(z),
@@ -320,7 +320,7 @@ impl Measured {
         let (change, tests) = (self.percent(effect), count(own.len(), "further test"));
         let tests = match left_out {
             0 => tests,
-            n => format!("{tests} ({n} beside another program left out)"),
+            n => format!("{tests} ({n} during another program left out)"),
         };
         named.confirmation = (own.len() > 1).then_some(Confirmation {
             change_percent: change,

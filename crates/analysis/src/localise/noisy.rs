@@ -51,6 +51,9 @@ impl fmt::Display for TooNoisy {
         // With few values the spread is hardly known, however close together they are.
         let scatter = if *n < FEW { format!("{scatter} and only {n} are good") } else { scatter };
         let beyond = if *seen_from_percent < 0.0 { "less" } else { "more" };
-        write!(f, "{which} scatter by {scatter}, so that one stands out only at {seen_from} of the others or {beyond}")
+        write!(
+            f,
+            "{which} scatter by {scatter}, so only one at {seen_from} of the others or {beyond} would be an outlier"
+        )
     }
 }

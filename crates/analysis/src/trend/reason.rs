@@ -75,7 +75,7 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
             let left = if change.state == State::Open { now(change, series) } else { left(change, series) };
             parted(change, series, &left)
         }
-        (State::Open, _) => format!("still so{}", now(change, series)),
+        (State::Open, _) => format!("still open{}", now(change, series)),
         (State::WentAway, Some((at, alert))) => {
             format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
         }
@@ -116,7 +116,7 @@ fn parted(change: &Change, series: &[Series], stands: &str) -> String {
         parts.push(format!("{over} of them {} over", be(over)));
     }
     if open > 0 {
-        parts.push(format!("{open} {} still so{names}{stands}", be(open)));
+        parts.push(format!("{open} {} still open{names}{stands}", be(open)));
     }
     match left {
         0 => {}

@@ -16,7 +16,7 @@ use crate::{
 };
 
 const TWO_CLUSTERS: &str = "two clusters of values";
-const NOISE: &str = "parts that noise hides";
+const NOISE: &str = "components hidden by noise";
 
 const UNEXPLAINED: &str = "what makes the collective slow";
 
@@ -25,7 +25,7 @@ const OVER_TIME: &str = "values that change during the test";
 /// In place of ends with a lower ceiling due to their port or slot.
 const LESSER: &str = "ports or slots that carry less";
 
-pub(super) const LINKS: &str = "links that stand out by themselves";
+pub(super) const LINKS: &str = "outlier links of no component";
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
@@ -134,7 +134,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
             ..Tally::default()
         },
         parts,
-        ..Verdict::new(Kind::Parts, &found.test, "no part is worse than its peers", status, reason)
+        ..Verdict::new(Kind::Parts, &found.test, "outlier check", status, reason)
     })
 }
 

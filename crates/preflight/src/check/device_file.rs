@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
 
 /// Of a device without a file while others have one.
 const LEFT_OUT: &str =
-    "nothing, if nobody meant to use it: the plan names no `devices`, and the run takes those that can be opened";
+    "nothing, if it is not meant to be used: the plan names no `devices`, and the run takes those that can be opened";
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let unused = scene.unused().filter(|port| port.port.number == 1).map(|port| (port, false));

@@ -19,7 +19,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if !used {
             let what = format!("the port is {state}{physical}, as on most hosts: no test uses it");
             let found_here = Found::host(Severity::Notice, port.host, what, remedy::MEANT).device(port.name());
-            found.push(found_here.meaning("nothing, if nobody meant to use it: the plan names no `devices`, and the run takes those that are active"));
+            found.push(found_here.meaning("nothing, if it is not meant to be used: the plan names no `devices`, and the run takes those that are active"));
             continue;
         }
         let remedy = match port.interface {

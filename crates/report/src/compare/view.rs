@@ -188,7 +188,7 @@ fn far_off(comparison: &Comparison) -> Option<String> {
     runs.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
     let list: Vec<String> =
         runs.iter().map(|(cells, run, side)| format!("{run} ({side}) in {}", count(*cells, "cell"))).collect();
-    (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", some(&list, NAMED)))
+    (!list.is_empty()).then(|| format!("Outlying runs: {}.", some(&list, NAMED)))
 }
 
 fn foreign(comparison: &Comparison) -> Option<String> {

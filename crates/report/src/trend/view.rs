@@ -94,7 +94,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
         status: trend.status,
         word: match trend.status {
             Status::Fail if is_worse(trend) => "worse",
-            Status::Fail if trend.reported.iter().any(Reported::is_faulty) => "a part is faulty",
+            Status::Fail if trend.reported.iter().any(Reported::is_faulty) => "a component is faulty",
             Status::Fail => "the last run failed",
             Status::Pass => "steady",
             Status::Inconclusive | Status::NotRun

@@ -16,7 +16,7 @@ pub static HOSTS: Section = Section {
         "places": Places, Means("not known"),
             "In which rack and slot each host is: a table such as `{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }`, with \
              one place for all hosts of an entry or as many as there are hosts; or a file with a line \
-             `host,rack,slot` for each. Reports and verdicts.json tell it; nothing depends on it.";
+             `host,rack,slot` for each. Reports and verdicts.json show it; nothing depends on it.";
         "devices": Texts, Means("found by the agent: every active port"),
             "RDMA devices to use on every host, in rail order; `mlx5_0:2` is port 2.",
             "perftest `--ib-dev`, `--ib-port`; `NCCL_IB_HCA`";

@@ -24,7 +24,7 @@ impl FromIterator<String> for Command {
 impl Command {
     pub(super) const KEY: Key = key!(
         "command": Command, Means("required with `via = \"command\"`"),
-            "A command that runs what follows it on a host; `{host}` stands for the host's address, `{name}`, \
+            "A command that runs what follows it on a host; `{host}` is replaced by the host's address, `{name}`, \
              `{user}` and `{port}` for what the plan says of it. A text is split into words like a shell splits it, \
              quotes honoured, but no shell runs it."
     );

@@ -30,7 +30,7 @@ pub static CONFIGURE: Section = Section {
             "Undoes the change, even if `apply` failed half way. While it fails, nothing else is measured.";
         "timeout": Time("100ms", "1h"), Is("\"1min\""), "Time for either of them at one host.";
         "values": Texts, Means("one change"),
-            "What stands for `{value}` in the commands, one after the other: the test is measured at each of them, in \
+            "What replaces `{value}` in the commands, one after the other: the test is measured at each of them, in \
              every repeat, and the report says what each costs against the first. `apply` must have `{value}` then, \
              `undo` may. A value stays within its word, like `{host}`.";
     },

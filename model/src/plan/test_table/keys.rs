@@ -45,7 +45,7 @@ const KEYS: &[Key] = keys! {
          operation in flight and yields the latency percentiles (of `memory_read` the median). A collective yields \
          bus and algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of \
          operations separated by a barrier; the slowest rank counts. `step` is a training step: gradients are reduced \
-         in buckets while a timer stands for the backward pass ([tests](tests.md#training-steps)). `compute` is for \
+         in buckets while a timer replaces the backward pass ([tests](tests.md#training-steps)). `compute` is for \
          `matmul`: floating-point operations per second.", "perftest `*_bw`, `*_lat`; nccl-tests `busbw`";
     "transport": Word(Transport::all_words), Is("\"verbs\""),
         "`verbs` is RDMA; `tcp` is sockets, the baseline; `nccl` runs collectives between GPUs with the host's own \
@@ -119,7 +119,7 @@ const KEYS: &[Key] = keys! {
         "With `metric = \"step\"`: bytes of the first bucket, a small one, so that the network begins early.",
         "`kDefaultFirstBucketBytes` of PyTorch";
     "compute": Time("0s", "10min"), Means("required with `metric = \"step\"`"),
-        "With `metric = \"step\"`: time of the backward pass. A timer stands for it; nothing is computed.";
+        "With `metric = \"step\"`: time of the backward pass. A timer replaces it; nothing is computed.";
     "qps": Wholes(1, limits::QPS), Is("1"),
         "Queue pairs, or TCP streams; a list is one set of cases for each. Latency is measured on one.",
         "perftest `--qp`; `NCCL_IB_QPS_PER_CONNECTION`; iperf3 `-P`";
@@ -146,10 +146,10 @@ const KEYS: &[Key] = keys! {
     "from": Text, Means("required with `pattern = \"one-to-many\"`; each host in turn for `outcast`"),
         "The one host; only with `pattern = \"one-to-many\"` or `\"outcast\"`.";
     "to": Text,
-        Means("required with `pattern = \"many-to-one\"`; each host in turn for `incast`, drawn by the seed for \
+        Means("required with `pattern = \"many-to-one\"`; each host in turn for `incast`, chosen by the seed for \
          `victim`"),
         "The one host; only with `pattern = \"many-to-one\"`, `\"incast\"` or `\"victim\"`.";
-    "victim": TwoHosts, Means("drawn by the seed for each round of `pattern = \"victim\"`"),
+    "victim": TwoHosts, Means("chosen by the seed for each round of `pattern = \"victim\"`"),
         "The flow that is measured alone and then beside an incast, source first; only with `pattern = \"victim\"`.";
     "between": TwoGroups, Means("required with `pattern = \"between\"`; halves by the seed for `bisection`"),
         "The two groups, which share no host; only with `pattern = \"between\"` or `\"bisection\"`.";

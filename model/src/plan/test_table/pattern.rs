@@ -22,16 +22,16 @@ pub const NAMES: &[(&str, &str)] = &[
     ("outcast", "At once: `from` to every other host; without `from` from each host in turn."),
     ("all-to-all", "At once: every host to every other."),
     ("ring-at-once", "At once: each host to the next, the last to the first."),
-    ("permutation", "At once: each host to another one, drawn by the seed; `rounds` draws (1)."),
+    ("permutation", "At once: each host to another one, chosen by the seed; `rounds` times (1)."),
     (
         "bisection",
-        "At once: pairs across a cut, in both directions. The cut halves the hosts by the seed, in `rounds` draws (1), \
+        "At once: pairs across a cut, in both directions. The cut halves the hosts by the seed, `rounds` times (1), \
          or lies between the two groups of `between`.",
     ),
     (
         "victim",
         "At once: a flow alone, then the same flow while all other hosts send to `to`, which is none of its ends. Flow and \
-         host are drawn by the seed, `rounds` times (1), unless `victim` and `to` name them. At least five hosts.",
+         host are chosen by the seed, `rounds` times (1), unless `victim` and `to` name them. At least five hosts.",
     ),
     ("same-leaf", "NIC ports below one leaf switch with each other: all pairs, or `rounds`. Needs [topology]."),
     (

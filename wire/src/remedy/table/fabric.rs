@@ -112,7 +112,7 @@ remedies! {
         "set `gid_index` on one host so that both are of one type (RoCE v2 is routed, v1 is not)";
     SAME_PARTITION = "same-partition",
         "set `pkey` to a partition of which both ports are members, one of them a full one ({0} lists the keys)",
-        look "grep . /sys/class/infiniband/{device}/ports/{port}/pkeys/*";
+        look "grep '' /sys/class/infiniband/{device}/ports/{port}/pkeys/*";
     SAME_SUBNET = "same-subnet", "give both interfaces addresses of one subnet, or set `gid_index`";
     SCATTER_TO_CQE_OFF = "scatter-to-cqe-off", "set MLX5_SCATTER_TO_CQE = \"0\" in `launch.env` of the plan";
     SETTING_IN_RANGE = "setting-in-range", "use {least} to {most} for `{setting}`";

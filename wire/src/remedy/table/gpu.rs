@@ -58,7 +58,7 @@ remedies! {
     NEWER_NCCL = "newer-nccl", "install NCCL 2.11 or newer";
     NEWER_RCCL = "newer-rccl", "install RCCL 2.11 or newer";
     NVLINK_ERRORS = "nvlink-errors",
-        "{0} has the errors of each link; reset the GPU, and look at the board and its NVSwitches if they go on",
+        "{0} shows the errors of each link; reset the GPU, and check the board and its NVSwitches if they continue",
         look "nvidia-smi nvlink -e";
     OTHER_PRECISION = "other-precision",
         "set knobs = { precision = \"fp16\" }, or another that this GPU and its library multiply";
@@ -70,6 +70,6 @@ remedies! {
     STAGE_OVER_TCP = "stage-over-tcp",
         "over TCP use gpu_path = \"staged\", which copies through page-locked host memory";
     XGMI_ERRORS = "xgmi-errors",
-        "{0} tells of errors of the links between GPUs; reset the GPUs, and look at the board if they go on",
+        "{0} shows the errors of the links between GPUs; reset the GPUs, and check the board if they continue",
         look "amd-smi xgmi --metric";
 }

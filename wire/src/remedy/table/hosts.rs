@@ -103,12 +103,12 @@ remedies! {
         "set TMPDIR to a short, writable path on a local file system: ssh creates its control socket in XDG_RUNTIME_DIR, TMPDIR \
          or /tmp of this machine";
     SLURM_LONGER = "slurm-longer-time",
-        "give the job more time (`time` of `[launch.slurm]`, `salloc --time`), and go on in a new allocation: {0}",
+        "give the job more time (`time` of `[launch.slurm]`, `salloc --time`), and continue in a new allocation: {0}",
         change_here "railgauge run --resume {directory}";
     SLURM_NEW_ALLOCATION = "slurm-new-allocation",
-        "go on in a new allocation: {0}", change_here "railgauge run --resume {directory}";
+        "continue in a new allocation: {0}", change_here "railgauge run --resume {directory}";
     SLURM_NODE_OUTSIDE = "slurm-node-outside",
-        "ask for this node too (`salloc --nodelist`), or take it out of the plan's hosts; {0} shows the nodes of the job",
+        "request this node too (`salloc --nodelist`), or take it out of the plan's hosts; {0} shows the nodes of the job",
         look_here "scontrol show job {job}";
     SLURM_NO_ALLOCATION = "slurm-no-allocation",
         "let railgauge ask for an allocation ({0}), or call it inside one of your own: {1}",

@@ -5,15 +5,15 @@ remedies! {
         "look first at the ends that the worst of them share: report.html lists them with the verdict; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     CONFIRM_SUSPECTS = "confirm-suspects",
-        "set `confirm = true` in `[localise]` of the plan and run it ({0}): what stands out is then measured again beside what is good; \
-         without that it stays a suspect, however often the plan is run",
+        "set `confirm = true` in `[localise]` of the plan and run it ({0}): the run then measures outliers again with good partners; without \
+         that they stay suspects, however often the plan is run",
         change_here "railgauge run {plan}";
     FAILED_ALIKE = "failed-alike",
         "look first at what all of them share: switches and the network between the hosts, settings, drivers and firmware, and what met all of \
          them at that time, such as the end of a job; then at the first that failed";
     HOSTS_OF_ONE_MACHINE = "hosts-of-one-machine",
-        "to measure again does not help: hosts of one machine share what it has, so that none of them is a part by itself. Name each \
-         machine once in `hosts` of the plan, with all its NICs, or measure between hosts that are machines of their own; if these are, \
+        "measuring again does not help: hosts of one machine share its parts, so none of them can be judged alone. Name each \
+         machine once in `hosts` of the plan, with all its NICs, or measure between separate machines; if these are separate \
          and have the same host name, give each its own";
     LIMIT_BROKEN_BY_ALL = "limit-broken-by-all",
         "look at what all of them share before any single part: the limit itself, settings, drivers and firmware, what else the hosts do, \
@@ -36,11 +36,11 @@ remedies! {
         "measure more hosts in one run, with `pattern = \"tournament\"`: retesting the same hosts does not help, because too few known-good \
          pairs are there to compare with";
     OTHER_VIRTUAL_MACHINES = "other-virtual-machines",
-        "to measure the same virtual machines again does not help: an effect of this size may come from others on their machine. \
-         Measure while these are stopped and from hosts that are not virtual";
+        "measuring the same virtual machines again does not help: an effect of this size may come from others on their machine. \
+         Measure while those are stopped, and from hosts that are not virtual";
     SAY_WHAT_IS_MEANT = "say-what-is-meant",
-        "to measure again does not tell which: add an expectation to the test, for all groups and rails, with a limit between what is low \
-         and what is good (`at_least`; of a latency `at_most`): what breaks it is bad then. If it is so by design, name it in `waive` of \
+        "measuring again does not show which is bad: add a limit to the test, for all groups and rails, between the low and the good \
+         values (`at_least`; for a latency `at_most`): what breaks it is bad. If the difference is by design, name it in `waive` of \
          `[localise]`";
     SLOW_GPU = "slow-gpu",
         "look at its clocks, power limit and temperature ({0}, or {1} for one of AMD), at its PCIe link, and at what else runs on it; reset \
@@ -49,7 +49,7 @@ remedies! {
     SLOW_HOST = "slow-host",
         "compare it with a good host: load, clocks, PCIe links of the NICs ({0}), error counters of the ports ({1}, {2}); exchange a \
          cable whose counters rise",
-        look "lspci -vv", look "ethtool -S {interface}", look "grep . /sys/class/infiniband/*/ports/*/counters/*";
+        look "lspci -vv", look "ethtool -S {interface}", look "grep '' /sys/class/infiniband/*/ports/*/counters/*";
     SLOW_PATH = "slow-path",
         "other pairs of both ends are good: look at what only this path passes, switches and the links between them, their rates, routes \
          and error counters, and at how flows are spread over equal links";
@@ -69,13 +69,13 @@ remedies! {
         "send no data over it until the cause is known: programs take wrong bytes for right ones. Look on its hosts for errors of processors, \
          memory and PCIe in the kernel's log ({0}), in the counters of memory ({1}) and in those of PCIe devices ({2}), and at counters of \
          the NICs ({3}). Then measure the same pair over another NIC, and with `memory = \"host\"` if the data was in GPU memory: that \
-         tells a NIC from memory",
-        look "dmesg | grep -iw -e mce -e edac -e aer -e 'hardware error'", look "grep . /sys/devices/system/edac/mc/mc*/*_count",
+         separates a NIC from memory",
+        look "dmesg | grep -iw -e mce -e edac -e aer -e 'hardware error'", look "grep '' /sys/devices/system/edac/mc/mc*/*_count",
         look "grep -Hv ' 0$' /sys/bus/pci/devices/*/aer_dev_*", look "ethtool -S {interface}";
     WRONG_BYTES_WITHIN_HOST = "wrong-bytes-within-host",
         "use the host for no data until the cause is known: programs take wrong bytes for right ones. Look for errors of processors, memory \
          and PCIe in the kernel's log ({0}), in the counters of memory ({1}), in those of PCIe devices ({2}) and of its GPUs ({3}); then \
          measure the same with another GPU or another NUMA node",
-        look "dmesg | grep -iw -e mce -e edac -e aer -e xid -e 'hardware error'", look "grep . /sys/devices/system/edac/mc/mc*/*_count",
+        look "dmesg | grep -iw -e mce -e edac -e aer -e xid -e 'hardware error'", look "grep '' /sys/devices/system/edac/mc/mc*/*_count",
         look "grep -Hv ' 0$' /sys/bus/pci/devices/*/aer_dev_*", look "nvidia-smi -q -d ECC";
 }

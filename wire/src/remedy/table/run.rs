@@ -43,10 +43,10 @@ remedies! {
         "use a library that was built with logging, and check that no NCCL configuration file turns the log off";
     SAME_NCCL = "same-nccl", "install the same version on all hosts, or set `library`";
     RESUME_RUN = "resume-run",
-        "go on with it: {0}; what was measured stays",
+        "continue it: {0}; what was measured is kept",
         change_here "railgauge run --resume {directory}";
     RUN_BESIDE_BY_HAND = "run-beside-by-hand",
-        "run the `command` of `[test.beside]` on the host by hand: it must go on until it is ended";
+        "run the `command` of `[test.beside]` on the host by hand: it must continue until it is ended";
     RATE_OF_SOAK = "rate-of-soak", "set `rate` in `[soak]`, such as \"10 Gb/s\", in place of `share`";
     SMALLER_SIZES = "smaller-sizes", "use smaller sizes";
 }

@@ -138,9 +138,9 @@ impl Localisation {
         let what = match (kind, fails) {
             ("host", true) => "every group with it failed",
             ("host", false) if failed > 0 => {
-                "every group with it is slow or fails, also beside hosts that are good by themselves"
+                "every group with it is slow or fails, also with hosts that are good by themselves"
             }
-            ("host", false) => "every group with it is slow, also beside hosts that are good by themselves",
+            ("host", false) => "every group with it is slow, also with hosts that are good by themselves",
             (_, true) => "both sides are good by themselves, and every group with hosts of both failed",
             (_, false) => "both sides are good by themselves and slow together",
         };

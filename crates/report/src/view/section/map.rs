@@ -228,9 +228,9 @@ fn folded(
         return (Vec::new(), open);
     }
     let said = |(rail, out): (&u32, &usize)| match out {
-        0 => format!("{}: no link stands out", label(*rail)),
-        1 => format!("{}: 1 link stands out", label(*rail)),
-        n => format!("{}: {n} links stand out", label(*rail)),
+        0 => format!("{}: no outlier", label(*rail)),
+        1 => format!("{}: 1 outlier", label(*rail)),
+        n => format!("{}: {n} outliers", label(*rail)),
     };
     (panels.keys().zip(&counts).map(said).collect(), open)
 }
@@ -349,7 +349,7 @@ fn tip(data: &Data<'_>, link: &Link<'_>) -> String {
             .map(|level| format!("{} against the centre", change(100.0 * (value / level.centre - 1.0)))),
     );
     if link.stands_out {
-        words.push("stands out".to_owned());
+        words.push("outlier".to_owned());
     }
     words.extend(data.outliers.part_of(link).map(|part| format!("{} ({})", part.name, part.state())));
     words.extend(error);
@@ -414,16 +414,12 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
         }
         None => words.push("No outlier at any size.".to_owned()),
         Some((worst, _)) => {
-            let stand = if flows.len() == 1 {
-                "1 link stands".to_owned()
-            } else {
-                format!("{} stand", count(flows.len(), "link"))
-            };
+            let outliers = count(flows.len(), "outlier link");
             let at = data.cell_words((data.variant(worst.result), worst.cell.1));
-            words.push(format!("{stand} out; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
+            words.push(format!("{outliers}; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
         }
     }
-    let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link stands out there from {from}"));
+    let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link is an outlier there from {from}"));
     words.push(format!("Shown large: {shown}{limit}."));
     let framed: Vec<&Part<'_>> = bad(data).filter(|part| part.is_named_by(data.out.test)).collect();
     // Like hosts are named together, as in the list of parts.

@@ -199,7 +199,7 @@ pub(super) fn remarks(data: &Data<'_>) -> Vec<String> {
     let left_out = |metric: &Metric| cells().any(|cell| !data.carried(*metric, cell));
     let remark = |metric: Metric| {
         let needed = percentile::needed(metric);
-        format!("{metric} is left out where a window has fewer than {needed} operations: they do not carry it")
+        format!("{metric} needs {needed} operations in a window")
     };
     let mut left: Vec<Metric> = metrics.into_iter().filter(left_out).collect();
     left.sort_unstable();

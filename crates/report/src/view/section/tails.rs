@@ -73,7 +73,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
     let samples = results.iter().flat_map(|result| &result.samples);
     // Part of every sample, and never subtracted.
     let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_deref()).map(|l| l.timer).max() {
-        Some(timer) if !timer.is_zero() => format!("; reading the clock, {timer} ns, is part of each"),
+        Some(timer) if !timer.is_zero() => format!("; includes {timer} ns for reading the clock"),
         _ => String::new(),
     };
     Ok(Some(Figure { title: format!("Distribution of latencies at {title}{clock}"), svg, legend }))

@@ -161,14 +161,14 @@ fn at_once(pattern: &AtOnce) -> String {
         AtOnce::Outcast(None) => "From one host to every other at once, from each in turn".to_owned(),
         AtOnce::AllToAll => "Every host to every other at once".to_owned(),
         AtOnce::Ring => "Each host to the next at once, in a ring".to_owned(),
-        AtOnce::Permutation(_) => "Each host to another at once, drawn by the seed".to_owned(),
+        AtOnce::Permutation(_) => "Each host to another at once, chosen by the seed".to_owned(),
         AtOnce::Victim(Victim { flow, to, .. }) => {
             let flow =
-                flow.as_ref().map_or_else(|| "a flow drawn by the seed".to_owned(), |(a, b)| format!("{a} to {b}"));
+                flow.as_ref().map_or_else(|| "a flow chosen by the seed".to_owned(), |(a, b)| format!("{a} to {b}"));
             let to = to.as_deref().unwrap_or("one that is drawn");
             plan::count::capital(&format!("{flow} alone, then while all other hosts send to {to}"))
         }
-        AtOnce::Bisection(Cut::Drawn(_)) => "Between two halves at once, drawn by the seed".to_owned(),
+        AtOnce::Bisection(Cut::Drawn(_)) => "Between two halves at once, chosen by the seed".to_owned(),
         AtOnce::Bisection(Cut::Groups(a, b)) => format!("Between {a} and {b} at once, in both directions"),
     }
 }
