@@ -131,7 +131,7 @@ impl Progress {
                 let (kernel, devices) = (&facts.kernel, count(facts.rdma.len(), "RDMA device"));
                 self.log(host, &format!("up, {} {kernel}, {devices}", facts.architecture));
             }
-            Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
+            Event::HostLost { host, failure } => self.warn(&format!("lost {}", bare(failure).at(host))),
             Event::Round { test, round, repeat } => {
                 let round = match self.again {
                     true => format!("{test}, suspects again"),

@@ -111,7 +111,12 @@ fn two_rails_at_once_and_across() {
         let Some(lab) = four_hosts() else { return };
         let scene = Scene::new();
         scene
-            .start(&plan(&lab, &scene, "lab-2-rails.toml", &[("lab[1-4]", "lab[1-3]"), ("256KiB x4", "256KiB x64"), ("[8, \"4KiB\"]", "[8]")]))
+            .start(&plan(
+                &lab,
+                &scene,
+                "lab-2-rails.toml",
+                &[("lab[1-4]", "lab[1-3]"), ("256KiB x4", "256KiB x64"), ("[8, \"4KiB\"]", "[8]")],
+            ))
             .end()
             .expect(0);
         let rows = every_case_is_measured(&scene);

@@ -130,7 +130,7 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
 }
 
 fn one_round(out: &mut String, Round { number, flows, .. }: &Round, noun: &str) -> std::fmt::Result {
-    let port = |port: &Port| format!("{}/{}", port.host, port.rail);
+    let port = |port: &Port| format!("{}:{}", port.host, port.rail);
     let name = |flow: &Flow| match flow.members.is_empty() {
         true if flow.from == flow.to => port(&flow.from),
         true => format!("{} → {}", port(&flow.from), port(&flow.to)),

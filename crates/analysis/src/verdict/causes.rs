@@ -149,7 +149,12 @@ impl Causes<'_> {
             let Some(reason) = own.find(is_new) else { continue };
             let more = own.filter(is_new).count();
             let names = components(reason);
+            let is_further = matches!(reason.id, Id::Suspect | Id::Undecided) && !lines.named.is_empty();
             let text = match verdict.kind {
+                // Next to a component that is named, many that are not decided are a number.
+                Kind::Parts if is_further && names.len() > 2 => {
+                    format!("{} undecided", count(names.len(), "more component"))
+                }
                 Kind::Run => format!("{reason}: {} of {} measured", self.cases.measured, self.planned()),
                 Kind::Hosts => format!("{reason}{}", self.waiting()),
                 kind if APART.contains(&kind) && more > 0 => format!("{reason} (and {more} more)"),

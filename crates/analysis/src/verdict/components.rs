@@ -26,7 +26,7 @@ use crate::{
     reason::Id,
     soak::Soaking,
     status::Status,
-    words::{count, end_word, moment},
+    words::{change, count, end_word, moment},
 };
 
 pub const ANSWERS: &str = "answer";
@@ -312,7 +312,7 @@ impl<'s, 'a> Search<'s, 'a> {
             return;
         }
         let state = Some(if shown { Judged::Faulty } else { Judged::Undecided });
-        let change = format!("{:+.1} % against good {}s in {}", named.change_percent, found.counted, found.test);
+        let change = format!("{} against good {}s in {}", change(named.change_percent), found.counted, found.test);
         let cases: BTreeSet<u64> = named.cases.iter().copied().collect();
         let all_cases = self.journal.cases.iter().chain(&self.journal.further);
         let links: BTreeSet<(String, String)> =

@@ -101,7 +101,7 @@ fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, ChartError> {
         ("k-dot-worst", "regressed"),
         ("k-dot-good", "improved"),
         ("k-dot-main", "equivalent"),
-        ("k-dot-limit", "not known"),
+        ("k-dot-limit", "undecided"),
         ("k-outer", "counts as no change"),
     ];
     let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
@@ -261,7 +261,7 @@ fn group_table(groups: &[Group]) -> Table {
         number_column("regressed", ""),
         number_column("improved", ""),
         number_column("equivalent", ""),
-        number_column("not enough data", ""),
+        number_column("undecided", ""),
     ];
     columns.extend(noisy.then(|| number_column("too noisy", "")));
     let row = |group: &Group| {

@@ -43,6 +43,10 @@ pub fn summary(view: &PreflightView, screen: &Screen) -> String {
             out += &format!("  and {}: -v\n", count(more, &format!("more {kind}")));
         }
     }
+    let notices = view.cards.iter().filter(|card| card.severity == Severity::Notice.word()).count();
+    if notices > 0 && !all {
+        out += &format!("{}: -v\n", count(notices, "notice"));
+    }
     if !view.drift.rows.is_empty() && !all {
         out += &format!("{} not the same on all hosts: -v\n", count(view.drift.rows.len(), "fact"));
     }
