@@ -1,5 +1,5 @@
 use railgauge_model::plan::count::count;
-use railgauge_preflight::Severity;
+use railgauge_preflight::{Held, Severity};
 
 use super::{Card, Lost, PreflightView};
 use crate::text::Screen;
@@ -17,9 +17,9 @@ pub fn summary(view: &PreflightView, screen: &Screen) -> String {
     // A failure repeats what is not met, with its remedy.
     let has_failure =
         |check: &str| view.cards.iter().any(|card| card.check == check && card.severity == Severity::Failure.word());
-    let demands = view.demands.rows.iter().filter_map(|row| {
+    let demands = view.demands.rows.iter().zip(&view.held).filter_map(|(row, held)| {
         let [answer, required, check, _, where_not] = row.as_slice() else { return None };
-        let shown = all || !answer.starts_with("met") && !(answer == "unmet" && has_failure(check));
+        let shown = all || held.0 != Held::Met && !(*held == (Held::Unmet, false) && has_failure(check));
         shown.then(|| format!("  {answer}: {required} [{check}] {where_not}"))
     });
     let card = |card: &Card| {

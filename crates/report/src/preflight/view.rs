@@ -39,6 +39,9 @@ pub struct PreflightView {
     pub first: String,
     /// Demands of the plan, worst first.
     pub demands: Table,
+    /// Of each row of `demands`, and whether it is waived.
+    #[serde(skip)]
+    pub held: Vec<(Held, bool)>,
     /// Gravest first.
     pub cards: Vec<Card>,
     pub lost: Vec<Lost>,
@@ -99,6 +102,8 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
     let cards = cards(findings);
     let lost = lost_hosts(lost);
     let status = status(looked);
+    let mut order: Vec<&Demand> = demands.iter().collect();
+    order.sort_by_key(|demand| (demand.waived, std::cmp::Reverse(demand.held())));
     PreflightView {
         plan: plan.name.clone(),
         time,
@@ -106,7 +111,8 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
         status,
         sentence: sentence(looked, &cards),
         first: first(&cards, &lost),
-        demands: demanded(demands),
+        demands: demanded(&order),
+        held: order.iter().map(|demand| (demand.held(), demand.waived)).collect(),
         unread: unread(looked),
         cards,
         lost,
@@ -223,9 +229,7 @@ fn lost_hosts(lost: &BTreeMap<String, Failure>) -> Vec<Lost> {
     groups.into_iter().filter_map(one).collect()
 }
 
-fn demanded(demands: &[Demand]) -> Table {
-    let mut order: Vec<&Demand> = demands.iter().collect();
-    order.sort_by_key(|demand| (demand.waived, std::cmp::Reverse(demand.held())));
+fn demanded(order: &[&Demand]) -> Table {
     let row = |demand: &&Demand| {
         let word = match demand.held() {
             Held::Met => "met",
