@@ -59,11 +59,7 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
         let of_test = preview.tests.iter().find(|one| one.test.name == *test);
         let rounds = count(of_test.map_or(0, |one| one.rounds.len()), "round");
         let [lasts, window] = [*lasts, *window].map(lasting);
-        let rate = match rate_limit {
-            None => "as fast as it goes".to_owned(),
-            Some(RateLimit::Rate(rate)) => format!("at {rate} Gb/s"),
-            Some(RateLimit::Percent(percent)) => format!("at {percent} % of the rate of its ports"),
-        };
+        let rate = rate_limit.map_or_else(|| "as fast as it goes".to_owned(), limited);
         writeln!(
             out,
             "soak   {lasts} more, after the tests: {rounds} of {test} in turn, in windows of {window}, each flow {rate}"
@@ -104,12 +100,20 @@ fn hosts(out: &mut String, hosts: &[HostPreview<'_>]) -> std::fmt::Result {
     left_out(out, "", hosts.len(), HOSTS, "host")
 }
 
+fn limited(rate: RateLimit) -> String {
+    match rate {
+        RateLimit::Rate(rate) => format!("at {rate} Gb/s"),
+        RateLimit::Percent(percent) => format!("at {percent} % of the rate of its ports"),
+    }
+}
+
 fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     let TestPreview { test, cells, rounds, links, cases, measurements, .. } = preview;
     let both = if test.bidirectional { ", both directions" } else { "" };
+    let rate = test.rate_limit.map_or_else(String::new, |rate| format!(", {}", limited(rate)));
     writeln!(
         out,
-        "\ntest {}: {} {} over {}{both}, {} memory",
+        "\ntest {}: {} {} over {}{both}{rate}, {} memory",
         test.name,
         test.op,
         test.metric,
