@@ -3,7 +3,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind},
-    link::{Endpoint, GRH, Knobs, LinkSpec, Role, WriteLatency, WriteOrder},
+    link::{Endpoint, GRH, Joining, Knobs, LinkSpec, Opened, Role, WriteLatency, WriteOrder},
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Op, Service, TestMetric, Transport},
@@ -130,7 +130,7 @@ fn polling_and_relaxed_ordering_exclude_each_other() {
 fn a_port_that_wants_a_global_route_header_gets_one() {
     for hostile in ["", "grh-dropped"] {
         for (service, op) in [(Service::Rc, Op::Write), (Service::Ud, Op::Send)] {
-            let mut fabric = hosts("ib-vf", [hostile, hostile]);
+            let mut fabric = hosts("vf-grh", [hostile, hostile]);
             let (near, far) = fabric.pair.open(verbs(service, Knobs::default()), 1, 2048).unwrap();
             assert_eq!([near, far].map(|end| end.settings[GRH].clone()), ["true", "true"], "{service}");
             let right = Checked { verified: Bytes(2048), wrong: Bytes(0), first_wrong: None };
@@ -156,6 +156,29 @@ fn a_partition_is_used_wherever_it_stands_in_the_table() {
     let refused = failure(fabric.opens(verbs(Service::Rc, other)));
     assert_eq!(refused.kind, Kind::Configuration);
     assert!(refused.cause.contains("0x8001") && refused.cause.contains("0x8123 (index 1)"), "{refused}");
+}
+
+/// Both ends use what both makers have, as NCCL's do; perftest's do not ask for it.
+#[test]
+fn ends_agree_on_what_their_makers_have_beyond_the_specification() {
+    for (far, wanted, agreed) in [
+        ("spectrum-x", Some(true), Some("0x10000007")),
+        ("mlx5-roce", Some(true), Some("0x10000003")),
+        ("bnxt", Some(true), Some("none")),
+        ("spectrum-x", None, None),
+    ] {
+        let settings = ["spectrum-x", far].map(|profile| [("VERBS_DOUBLE_PROFILE", profile)]);
+        let mut fabric = Fabric::each([&settings[0], &settings[1]], None);
+        let knobs = || Knobs { ece: wanted, ..Knobs::default() };
+        let (near, far) = fabric.pair.open(verbs(Service::Rc, knobs()), 2, 4096).unwrap();
+        let of = |end: &Opened| end.settings.get("ece").cloned();
+        assert_eq!([of(&near), of(&far)], [agreed.map(str::to_owned), agreed.map(str::to_owned)]);
+        let right = Checked { verified: Bytes(2 * 4096), wrong: Bytes(0), first_wrong: None };
+        assert_eq!(fabric.pair.verify(Op::Write, 4096, 1), right);
+    }
+    let by_manager = Knobs { ece: Some(true), joining: Some(Joining::RdmaCm), ..Knobs::default() };
+    let refused = failure(hosts("mlx5-roce", ["", ""]).opens(verbs(Service::Rc, by_manager)));
+    assert_eq!(refused.kind, Kind::Configuration, "{refused}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-const ROCE: [&str; 7] = ["mlx5-roce", "mlx5-bond", "cx8", "vf-lag", "bnxt", "ionic", "irdma-roce"];
+const ROCE: [&str; 8] = ["mlx5-roce", "mlx5-bond", "cx8", "vf-lag", "spectrum-x", "bnxt", "ionic", "irdma-roce"];
 
 /// A speed as interfaces have it.
 fn megabits(speed: &str) -> Option<GigabitsPerSecond> {
@@ -214,7 +214,7 @@ fn counters(agent: &mut Agent, device: &Device) -> BTreeMap<String, u64> {
 
 #[test]
 fn ports_count_what_passes_them_in_the_units_of_their_drivers() {
-    for profile in ["mlx5-roce", "mlx5-bond", "mlx5-ib", "ib-vf", "ionic", "irdma-roce", "irdma-iwarp"] {
+    for profile in ["mlx5-roce", "mlx5-bond", "mlx5-ib", "vf-grh", "ionic", "irdma-roce", "irdma-iwarp"] {
         let device = devices::named(profile);
         let mut fabric = Fabric::with_tree(profile);
         let Pair { initiator, responder } = &mut fabric.pair;
@@ -262,7 +262,7 @@ fn infiniband_is_addressed_by_lid() {
 
 #[test]
 fn a_port_that_wants_a_global_route_header_gets_one() {
-    let (near, _) = Fabric::with_tree("ib-vf").writes();
+    let (near, _) = Fabric::with_tree("vf-grh").writes();
     assert_eq!(near.link_layer, LinkLayer::Infiniband);
 }
 

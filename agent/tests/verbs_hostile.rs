@@ -291,7 +291,7 @@ fn a_verify_pass_that_runs_out_of_time_is_named_one() {
 #[test]
 fn a_port_that_drops_what_has_no_global_route_header_drops_nothing_of_ours() {
     for (service, op) in [(Service::Rc, Op::Write), (Service::Uc, Op::Write), (Service::Ud, Op::Send)] {
-        let mut fabric = hostile_device("ib-vf", service, "grh-dropped");
+        let mut fabric = hostile_device("vf-grh", service, "grh-dropped");
         let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
         assert_eq!(fabric.pair.verify(op, 4096, 1), right, "{service}");
     }

@@ -7,6 +7,7 @@ use std::{
     process::Command,
 };
 
+use railgauge_wire::link::Ece as ibv_ece;
 use rdma_sys::*;
 
 use crate::skip::left_out;
@@ -27,6 +28,7 @@ macro_rules! structures {
 fn ours() -> Vec<Structure> {
     structures! {
         ibv_sge { addr, length, lkey }
+        ibv_ece { vendor_id, options, comp_mask }
         ibv_wc {
             wr_id, status, opcode, vendor_err, byte_len, imm_data_invalidated_rkey_union as "imm_data", qp_num, src_qp,
             wc_flags, pkey_index, slid, sl, dlid_path_bits,

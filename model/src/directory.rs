@@ -5,6 +5,7 @@ use std::{
     fs, io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::{
@@ -104,7 +105,7 @@ impl Directory {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
         // Removes leftovers of interrupted writes, and the log, which would be appended to; the other files are rewritten.
-        files::sweep(path).map_err(unusable)?;
+        files::sweep(path, Duration::ZERO).map_err(unusable)?;
         files::remove(&directory.log()).map_err(unusable)?;
         Ok((directory, claim))
     }

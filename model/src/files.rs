@@ -8,8 +8,9 @@ use std::{
     ffi::OsStr,
     fs::{self, File, FileType, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::fs::OFlags;
@@ -50,6 +51,17 @@ pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     let file = how.custom_flags(flags).mode(MODE).open(path)?;
     only_a_file(file.metadata()?.file_type())?;
     Ok(file)
+}
+
+/// `Err` for a file with further names (hard links): what is appended to it would be in all of them.
+pub fn must_have_one_name(file: &File) -> io::Result<()> {
+    match file.metadata()?.nlink() {
+        0 | 1 => Ok(()),
+        names => {
+            let cause = format!("it has {names} names (hard links), which would all change: put a copy in its place");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, cause))
+        }
+    }
 }
 
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -130,6 +142,8 @@ fn prepare_with_mode<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<Prepared, E> {
+    // What killed processes left here. Not what is new: another process may not have its lock yet.
+    let _ = sweep(directory_of(path), Duration::from_secs(60));
     let temporary = tempfile::Builder::new()
         .prefix(PREFIX)
         .suffix(SUFFIX)
@@ -148,13 +162,16 @@ pub fn is_temporary(name: &OsStr) -> bool {
     name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
 }
 
-/// Removes temporary files left by killed processes. Files that a living process fills stay.
-pub fn sweep(directory: &Path) -> io::Result<()> {
+/// Removes temporary files of this age left by killed processes. Files that a living process fills stay.
+pub fn sweep(directory: &Path, age: Duration) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
-        let path = match entry? {
-            entry if is_temporary(&entry.file_name()) => entry.path(),
-            _ => continue,
-        };
+        let entry = entry?;
+        let path = entry.path();
+        let written = || entry.metadata().and_then(|about| about.modified());
+        let is_old = || written().is_ok_and(|then| then.elapsed().unwrap_or_default() >= age);
+        if !is_temporary(&entry.file_name()) || !is_old() {
+            continue;
+        }
         let in_use = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         if open(&path).is_ok_and(in_use) {
             continue;
@@ -269,6 +286,19 @@ mod tests {
     }
 
     #[test]
+    fn writing_sweeps_what_killed_processes_left_here_long_ago() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for name in [".railgauge-abcdef.new", ".railgauge-bcdefg.new"] {
+            fs::write(at(name), "half").unwrap();
+        }
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+        File::open(at(".railgauge-abcdef.new")).unwrap().set_modified(long_ago).unwrap();
+        write(&at("report.html"), "page").unwrap();
+        assert_eq!([".railgauge-abcdef.new", ".railgauge-bcdefg.new"].map(|name| at(name).exists()), [false, true]);
+    }
+
+    #[test]
     fn a_pipe_in_its_place_is_replaced() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("report.html");
@@ -285,7 +315,7 @@ mod tests {
         pipe(&at(".railgauge-bcdefg.new"));
         fs::write(at("notes.new"), "mine").unwrap();
         let sweeping = |mut file: &File| {
-            sweep(place.path())?;
+            sweep(place.path(), Duration::ZERO)?;
             file.write_all(b"page")
         };
         replace(&at("report.html"), sweeping, |error| error).unwrap();

@@ -359,7 +359,6 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     found_again(&mut plan)?;
     let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };
     let journal = begun(&directory, claim, earlier.tail)?;
-    files::sweep(directory.path()).with_context(|| unwritable(&directory))?;
     Ok(Start { plan, binary, directory, journal, past, first })
 }
 

@@ -27,6 +27,7 @@ pub use refusal::ImportError;
 pub use run::{Given, Source, imported};
 
 use lines::Lines;
+use railgauge_wire::terms::Metric;
 
 /// Reads everything in a file. `name` is used in errors.
 ///
@@ -37,6 +38,16 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
         ImportError::malformed(name, line as u64, "text in UTF-8", "other bytes")
     })?;
+    let mut outputs = parsed(name, text)?;
+    // The bus bandwidth of a small collective is printed with two digits.
+    let zero = |said: &&mut Said| said.metric == Metric::Bandwidth && said.written.parse() == Ok(0.0);
+    for said in outputs.iter_mut().flat_map(|output| &mut output.said).filter(zero) {
+        said.error.get_or_insert_with(|| "a bandwidth of 0: nothing arrived".to_owned());
+    }
+    Ok(outputs)
+}
+
+fn parsed(name: &str, text: &str) -> Result<Vec<Output>, ImportError> {
     if text.trim_start().starts_with('{') {
         return iperf3::read(name, text).map(|output| vec![output]);
     }
@@ -67,5 +78,19 @@ fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
         (Some(_), None) => perftest::read(lines),
         (None, Some(_)) => nccl::read(lines).map(|output| vec![output]),
         (None, None) => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bandwidth_of_zero_is_an_error_and_no_value() {
+        let text = include_str!("../../tests/imports/perftest-4.5-write-bw-a.txt").replace("11012.55", "0.00");
+        let said = &read("x.txt", text.as_bytes()).unwrap()[0].said;
+        let failed: Vec<_> = said.iter().filter(|said| said.error.is_some()).collect();
+        assert_eq!(failed.len(), 1);
+        assert_eq!((failed[0].metric, failed[0].size.map(|size| size.0)), (Metric::Bandwidth, Some(4096)));
     }
 }

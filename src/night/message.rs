@@ -62,10 +62,8 @@ impl Message {
     fn line(&self) -> String {
         let of = if self.plan.is_empty() { String::new() } else { format!(" {} ({})", self.plan, self.run_id) };
         let mut line = format!("railgauge {}{of}: {}", self.state.word(), self.sentence);
-        for (what, text) in [("First step", &self.first_step), ("Report", &self.link)] {
-            if !text.is_empty() {
-                line = format!("{} {what}: {text}", ended(&line));
-            }
+        if !self.first_step.is_empty() {
+            line = format!("{} First step: {}", ended(&line), self.first_step);
         }
         // It includes words of hosts, in which a chat could see links or mentions.
         let plain = |c: char| match c {
@@ -73,9 +71,12 @@ impl Message {
             '<' => '\u{2039}',
             '>' => '\u{203a}',
             '@' => '\u{ff20}',
+            '[' => '\u{ff3b}',
+            ']' => '\u{ff3d}',
             c => c,
         };
-        line.chars().map(plain).collect()
+        let line: String = line.replace("://", ": ").chars().map(plain).collect();
+        if self.link.is_empty() { line } else { format!("{} Report: {}", ended(&line), self.link) }
     }
 }
 
@@ -94,5 +95,29 @@ fn link(run: &Summary, base: Option<&str>) -> String {
             format!("{}/{}/{PAGE}", base.trim_end_matches('/'), escaped(name.as_encoded_bytes()))
         }
         _ => path_text(real.join(PAGE)).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of a host are text, and the page of the run is the only link.
+    #[test]
+    fn a_message_has_no_link_but_its_own() {
+        let message = Message {
+            version: 3,
+            state: State::Ok,
+            plan: "night".into(),
+            run_id: "r".into(),
+            sentence: "see [the fix](http://evil.example/x) or <https://evil.example|here>, @all".into(),
+            bad_part: None,
+            first_step: "open https://evil.example".into(),
+            link: "https://runs.example/r/report.html".into(),
+            text: String::new(),
+        };
+        let line = message.line();
+        assert_eq!(line.matches("://").count(), 1, "{line}");
+        assert!(line.ends_with(&message.link) && !line.contains(['[', ']', '<', '>', '@']), "{line}");
     }
 }

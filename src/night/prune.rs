@@ -7,6 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -273,7 +274,7 @@ pub fn delete(choice: &mut Choice) -> io::Result<()> {
     if let Some(other) = holds_other(&choice.path) {
         return Err(io::Error::other(other));
     }
-    files::sweep(&choice.path)?;
+    files::sweep(&choice.path, Duration::ZERO)?;
     for name in FILES.into_iter().filter(|name| *name != JOURNAL).chain([JOURNAL]) {
         match fs::remove_file(choice.path.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -96,11 +99,31 @@ fn controller_clock_at(moment: Instant) -> Nanoseconds {
 
 /// The time since 1970 by the controller's monotonic clock, anchored to its wall clock at the first call: unlike that one it never steps.
 pub(super) fn since_1970() -> Nanoseconds {
-    static APART: std::sync::OnceLock<NanosecondsI64> = std::sync::OnceLock::new();
-    let apart = *APART.get_or_init(|| wall_clock().saturating_since(controller_clock()));
-    controller_clock().saturating_add_signed(apart)
+    static APART: OnceLock<NanosecondsI64> = OnceLock::new();
+    anchored(&APART, wall_clock(), controller_clock())
+}
+
+fn anchored(apart: &OnceLock<NanosecondsI64>, wall: Nanoseconds, monotonic: Nanoseconds) -> Nanoseconds {
+    monotonic.saturating_add_signed(*apart.get_or_init(|| wall.saturating_since(monotonic)))
 }
 
 pub(super) fn wall_clock() -> Nanoseconds {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Set a day back, or a year ahead, while a run measures.
+    #[test]
+    fn a_wall_clock_that_is_set_moves_no_time_of_a_journal() {
+        let (apart, day) = (OnceLock::new(), 86_400);
+        let begun = anchored(&apart, Nanoseconds::from_secs(20_000 * day), Nanoseconds::from_secs(100));
+        assert_eq!(begun, Nanoseconds::from_secs(20_000 * day));
+        for wall in [19_999 * day, 20_365 * day] {
+            let then = anchored(&apart, Nanoseconds::from_secs(wall), Nanoseconds::from_secs(107));
+            assert_eq!(then, begun + Nanoseconds::from_secs(7));
+        }
+    }
 }

@@ -358,10 +358,8 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
 }
 
 pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Failure {
-    let idle: Vec<String> = facts
-        .rdma
-        .iter()
-        .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
+    let ports = || facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
+    let idle: Vec<String> = ports()
         .filter_map(|(device, port)| {
             let state = match port.state.as_deref().unwrap_or("in an unknown state") {
                 _ if facts.leaves_out(device) => "of a device that cannot be opened",
@@ -371,6 +369,12 @@ pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFac
             Some(format!("{} port {} is {state}", device.name, port.number))
         })
         .collect();
+    let down = ports().find(|(device, port)| !facts.leaves_out(device) && port.state.as_deref() == Some("DOWN"));
+    let remedy = match down.map(|(_, port)| port.netdev.as_deref()) {
+        Some(Some(interface)) => remedy::PORT_UP.with([("interface", interface)]),
+        Some(None) => remedy::PORT_UP_INFINIBAND.into(),
+        None => remedy::DEVICES_OF_HOST.into(),
+    };
     let have = match (devices.is_empty(), idle.is_empty()) {
         (true, true) => "has no RDMA device".to_owned(),
         (true, false) => format!("has no active RDMA port ({})", idle.join(", ")),
@@ -379,7 +383,7 @@ pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFac
     };
     Failure::new(Stage::Open, Kind::Configuration, format!("it {have}; rail {rail} does not exist there"))
         .at(host)
-        .remedy(remedy::DEVICES_OF_HOST)
+        .remedy(remedy)
 }
 
 fn smaller(from: Option<GigabitsPerSecond>, to: Option<GigabitsPerSecond>) -> Option<GigabitsPerSecond> {
@@ -413,5 +417,37 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
         mtu: from.mtu.min(to.mtu),
         write_order: from.write_order.zip(to.write_order).map(|(from, to)| from.both(to)),
         settings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::facts::{DeviceFile, RdmaDevice, RdmaPort};
+
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_rail_says_what_is_in_the_way() {
+        let port = |state: &str, netdev: Option<&str>| RdmaPort {
+            number: 1,
+            state: Some(state.into()),
+            netdev: netdev.map(str::to_owned),
+            ..RdmaPort::default()
+        };
+        let device = |port, file| RdmaDevice {
+            name: "mlx5_0".into(),
+            ports: vec![port],
+            device_file: file,
+            ..RdmaDevice::default()
+        };
+        for (devices, remedy) in [
+            (vec![device(port("DOWN", Some("eth2")), None)], "port-up"),
+            (vec![device(port("DOWN", None), Some(DeviceFile::Open))], "port-up-infiniband"),
+            (vec![device(port("INIT", None), None)], "devices-of-host"),
+            (vec![], "devices-of-host"),
+        ] {
+            let facts = HostFacts { rdma: devices, ..HostFacts::default() };
+            assert_eq!(no_rail("a", 0, &[], &facts).remedy.unwrap().id, remedy);
+        }
     }
 }

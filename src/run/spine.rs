@@ -78,7 +78,8 @@ impl Record {
 
 impl Spine {
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
-        let file = files::open_with(log, OpenOptions::new().create(true).append(true)).map_err(|cause| {
+        let file = files::open_with(log, OpenOptions::new().create(true).append(true));
+        let file = file.and_then(|file| files::must_have_one_name(&file).map(|()| file)).map_err(|cause| {
             let name = log.file_name().unwrap_or_default().to_string_lossy();
             std::io::Error::new(cause.kind(), format!("{name}: {cause}"))
         })?;

@@ -162,6 +162,24 @@ fn connectx_as_roce() {
     healthy(&named("mlx5-roce"));
 }
 
+/// The kernel reports 40 Gb/s for its Ethernet speed.
+#[test]
+fn connectx_8() {
+    healthy(&named("cx8"));
+}
+
+/// Packets of a message take several paths: the order of bytes is not promised.
+#[test]
+fn spectrum_x() {
+    healthy(&named("spectrum-x"));
+}
+
+/// The port reports the rate of one of two uplinks.
+#[test]
+fn a_virtual_function_on_a_bond() {
+    healthy(&named("vf-lag"));
+}
+
 #[test]
 fn connectx_as_a_bond() {
     healthy(&named("mlx5-bond"));
@@ -174,7 +192,7 @@ fn connectx_as_infiniband() {
 
 #[test]
 fn a_virtual_function_that_wants_global_route_headers() {
-    healthy(&named("ib-vf"));
+    healthy(&named("vf-grh"));
 }
 
 #[test]

@@ -63,6 +63,9 @@ fn what_is_no_plan_file_is_refused_with_the_reason() {
     let latin = folder.path().join("latin-1.toml");
     std::fs::write(&latin, b"name = \"caf\xe9\"\n").unwrap();
     refused(&latin, "is not UTF-8: byte 11 (line 1)");
+    let place: serde_json::Value =
+        serde_json::from_slice(&railgauge(&["check", "--json", latin.to_str().unwrap()]).stdout).unwrap();
+    assert_eq!((&place["mistakes"][0]["line"], &place["mistakes"][0]["column"]), (&1.into(), &12.into()));
     let huge = folder.path().join("huge.toml");
     File::create(&huge).unwrap().set_len(100_000_000).unwrap();
     refused(&huge, "is larger than 1 MiB");

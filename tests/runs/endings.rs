@@ -254,6 +254,18 @@ fn a_file_that_may_not_grow_ends_the_run_and_not_the_process() {
     assert_eq!(scene.results().measured().len(), 6, "{output:?}");
 }
 
+/// A library panics then; a user gets an error.
+#[test]
+fn too_few_open_files_end_a_run_with_words() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", PLAN);
+    let words = "ulimit -n 8; exec \"$@\"";
+    let output = run_by(&["bash", "-c", words, "bash"], &scene, &plan).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("ulimit -n") && !said.contains("panicked"), "{said}");
+}
+
 #[test]
 fn others_cannot_write_into_what_a_run_makes_whatever_the_umask() {
     let scene = Scene::new();

@@ -150,3 +150,17 @@ fn a_part_of_a_plan_is_no_run_of_the_whole() {
     let wrong = run(&["--hosts", "d"]);
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+/// Each flow sends no faster than its test says.
+#[test]
+fn a_flow_keeps_the_rate_of_its_test() {
+    let scene = Scene::new();
+    let text = plan("").replace("sizes =", "rate = \"0.4 Gb/s\"\nsizes =").replace("20ms", "500ms");
+    scene.start(&scene.write("plan.toml", &text)).end().expect(0);
+    let values: Vec<_> =
+        scene.results().rows().iter().filter(|row| row.metric == "bandwidth").map(|row| row.value).collect();
+    assert!(
+        !values.is_empty() && values.iter().all(|value| value.is_some_and(|rate| rate > 0.0 && rate < 0.45)),
+        "{values:?}"
+    );
+}

@@ -34,7 +34,7 @@ const MLX5: Device = Device {
 };
 
 /// All of them.
-pub const DEVICES: [Device; 12] = [
+pub const DEVICES: [Device; 13] = [
     MLX5,
     Device { profile: "mlx5-bond", tree: "bond", values: &[], name: "mlx5_bond_0", ..MLX5 },
     Device {
@@ -47,6 +47,7 @@ pub const DEVICES: [Device; 12] = [
         ],
         ..MLX5
     },
+    Device { profile: "spectrum-x", ..MLX5 },
     Device {
         profile: "vf-lag",
         tree: "vf",
@@ -59,7 +60,7 @@ pub const DEVICES: [Device; 12] = [
         ..MLX5
     },
     Device { profile: "mlx5-ib", tree: "infiniband", values: &[("%pkey0", "0xffff"), ("%pkey1", "0x0000")], ..MLX5 },
-    Device { profile: "ib-vf", tree: "infiniband", values: &[("%pkey0", "0xffff"), ("%pkey1", "0x0000")], ..MLX5 },
+    Device { profile: "vf-grh", tree: "infiniband", values: &[("%pkey0", "0xffff"), ("%pkey1", "0x0000")], ..MLX5 },
     Device { profile: "ib-pkey", tree: "infiniband", values: &[("%pkey0", "0x7fff"), ("%pkey1", "0x8123")], ..MLX5 },
     Device {
         profile: "bnxt",

@@ -20,6 +20,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     let rdma = Test {
         gpus: Vec::new(),
         gpu_distance: None,
+        rate_limit: None,
         collective: None,
         configure: None,
         beside: None,
@@ -53,6 +54,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     let latency = Test {
         gpus: Vec::new(),
         gpu_distance: None,
+        rate_limit: None,
         collective: None,
         configure: None,
         name: "write-lat".into(),
@@ -72,6 +74,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     let tcp = Test {
         gpus: Vec::new(),
         gpu_distance: None,
+        rate_limit: None,
         collective: None,
         configure: None,
         name: "tcp-baseline".into(),

@@ -35,4 +35,4 @@ pub mod watch;
 
 /// Controller and agent must agree exactly: the controller ships the agent it was built with, so a difference means that a stale or
 /// foreign agent answered.
-pub const PROTOCOL: u32 = 10;
+pub const PROTOCOL: u32 = 11;

@@ -142,6 +142,10 @@ pub struct Knobs {
     pub timeout: Option<u8>,
     /// PCIe relaxed ordering (`NCCL_IB_PCI_RELAXED_ORDERING`).
     pub relaxed_ordering: Option<bool>,
+    /// Enhanced connection establishment (`NCCL_IB_ECE_ENABLE`; perftest has none without rdma_cm).
+    pub ece: Option<bool>,
+    /// Memory of GPUs by the NIC's second PCI function (perftest `--use_data_direct`, `NCCL_IB_DATA_DIRECT`).
+    pub data_direct: Option<bool>,
     /// Buffers on huge pages (perftest `--use_hugepages`).
     pub huge_pages: Option<bool>,
     pub core: Option<u32>,
@@ -227,6 +231,9 @@ pub struct VerbsEndpoint {
     pub pkey: Option<u16>,
     #[serde(default)]
     pub control: Option<ControlEndpoint>,
+    /// What each of its queue pairs offers, if the plan asks for it.
+    #[serde(default)]
+    pub ece: Option<Ece>,
     /// Reads and atomics this side accepts at once.
     pub max_reads: u8,
     /// Queue key (datagrams only).
@@ -235,6 +242,15 @@ pub struct VerbsEndpoint {
     pub cm_port: Option<u16>,
     #[serde(default)]
     pub cm_address: Option<String>,
+}
+
+/// `struct ibv_ece` (`ibv_query_ece(3)`): functions of connections that the maker of a device has beyond the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[repr(C)]
+pub struct Ece {
+    pub vendor_id: u32,
+    pub options: u32,
+    pub comp_mask: u32,
 }
 
 /// A reliable connection alongside the measured queue pairs for readiness and credits, never measured bytes.

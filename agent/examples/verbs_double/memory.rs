@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::{c_int, c_uint, c_void},
+    ffi::{c_char, c_int, c_uint, c_void},
     mem, ptr,
     sync::{
         Arc,
@@ -13,7 +13,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use rdma_sys::*;
 
-use crate::{device, event, fabric, refused, settings::settings};
+use crate::{device, event, fabric, queue_pair, refused, settings::settings};
 
 /// A protection domain.
 #[repr(C)]
@@ -219,6 +219,32 @@ exported! {
             return refused(libc::EBADF);
         }
         register(pd, ptr::with_exposed_provenance_mut(iova as usize), length, access.cast_unsigned())
+    }
+    /// R mlx5/verbs.c mlx5_get_data_direct_sysfs_path: ENODEV where the device has no second function.
+    fn mlx5dv_get_data_direct_sysfs_path(_context: *mut ibv_context, into: *mut c_char, room: usize) -> c_int {
+        if !queue_pair::is_mlx5() {
+            return libc::EOPNOTSUPP;
+        }
+        if !settings().is_some_and(|settings| settings.profile.data_direct) {
+            return libc::ENODEV;
+        }
+        let path = c"/sys/devices/pci0000:15/0000:15:01.1/0000:1a:00.0".to_bytes_with_nul();
+        if room < path.len() {
+            return libc::ENOSPC;
+        }
+        into.copy_from_nonoverlapping(path.as_ptr().cast(), path.len());
+        0
+    }
+    /// K mlx5/mr.c reg_user_mr_dmabuf_by_data_direct: EINVAL for a device without a second function.
+    fn mlx5dv_reg_dmabuf_mr(
+        pd: *mut ibv_pd, offset: u64, length: usize, iova: u64, fd: c_int, access: c_int, of_mlx5: c_int
+    ) -> *mut ibv_mr {
+        let by_second = of_mlx5 & 1 != 0;
+        if !queue_pair::is_mlx5() || by_second && !settings().is_some_and(|settings| settings.profile.data_direct) {
+            return refused(libc::EINVAL);
+        }
+        event::note("data-direct", c_int::from(by_second));
+        ibv_reg_dmabuf_mr(pd, offset, length, iova, fd, access)
     }
     fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
         let region = REGIONS.lock().as_mut().and_then(|regions| regions.remove(&(*mr).lkey));

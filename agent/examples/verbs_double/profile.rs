@@ -33,6 +33,10 @@ pub struct Profile {
     pub immediate: (bool, bool),
     /// Whether its driver registers dma-bufs.
     pub dma_buf: bool,
+    /// Whether it has a second PCI function for them (R mlx5/verbs.c mlx5_get_data_direct_sysfs_path). Of mlx5 only.
+    pub data_direct: bool,
+    /// `ibv_ece::options`, whose bits firmware gives their meaning. Of mlx5 only.
+    pub ece: u32,
     pub limits: Limits,
     /// Port's largest and active MTU.
     pub mtu: (ibv_mtu::Type, ibv_mtu::Type),
@@ -105,6 +109,8 @@ const MLX5_ROCE: Profile = Profile {
     immediate: (true, true),
     // K mlx5/mr.c mlx5_ib_reg_user_mr_dmabuf.
     dma_buf: true,
+    data_direct: false,
+    ece: 0x1000_0003,
     limits: Limits {
         // K mlx5/main.c mlx5_ib_query_device: 1 << log_max_qp_sz, 15 on ConnectX-4 and later.
         work_requests: 32_768,
@@ -140,7 +146,7 @@ pub static ALL: &[Profile] = &[
     MLX5_ROCE,
     MLX5_IB,
     Profile {
-        name: "ib-vf",
+        name: "vf-grh",
         // K mlx5/main.c mlx5_port_immutable: RDMA_CORE_PORT_IB_GRH_REQUIRED where the virtual port says grh_required.
         // K core/verbs.c rdma_check_ah_attr: such a port's paths are refused without one.
         grh_required: true,
@@ -157,7 +163,10 @@ pub static ALL: &[Profile] = &[
     // Two ports of 200 Gb/s; what is reported is the rate of one: 4X HDR, `IB_SPEED_HDR` 64.
     Profile { name: "mlx5-bond", device: "mlx5_bond_", speed: (64, 2), ..MLX5_ROCE },
     // K mlx5/main.c mlx5_query_port_roce: 40 Gb/s for a mode of Ethernet that it does not know; ConnectX-8 is 4131.
-    Profile { name: "cx8", speed: (4, 2), vendor: (0x02c9, 4131), ..MLX5_ROCE },
+    Profile { name: "cx8", speed: (4, 2), vendor: (0x02c9, 4131), data_direct: true, ..MLX5_ROCE },
+    // BlueField-3 as a SuperNIC (41692): adaptive routing sends the packets of a message by several ways, and they are
+    // placed as they come (MLX5DV_QP_CREATE_OOO_DP); ECE has selective repeat for it.
+    Profile { name: "spectrum-x", in_order: false, vendor: (0x02c9, 41692), ece: 0x1000_0007, ..MLX5_ROCE },
     // A virtual function on a bond of two ports of 200 Gb/s: the rate of one.
     Profile { name: "vf-lag", speed: (64, 2), vendor: (0x02c9, 4126), ..MLX5_ROCE },
     Profile {

@@ -83,6 +83,8 @@ pub struct Inner {
     pub posted: u64,
     pub receives: VecDeque<Receive>,
     pub closed: bool,
+    /// Options that `ibv_query_ece` answers, and those of the peer that were set.
+    pub ece: (u32, u32),
 }
 
 /// The attributes that something is done with, by their names in `struct ibv_qp_attr`.
@@ -225,6 +227,8 @@ impl Pair {
         }
         inner.state = to;
         match to {
+            // K mlx5/qp.c: firmware answers RTR with what both ends have.
+            ibv_qp_state::IBV_QPS_RTR => inner.ece.0 = profile.ece & inner.ece.1,
             ibv_qp_state::IBV_QPS_RESET => {
                 inner.sends.clear();
                 inner.receives.clear();
@@ -237,6 +241,17 @@ impl Pair {
         self.received.notify_all();
         Ok(())
     }
+}
+
+/// `struct ibv_ece`: vendor, options, mask.
+type Ece = [u32; 3];
+
+/// mlx5's vendor in it, PCI_VENDOR_ID_MELLANOX.
+const MELLANOX: u32 = 0x15b3;
+
+/// Whether the provider is mlx5, which alone has ECE and functions of its own.
+pub fn is_mlx5() -> bool {
+    settings().is_some_and(|settings| settings.profile.vendor.0 == 0x02c9)
 }
 
 /// Makes a queue pair.
@@ -289,6 +304,7 @@ unsafe fn make(pd: *mut ibv_pd, wanted: &ibv_qp_init_attr) -> Result<*mut ibv_qp
             posted: 0,
             receives: VecDeque::new(),
             closed: false,
+            ece: (profile.ece, 0),
         }),
         posted: Condvar::new(),
         received: Condvar::new(),
@@ -345,6 +361,27 @@ exported! {
         let in_order = settings().is_some_and(|settings| settings.profile.in_order);
         let connected = pair(qp).service != ibv_qp_type::IBV_QPT_UD;
         c_int::from(in_order && connected && pair(qp).inner.lock().state == ibv_qp_state::IBV_QPS_RTS)
+    }
+    /// R mlx5/qp.c mlx5_query_ece; libibverbs: EOPNOTSUPP for providers without.
+    fn ibv_query_ece(qp: *mut ibv_qp, into: *mut Ece) -> c_int {
+        if !is_mlx5() {
+            return libc::EOPNOTSUPP;
+        }
+        *into = [MELLANOX, pair(qp).inner.lock().ece.0, 0];
+        0
+    }
+    /// R mlx5/qp.c mlx5_set_ece.
+    fn ibv_set_ece(qp: *mut ibv_qp, of_peer: *mut Ece) -> c_int {
+        let [vendor, options, mask] = *of_peer;
+        let mut inner = pair(qp).inner.lock();
+        if !is_mlx5() {
+            return libc::EOPNOTSUPP;
+        }
+        if (vendor, mask) != (MELLANOX, 0) || inner.state > ibv_qp_state::IBV_QPS_INIT {
+            return libc::EINVAL;
+        }
+        inner.ece = (0, options);
+        0
     }
     fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
         let handle = Box::from_raw(qp.cast::<Handle>());

@@ -2,13 +2,14 @@
 //! table, as the inline functions of `<infiniband/verbs.h>` do.
 
 use std::{
-    ffi::{c_int, c_uint, c_void},
+    ffi::{c_char, c_int, c_uint, c_void},
     sync::OnceLock,
 };
 
 use libloading::os::unix::RTLD_NOW;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    link::Ece,
     remedy,
 };
 use rdma_sys::*;
@@ -57,6 +58,9 @@ functions! {
         ibv_destroy_ah = "ibv_destroy_ah@IBVERBS_1.1": fn(*mut ibv_ah) -> c_int,
     }
     optional {
+        /// What a queue pair has beyond the specification, and what its peer has; rdma-core 28.
+        ibv_query_ece = "ibv_query_ece@IBVERBS_1.10": fn(*mut ibv_qp, *mut Ece) -> c_int,
+        ibv_set_ece = "ibv_set_ece@IBVERBS_1.10": fn(*mut ibv_qp, *mut Ece) -> c_int,
         /// Registers memory with optional access flags such as relaxed ordering; rdma-core 28.
         ibv_reg_mr_iova2 = "ibv_reg_mr_iova2@IBVERBS_1.8":
             fn(*mut ibv_pd, *mut c_void, usize, u64, c_uint) -> *mut ibv_mr,
@@ -113,6 +117,30 @@ pub(super) fn load<T>(
     let missing =
         |NoFunction(symbol)| unusable(format!("{name} has no function {symbol}")).remedy(remedy::USE_RDMA_CORE);
     look_up(&library, 0, name.to_owned()).map_err(missing)
+}
+
+functions! {
+    /// The library of the provider mlx5, from rdma-core 54 on.
+    #[derive(Debug)]
+    pub(super) struct Mlx5 {}
+    required {
+        /// 0 if the device reaches dma-bufs by a second PCI function too.
+        mlx5dv_get_data_direct_sysfs_path = "mlx5dv_get_data_direct_sysfs_path@MLX5_1.25":
+            fn(*mut ibv_context, *mut c_char, usize) -> c_int,
+        /// `ibv_reg_dmabuf_mr` with flags of mlx5.
+        mlx5dv_reg_dmabuf_mr = "mlx5dv_reg_dmabuf_mr@MLX5_1.25":
+            fn(*mut ibv_pd, u64, usize, u64, c_int, c_int, c_int) -> *mut ibv_mr,
+    }
+    optional {}
+}
+
+impl Mlx5 {
+    /// The one that libibverbs has loaded, by its name; else the host's.
+    pub(super) fn get() -> Option<&'static Self> {
+        static LIBRARY: OnceLock<Option<Mlx5>> = OnceLock::new();
+        let open = || Self::look_up(&library::Library::open("libmlx5.so.1", RTLD_NOW).ok()?, 0).ok();
+        LIBRARY.get_or_init(open).as_ref()
+    }
 }
 
 functions! {

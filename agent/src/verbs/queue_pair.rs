@@ -7,7 +7,7 @@ use std::{mem, ptr, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Stage},
-    link::WriteOrder,
+    link::{Ece, WriteOrder},
     terms::Service,
 };
 use rdma_sys::*;
@@ -147,6 +147,24 @@ impl QueuePair {
             // Some providers return -1 and leave the reason in errno.
             -1 => Err(words::last(change.stage(), change.doing(), self.domain.device().name())),
             errno => Err(words::verb(change.stage(), change.doing(), self.domain.device().name(), errno)),
+        }
+    }
+
+    /// What it offers beyond the specification; once connected, what both ends have of it.
+    pub fn ece(&self) -> Option<Ece> {
+        let (query, mut found) = (self.domain.device().library().ibv_query_ece?, Ece::default());
+        // SAFETY: the queue pair is alive and `found` valid for writing.
+        (unsafe { query(self.raw(), &raw mut found) } == 0 && found.options != 0).then_some(found)
+    }
+
+    /// Takes what the peer offers, before RTR; the driver reduces it to what both ends have (`ibv_set_ece(3)`).
+    pub fn accept(&self, mut of_peer: Ece) -> Result<(), Failure> {
+        let device = self.domain.device();
+        let Some(set) = device.library().ibv_set_ece else { return Ok(()) };
+        // SAFETY: the queue pair is alive and `of_peer` valid.
+        match unsafe { set(self.raw(), &raw mut of_peer) } {
+            0 => Ok(()),
+            errno => Err(words::verb(Stage::Join, Doing::Receive, device.name(), errno)),
         }
     }
 

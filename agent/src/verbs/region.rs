@@ -18,6 +18,7 @@ use rdma_sys::{ibv_access_flags, ibv_mr};
 
 use super::{
     device::Domain,
+    library::Mlx5,
     words::{self, Doing},
 };
 use crate::{memory::backing::Backing, system::library::Owned};
@@ -27,7 +28,12 @@ pub struct Access {
     pub atomics: bool,
     /// PCIe relaxed ordering: writes may become visible in any order until the completion.
     pub relaxed_ordering: bool,
+    /// Of a dma-buf: by the device's second PCI function.
+    pub data_direct: bool,
 }
+
+/// `MLX5DV_REG_DMABUF_ACCESS_DATA_DIRECT`.
+const DATA_DIRECT: i32 = 1;
 
 #[derive(Debug)]
 pub struct Region {
@@ -54,7 +60,11 @@ impl Region {
         let (pd, address, length) = (domain.handle.as_ptr(), backing.address(), backing.length());
         // Only the newer entry point accepts optional flags; C does this in a macro named ibv_reg_mr.
         let optional = if access.relaxed_ordering { ibv_access_flags::IBV_ACCESS_RELAXED_ORDERING.0 } else { 0 };
-        let handle = if let Some(fd) = backing.dma_buf() {
+        let handle = if let (Some(fd), Some(mlx5)) = (backing.dma_buf(), Mlx5::get().filter(|_| access.data_direct)) {
+            let flags = (flags.0 | optional).cast_signed();
+            // SAFETY: the domain is alive and `Backing` vouches for descriptor and range.
+            unsafe { (mlx5.mlx5dv_reg_dmabuf_mr)(pd, 0, length, address, fd, flags, DATA_DIRECT) }
+        } else if let Some(fd) = backing.dma_buf() {
             let register = library.ibv_reg_dmabuf_mr.ok_or_else(|| unsupported("ibv_reg_dmabuf_mr (rdma-core 34)"))?;
             // SAFETY: the domain is alive and `Backing` vouches for descriptor and range.
             unsafe { register(pd, 0, length, address, fd, (flags.0 | optional).cast_signed()) }
@@ -94,6 +104,17 @@ impl Region {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the device has a second PCI function by which it reaches memory of GPUs (kernel
+    /// drivers/infiniband/hw/mlx5/data_direct.c). NCCL takes it by default (transport/net_ib/init.cc, `NCCL_IB_DATA_DIRECT`).
+    pub(crate) fn has_data_direct(domain: &Domain) -> bool {
+        let mut path = [0; libc::PATH_MAX as usize];
+        Mlx5::get().is_some_and(|mlx5| {
+            let context = domain.device().context();
+            // SAFETY: the context is open and is mlx5's, as the caller has seen; there is room for the path.
+            unsafe { (mlx5.mlx5dv_get_data_direct_sysfs_path)(context, path.as_mut_ptr(), path.len()) == 0 }
+        })
     }
 
     pub fn backing(&self) -> &dyn Backing {

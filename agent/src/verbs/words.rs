@@ -6,55 +6,35 @@ use railgauge_wire::{
 };
 use rdma_sys::{ibv_wc, ibv_wc_status as wc};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
-    /// `ibv_get_device_list`.
-    ListDevices,
-    /// `ibv_open_device`.
-    OpenDevice,
-    /// `ibv_query_device`, `ibv_query_port`, `ibv_query_gid`.
-    Query,
-    /// `ibv_alloc_pd`.
-    AllocateDomain,
-    /// `ibv_reg_mr`, `ibv_reg_dmabuf_mr`.
-    Register,
-    /// `ibv_create_cq`, `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event`.
-    Completions,
-    /// `ibv_create_qp`.
-    CreateQueuePair,
-    /// `ibv_modify_qp` to INIT.
-    Initialise,
-    /// `ibv_modify_qp` to RTR.
-    Receive,
-    /// `ibv_modify_qp` to RTS.
-    Send,
-    /// `ibv_create_ah`.
-    Address,
-    /// `ibv_post_send`, `ibv_post_recv`.
-    Post,
-    /// `ibv_poll_cq`.
-    Poll,
-    ConnectionManager,
-}
-
-impl Doing {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::ListDevices => "listing RDMA devices",
-            Self::OpenDevice => "opening the device",
-            Self::Query => "querying the device",
-            Self::AllocateDomain => "allocating a protection domain",
-            Self::Register => "registering memory",
-            Self::Completions => "setting up completions",
-            Self::CreateQueuePair => "creating a queue pair",
-            Self::Initialise => "initialising a queue pair",
-            Self::Receive => "making a queue pair ready to receive",
-            Self::Send => "making a queue pair ready to send",
-            Self::Address => "creating an address handle",
-            Self::Post => "posting work requests",
-            Self::Poll => "polling for completions",
-            Self::ConnectionManager => "connecting by rdma_cm",
-        }
+railgauge_wire::words! {
+    Doing {
+        /// `ibv_get_device_list`.
+        ListDevices = "listing RDMA devices",
+        /// `ibv_open_device`.
+        OpenDevice = "opening the device",
+        /// `ibv_query_device`, `ibv_query_port`, `ibv_query_gid`.
+        Query = "querying the device",
+        /// `ibv_alloc_pd`.
+        AllocateDomain = "allocating a protection domain",
+        /// `ibv_reg_mr`, `ibv_reg_dmabuf_mr`.
+        Register = "registering memory",
+        /// `ibv_create_cq`, `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event`.
+        Completions = "setting up completions",
+        /// `ibv_create_qp`.
+        CreateQueuePair = "creating a queue pair",
+        /// `ibv_modify_qp` to INIT.
+        Initialise = "initialising a queue pair",
+        /// `ibv_modify_qp` to RTR.
+        Receive = "making a queue pair ready to receive",
+        /// `ibv_modify_qp` to RTS.
+        Send = "making a queue pair ready to send",
+        /// `ibv_create_ah`.
+        Address = "creating an address handle",
+        /// `ibv_post_send`, `ibv_post_recv`.
+        Post = "posting work requests",
+        /// `ibv_poll_cq`.
+        Poll = "polling for completions",
+        ConnectionManager = "connecting by rdma_cm",
     }
 }
 
@@ -136,7 +116,7 @@ pub(crate) fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure 
     let errno = errno.abs();
     let (kind, meaning, remedy) = advice(doing, errno);
     let said = std::io::Error::from_raw_os_error(errno);
-    let mut cause = format!("{on}: {} failed: {said}", doing.words());
+    let mut cause = format!("{on}: {} failed: {said}", doing.word());
     if !meaning.is_empty() {
         cause += ": ";
         cause += meaning;
@@ -149,87 +129,47 @@ pub(crate) fn last(stage: Stage, doing: Doing, on: &str) -> Failure {
     verb(stage, doing, on, std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-const fn status(status: wc::Type) -> (&'static str, &'static str, Option<Entry>) {
-    match status {
-        wc::IBV_WC_SUCCESS => ("success", "the operation completed", None),
-        wc::IBV_WC_LOC_LEN_ERR => (
-            "local length error",
-            "a message is longer than the posted receive or than the port allows",
-            Some(remedy::COMPARE_SIZES),
-        ),
-        wc::IBV_WC_LOC_QP_OP_ERR => (
-            "local queue pair operation error",
-            "the device could not carry out its own request, or the service does not offer this operation",
-            Some(remedy::LOOK_AT_DEVICE),
-        ),
-        wc::IBV_WC_LOC_EEC_OP_ERR => ("local EE context error", "reliable datagrams are not used", None),
-        wc::IBV_WC_LOC_PROT_ERR => (
-            "local protection error",
-            "the local buffer is not registered for this access, or no longer",
-            Some(remedy::RESET_OR_DEFECT),
-        ),
-        wc::IBV_WC_WR_FLUSH_ERR => (
-            "flushed",
-            "the queue pair went into its error state before this request was done",
-            Some(remedy::FIRST_ERROR),
-        ),
-        wc::IBV_WC_MW_BIND_ERR => ("memory window bind error", "memory windows are not used", None),
-        wc::IBV_WC_BAD_RESP_ERR => (
-            "bad response",
-            "the peer answered with a packet that does not fit the request",
-            Some(remedy::COMPARE_FIRMWARE),
-        ),
-        wc::IBV_WC_LOC_ACCESS_ERR => (
-            "local access error",
-            "data arrived for a buffer that may not be written (iWARP needs remote write access on read sinks)",
-            Some(remedy::REPORT_DEFECT),
-        ),
-        wc::IBV_WC_REM_INV_REQ_ERR => (
-            "remote invalid request",
-            "the peer's device refused the request: it does not support the operation, its receive is too short, or \
-             outstanding_reads is too high",
-            Some(remedy::LOWER_OUTSTANDING_READS),
-        ),
-        wc::IBV_WC_REM_ACCESS_ERR => (
-            "remote access error",
-            "the peer's memory key, address range or permission did not allow it; its link may have been closed or \
-             reset in the meantime",
-            Some(remedy::LOOK_AT_PEER_ERROR),
-        ),
-        wc::IBV_WC_REM_OP_ERR => (
-            "remote operation error",
-            "the peer's device failed to carry the request out",
-            Some(remedy::LOOK_AT_PEER_DEVICE),
-        ),
-        wc::IBV_WC_RETRY_EXC_ERR => (
-            "retries exceeded",
-            "the peer did not acknowledge in time, again and again",
-            Some(remedy::CHECK_PATH_TO_PEER),
-        ),
-        wc::IBV_WC_RNR_RETRY_EXC_ERR => (
-            "receiver not ready",
-            "the peer had no receive posted, again and again: its agent was stalled or starved of CPU",
-            Some(remedy::PEER_CPU_TIME),
-        ),
-        wc::IBV_WC_LOC_RDD_VIOL_ERR => ("local RDD violation", "reliable datagrams are not used", None),
-        wc::IBV_WC_REM_INV_RD_REQ_ERR => ("remote invalid RD request", "reliable datagrams are not used", None),
-        wc::IBV_WC_REM_ABORT_ERR => {
-            ("remote abort", "the peer aborted the operation", Some(remedy::LOOK_AT_PEER_ERROR))
+/// Completion statuses: name, meaning and remedy.
+macro_rules! statuses {
+    ($($status:ident: $name:literal, $meaning:literal $(, $remedy:path)?;)*) => {
+        fn status(status: wc::Type) -> (&'static str, &'static str, Option<Entry>) {
+            match status {
+                $(wc::$status => ($name, $meaning, None $(.or(Some($remedy)))?),)*
+                _ => ("unknown status", "a status newer than this agent", Some(remedy::LOOK_UP_STATUS)),
+            }
         }
-        wc::IBV_WC_INV_EECN_ERR => ("invalid EE context number", "reliable datagrams are not used", None),
-        wc::IBV_WC_INV_EEC_STATE_ERR => ("invalid EE context state", "reliable datagrams are not used", None),
-        wc::IBV_WC_FATAL_ERR => {
-            ("fatal error", "the device had an error it cannot recover from", Some(remedy::RESET_DEVICE))
-        }
-        wc::IBV_WC_RESP_TIMEOUT_ERR => {
-            ("response timeout", "the peer's answer did not come in time", Some(remedy::CHECK_WAY_BACK))
-        }
-        wc::IBV_WC_GENERAL_ERR => {
-            ("general error", "the device reports an error without a name", Some(remedy::LOOK_AT_DEVICE))
-        }
-        wc::IBV_WC_TM_ERR | wc::IBV_WC_TM_RNDV_INCOMPLETE => ("tag matching error", "tag matching is not used", None),
-        _ => ("unknown status", "a status newer than this agent", Some(remedy::LOOK_UP_STATUS)),
-    }
+    };
+}
+
+statuses! {
+    IBV_WC_SUCCESS: "success", "the operation completed";
+    IBV_WC_LOC_LEN_ERR: "local length error", "a message is longer than the posted receive or than the port allows", remedy::COMPARE_SIZES;
+    IBV_WC_LOC_QP_OP_ERR: "local queue pair operation error", "the device could not carry out its own request, or the \
+        service does not offer this operation", remedy::LOOK_AT_DEVICE;
+    IBV_WC_LOC_EEC_OP_ERR: "local EE context error", "reliable datagrams are not used";
+    IBV_WC_LOC_PROT_ERR: "local protection error", "the local buffer is not registered for this access, or no longer", remedy::RESET_OR_DEFECT;
+    IBV_WC_WR_FLUSH_ERR: "flushed", "the queue pair went into its error state before this request was done", remedy::FIRST_ERROR;
+    IBV_WC_MW_BIND_ERR: "memory window bind error", "memory windows are not used";
+    IBV_WC_BAD_RESP_ERR: "bad response", "the peer answered with a packet that does not fit the request", remedy::COMPARE_FIRMWARE;
+    IBV_WC_LOC_ACCESS_ERR: "local access error", "data arrived for a buffer that may not be written (iWARP \
+        needs remote write access on read sinks)", remedy::REPORT_DEFECT;
+    IBV_WC_REM_INV_REQ_ERR: "remote invalid request", "the peer's device refused the request: it does not support the \
+        operation, its receive is too short, or outstanding_reads is too high", remedy::LOWER_OUTSTANDING_READS;
+    IBV_WC_REM_ACCESS_ERR: "remote access error", "the peer's memory key, address range or permission did not \
+        allow it; its link may have been closed or reset in the meantime", remedy::LOOK_AT_PEER_ERROR;
+    IBV_WC_REM_OP_ERR: "remote operation error", "the peer's device failed to carry the request out", remedy::LOOK_AT_PEER_DEVICE;
+    IBV_WC_RETRY_EXC_ERR: "retries exceeded", "the peer did not acknowledge in time, again and again", remedy::CHECK_PATH_TO_PEER;
+    IBV_WC_RNR_RETRY_EXC_ERR: "receiver not ready", "the peer had no receive posted, again and again: its agent was stalled or starved of CPU", remedy::PEER_CPU_TIME;
+    IBV_WC_LOC_RDD_VIOL_ERR: "local RDD violation", "reliable datagrams are not used";
+    IBV_WC_REM_INV_RD_REQ_ERR: "remote invalid RD request", "reliable datagrams are not used";
+    IBV_WC_REM_ABORT_ERR: "remote abort", "the peer aborted the operation", remedy::LOOK_AT_PEER_ERROR;
+    IBV_WC_INV_EECN_ERR: "invalid EE context number", "reliable datagrams are not used";
+    IBV_WC_INV_EEC_STATE_ERR: "invalid EE context state", "reliable datagrams are not used";
+    IBV_WC_FATAL_ERR: "fatal error", "the device had an error it cannot recover from", remedy::RESET_DEVICE;
+    IBV_WC_RESP_TIMEOUT_ERR: "response timeout", "the peer's answer did not come in time", remedy::CHECK_WAY_BACK;
+    IBV_WC_GENERAL_ERR: "general error", "the device reports an error without a name", remedy::LOOK_AT_DEVICE;
+    IBV_WC_TM_ERR: "tag matching error", "tag matching is not used";
+    IBV_WC_TM_RNDV_INCOMPLETE: "tag matching error", "tag matching is not used";
 }
 
 pub(crate) fn completion(stage: Stage, on: &str, completion: &ibv_wc) -> Failure {

@@ -183,12 +183,28 @@ fn a_port_writes_from_the_memory_of_its_gpu_to_the_memory_of_its_gpu() {
     must_be_right(&account);
     assert_eq!(account.gpu_path, Some(GpuPath::GdrDmabuf));
     assert!(!account.settings.contains_key("data_direct"));
-    // A ConnectX-8 reaches GPUs by a second function too.
-    let function = fabric.folder.path().join("root1/sys/bus/pci/drivers/mlx5_ib/0000:1a:00.0");
-    std::fs::create_dir_all(function).unwrap();
-    assert_eq!(one(&mut fabric, on_gpu(0, None)).settings["data_direct"], "not used; NCCL uses it");
     let flipped = one(&mut with_gpus(true, &[("RAILGAUGE_FAULT", "flip-bit")]), on_gpu(0, None));
     assert_eq!(flipped.account.checked.wrong, Bytes(2));
+}
+
+/// A ConnectX-8 reaches GPUs by a second PCI function, unless the plan says otherwise.
+#[test]
+fn data_direct_is_used_where_the_nic_has_it() {
+    for (profile, wanted, used) in
+        [("cx8", None, Some("true")), ("cx8", Some(false), Some("false")), ("mlx5-roce", Some(true), None)]
+    {
+        let doubles: [(&str, &[&str]); 2] = [("cuda_double", &["libcuda.so.1"]), ("verbs_double", &["libmlx5.so.1"])];
+        let folder = folder_of(&doubles);
+        let settings = [("LD_LIBRARY_PATH", folder.to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", profile)];
+        let mut fabric = Fabric::of(&settings, Some(devices::named(profile)));
+        let mut port = on_gpu(0, Some(GpuPath::GdrDmabuf));
+        port.knobs.data_direct = wanted;
+        let account = one(&mut fabric, port);
+        must_be_right(&account);
+        assert_eq!(account.settings.get("data_direct").map(String::as_str), used, "{profile} {wanted:?}");
+        let registered = fabric.noted("data-direct", "1");
+        assert_eq!(registered.iter().any(|flag| flag == "1"), used == Some("true"), "{registered:?}");
+    }
 }
 
 #[test]

@@ -64,6 +64,7 @@ impl Claim {
 
     /// Opens the journal for appending after `tail` and allocates its reserve. The reserve comes first: without space nothing is changed.
     pub fn go_on(self, tail: Tail, reserve: &Path) -> io::Result<Journal> {
+        files::must_have_one_name(&self.file)?;
         // Written, not only sized: a sparse file would reserve nothing.
         let allocated = files::write(reserve, vec![0x55; RESERVE.as_usize()]).map_err(|error| {
             let room = RESERVE / Bytes::from_mib(1);
@@ -234,6 +235,20 @@ mod tests {
         let second = String::from_utf8(line::encode("r", 2, &line().at, &Event::Finished).unwrap()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), whole + &second);
         assert!(!reserve.exists());
+    }
+
+    /// As in backups by `cp -al` or rsync's `--link-dest`.
+    #[test]
+    fn nothing_is_appended_to_a_journal_with_two_names() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("records.jsonl"), "mine").unwrap();
+        fs::hard_link(at("records.jsonl"), at("backup")).unwrap();
+        let go_on = || Claim::open(&at("records.jsonl")).unwrap().go_on(Tail::before("r".into()), &at("reserve"));
+        assert_eq!(go_on().unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(fs::read_to_string(at("backup")).unwrap(), "mine");
+        fs::remove_file(at("backup")).unwrap();
+        assert!(go_on().is_ok());
     }
 
     #[test]

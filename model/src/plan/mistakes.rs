@@ -65,6 +65,14 @@ impl Mistakes {
         Self { sources: vec![source], list: vec![mistake], harmless: false }
     }
 
+    /// About what follows `text`.
+    pub(super) fn at_end(name: &str, mut text: String, message: String, help: &str) -> Self {
+        let at = text.len();
+        text.push(char::REPLACEMENT_CHARACTER);
+        let mistake = Mistake::at(at..text.len(), message).help(help);
+        Self { sources: vec![Source { name: name.into(), text }], list: vec![mistake], harmless: false }
+    }
+
     pub(super) fn tidy(&mut self) {
         self.list.sort_by(|a, b| (&a.place, &a.message).cmp(&(&b.place, &b.message)));
         self.list.dedup_by(|a, b| (&a.place, &a.message) == (&b.place, &b.message));

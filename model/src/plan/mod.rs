@@ -90,9 +90,13 @@ pub fn load_in(path: &Path, allocation: Option<&Allocation>) -> Result<Loaded, M
             file::Fault::Io(_) => "check the path",
             file::Fault::NoFile(_) => "give the path of the plan file in it",
             file::Fault::TooLarge(_) => "plans are small text files: is this the right file?",
-            file::Fault::NotText { .. } => "save the file as UTF-8 text: is this the right file?",
+            file::Fault::NotText(_) => "save the file as UTF-8 text: is this the right file?",
         };
-        Mistakes::whole_file(&name, format!("the plan {fault}"), help)
+        let message = format!("the plan {fault}");
+        match fault {
+            file::Fault::NotText(before) => Mistakes::at_end(&name, before, message, help),
+            _ => Mistakes::whole_file(&name, message, help),
+        }
     })?;
     let directory = path.parent().unwrap_or(Path::new(""));
     let (plan, notes) = parse_in(&name, &source, directory, allocation)?;
@@ -144,7 +148,17 @@ pub fn parse_in(
     // What was skipped would be reported as missing, and what follows the first fault is read as part of another value.
     if let Some(fault) = faults.iter().min_by_key(|fault| fault.span().map_or(text.len(), |span| span.start)) {
         let span = fault.span().unwrap_or(text.len()..text.len());
-        book.wrong(span, fault.message(), "this is not valid TOML, and nothing after it was read");
+        // Of a bare word the parser says only that it is not `true` or `false`.
+        let (before, after) = text.split_at_checked(span.start).unwrap_or((text, ""));
+        let word = after.split(|c: char| c.is_whitespace() || ",]}#".contains(c)).next();
+        let word = word.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()));
+        let is_value = before.trim_end().ends_with('=');
+        match word.filter(|_| is_value) {
+            Some(word) => {
+                book.wrong(span, format!("`{word}` is not a value"), format!("text is in quotes: \"{word}\""))
+            }
+            None => book.wrong(span, fault.message(), "this is not valid TOML, and nothing after it was read"),
+        }
     }
     Err(book.into_mistakes())
 }

@@ -220,6 +220,9 @@ pub struct Test {
     /// Time over the window after which a case is given up and the silent host is named.
     pub deadline: Duration,
     pub knobs: Knobs,
+    /// How fast each flow sends at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
     /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. If empty, the nearest ones, or those with the same
     /// numbers.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! `[soak]`: traffic for hours after the tests, while ports are watched.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use railgauge_wire::{
     terms::{Metric, TestMetric},
@@ -50,6 +50,15 @@ pub enum RateLimit {
     Percent(f64),
 }
 
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "at {rate} Gb/s"),
+            Self::Percent(percent) => write!(f, "at {percent} % of the rate of its ports"),
+        }
+    }
+}
+
 pub static SOAK: Section = Section {
     header: "[soak]",
     about: "Traffic for hours after the tests, while the ports it passes are watched: links that come and go, errors that rise, flows \
@@ -83,7 +92,10 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let table = top.table("soak");
     let lasts = table.time("for");
     let test = traffic(&table, tests);
-    let rate_limit = rate_limit(&table, test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name)));
+    let rate_limit = {
+        let test = test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name));
+        rate_limit(&table, test.is_some_and(|test| test.bidirectional))
+    };
     let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
     let longest = table.time("longest_degraded").map(|at| at.value.into()).unwrap_or_default();
@@ -128,7 +140,7 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
 }
 
 /// How fast flows send. The initiator's limit does not limit a responder that also sends.
-fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
+pub(super) fn rate_limit(table: &Table<'_>, bidirectional: bool) -> Option<RateLimit> {
     let share = table.percent("share");
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
     if let (Some(share), Some(rate)) = (&share, &rate) {
@@ -141,9 +153,9 @@ fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
         table.wrong(rate.span.clone(), "nothing is sent at this rate", "for example rate = \"10 Gb/s\"");
     }
     let span = share.as_ref().map(|at| at.span.clone()).or(rate.as_ref().map(|at| at.span.clone()));
-    if let (Some(span), Some(test)) = (span, test.filter(|test| test.bidirectional)) {
-        let message = format!("`{}` sends in both directions, and only one of them can be held back", test.name);
-        table.wrong(span, message, "leave this key out, or name a test in one direction");
+    if let Some(span) = span.filter(|_| bidirectional) {
+        let message = "the test sends in both directions, and only one of them can be held back";
+        table.wrong(span, message, "leave this key out, or measure one direction");
     }
     let rate = rate.map(|At { value, .. }| RateLimit::Rate(GigabitsPerSecond(value)));
     rate.or(share.map(|share| RateLimit::Percent(share.value)))

@@ -6,7 +6,7 @@ use railgauge_analysis::words::count;
 use railgauge_model::{
     plan::{
         count::lasting,
-        model::{RateLimit, Soak, Test},
+        model::{Soak, Test},
     },
     schedule::{Flow, Port, Round},
 };
@@ -54,11 +54,7 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
         let of_test = preview.tests.iter().find(|one| one.test.name == *test);
         let rounds = count(of_test.map_or(0, |one| one.rounds.len()), "round");
         let [lasts, window] = [*lasts, *window].map(lasting);
-        let rate = match rate_limit {
-            None => "as fast as it goes".to_owned(),
-            Some(RateLimit::Rate(rate)) => format!("at {rate} Gb/s"),
-            Some(RateLimit::Percent(percent)) => format!("at {percent} % of the rate of its ports"),
-        };
+        let rate = rate_limit.map_or_else(|| "as fast as it goes".to_owned(), |rate| rate.to_string());
         writeln!(
             out,
             "soak   {lasts} more, after the tests: {rounds} of {test} in turn, in windows of {window}, each flow {rate}"

@@ -105,6 +105,7 @@ fn traffic(test: &Test) -> Test {
         gpu_path: None,
         gpus: Vec::new(),
         gpu_distance: None,
+        rate_limit: None,
         threads: 1,
         bidirectional: false,
         verify: false,

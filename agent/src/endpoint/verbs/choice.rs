@@ -205,6 +205,7 @@ pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
         grh_required: choice.port.grh_required,
         pkey: choice.pkey.map(|pkey| pkey.value),
         control: None,
+        ece: None,
         max_reads: settings.reads,
         qkey: 0,
         cm_port: None,

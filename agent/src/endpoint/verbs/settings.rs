@@ -62,6 +62,8 @@ pub(crate) struct Settings {
     pub timeout: u8,
     /// PCIe relaxed ordering: required, refused, or as the device likes.
     pub relaxed_ordering: Option<bool>,
+    pub ece: bool,
+    pub data_direct: bool,
     /// `None` where not measured.
     pub write_latency: Option<WriteLatency>,
     pub huge_pages: bool,
@@ -135,9 +137,13 @@ impl Settings {
             let cause = "the last byte of a write cannot be polled in GPU memory: the CPU does not reach it";
             return Err(wrong(cause.to_owned(), remedy::WRITE_IMMEDIATE));
         }
-        if joining == Joining::RdmaCm && knobs.pkey.is_some() {
-            let cause = "rdma_cm takes the partition of the network interface, not `pkey`".to_owned();
-            return Err(wrong(cause, remedy::RC_OR_EXCHANGE));
+        let refused = match knobs {
+            Knobs { pkey: Some(_), .. } => Some("takes the partition of the network interface, not `pkey`"),
+            Knobs { ece: Some(_), .. } => Some("negotiates by itself what `ece` is about"),
+            _ => None,
+        };
+        if let (Joining::RdmaCm, Some(why)) = (joining, refused) {
+            return Err(wrong(format!("rdma_cm {why}"), remedy::RC_OR_EXCHANGE));
         }
         Ok(Self {
             depth,
@@ -157,6 +163,8 @@ impl Settings {
             timeout: small(knobs.timeout.or(Some(TIMEOUT)), 31, "timeout")?,
             // What is polled must become visible in order.
             relaxed_ordering: if polls { Some(false) } else { knobs.relaxed_ordering },
+            ece: knobs.ece.unwrap_or(false),
+            data_direct: knobs.data_direct.unwrap_or(true),
             write_latency: knobs.write_latency,
             huge_pages: knobs.huge_pages.unwrap_or(false),
             core: knobs.core,

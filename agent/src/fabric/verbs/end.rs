@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{ControlEndpoint, Endpoint, Joining, Role, VerbsEndpoint, WriteLatency, WriteOrder},
+    link::{ControlEndpoint, Ece, Endpoint, Joining, Role, VerbsEndpoint, WriteLatency, WriteOrder},
     remedy::{self, Entry},
     terms::{GpuPath, Op, Service, TestMetric},
 };
@@ -352,7 +352,9 @@ impl VerbsEnd {
         let paths = (0..self.connection.pairs.len())
             .map(|i| join::path(&self.resources.choice, settings, peer, i))
             .collect::<Result<Vec<_>, _>>()?;
+        let ece = self.ece().zip(peer.ece).filter(|(own, theirs)| own.vendor_id == theirs.vendor_id);
         for (i, (pair, path)) in self.connection.pairs.iter().zip(&paths).enumerate() {
+            ece.map_or(Ok(()), |(_, theirs)| pair.accept(theirs))?;
             let (number, psn, own_psn) = (peer.qp_numbers[i], peer.psns[i], self.connection.psns[i]);
             let to = Target { path: *path, mtu, number, psn, own_psn, accepted, reads };
             join::connect(pair, settings, &to)?;
@@ -372,6 +374,11 @@ impl VerbsEnd {
         let area = Layout::area_of(peer.length.0, self.connection.pairs.len());
         self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses, mtu });
         Ok(())
+    }
+
+    /// What its queue pairs have beyond the specification, where the plan asks for it.
+    pub(crate) fn ece(&self) -> Option<Ece> {
+        self.connection.pairs.first().filter(|_| self.resources.settings.ece)?.ece()
     }
 
     /// `Err` unless the peer is compatible.

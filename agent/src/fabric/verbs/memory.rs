@@ -49,9 +49,12 @@ pub(crate) fn take(
     atomics: bool,
     length: u64,
 ) -> Result<Bytes, Failure> {
+    let has_data_direct = spec.memory != Memory::Host && driver.is("mlx5_core") && Region::has_data_direct(domain);
+    let data_direct = has_data_direct && settings.data_direct;
     let register = |backing: Arc<dyn Backing>| {
         let once = |relaxed_ordering| {
-            Region::register(domain, backing.clone(), Access { atomics, relaxed_ordering }).map(Arc::new)
+            let access = Access { atomics, relaxed_ordering, data_direct };
+            Region::register(domain, backing.clone(), access).map(Arc::new)
         };
         registered(settings.relaxed_ordering, once)
     };
@@ -72,12 +75,12 @@ pub(crate) fn take(
         notes.insert("gpu_distance".into(), distance.to_string());
     }
     // Below a shared switch, packets take PCIe also where the GPU has another way to the CPU (NVLink-C2C). NCCL asks for that mapping
-    // there (transport/net_ib, `ncclTopoGdrModePci`).
-    let below_one_switch = matches!(distance, Some(Distance::Pix | Distance::Pxb));
+    // there (transport/net_ib, `ncclTopoGdrModePci`), and for Data Direct.
+    let by_pcie = data_direct || matches!(distance, Some(Distance::Pix | Distance::Pxb));
     let mut mapping = "";
     let mut by_dma_buf = || {
         Region::takes_dma_buf(domain)?;
-        let (memory, exported) = Reached::exported(&device, length, below_one_switch)?;
+        let (memory, exported) = Reached::exported(&device, length, by_pcie)?;
         mapping = exported;
         register(Arc::new(memory))
     };
@@ -99,8 +102,8 @@ pub(crate) fn take(
             },
         },
     };
-    if path == GpuPath::GdrDmabuf && driver.is("mlx5_core") && has_data_direct(&host) {
-        notes.insert("data_direct".into(), "not used; NCCL uses it".into());
+    if path == GpuPath::GdrDmabuf && has_data_direct {
+        notes.insert("data_direct".into(), data_direct.to_string());
     }
     if path == GpuPath::GdrPeermem {
         notes.insert("peer_memory".into(), peer_memory(&host)?);
@@ -146,13 +149,6 @@ fn registered<R>(
             Err(failure) => Ok((register(false)?, Ordering { relaxed: false, refused: Some(failure.cause) })),
         },
     }
-}
-
-/// Whether the host has the second PCI function by which a ConnectX-8 reaches memory of GPUs (kernel
-/// drivers/infiniband/hw/mlx5/data_direct.c). NCCL takes it by default (transport/net_ib/init.cc, `NCCL_IB_DATA_DIRECT`).
-fn has_data_direct(host: &Tree) -> bool {
-    let functions = |driver: &str| host.names(format!("sys/bus/pci/drivers/{driver}"));
-    ["mlx5_ib", "mlx5_dd"].iter().any(|driver| functions(driver).iter().any(|name| name.contains(':')))
 }
 
 fn peer_memory(host: &Tree) -> Result<String, Failure> {

@@ -163,6 +163,10 @@ impl VerbsEnd {
         settings.insert("mtu".to_owned(), mtu.to_string());
         let peer = self.connection.peer.as_ref();
         settings.extend(peer.and_then(|peer| join::grh(&self.resources.choice, &peer.endpoint)));
+        if self.resources.settings.ece {
+            let options = self.ece().filter(|_| peer.is_some_and(|peer| peer.endpoint.ece.is_some()));
+            settings.insert("ece".to_owned(), options.map_or("none".to_owned(), |ece| format!("{:#x}", ece.options)));
+        }
         let write_order = self.connection.write_order;
         if let Some(method) = self.resources.settings.write_latency {
             settings
@@ -200,6 +204,7 @@ impl VerbsEnd {
             rkey: self.resources.region.remote_key(),
             polled: self.resources.polled,
             control: Some(self.connection.mailbox.endpoint(control_psn)),
+            ece: self.ece(),
             qkey: QKEY,
             cm_port: cm.map(|address| address.port()).filter(|port| *port > 0),
             cm_address: cm.map(|address| address.ip().to_string()),

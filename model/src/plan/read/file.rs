@@ -14,13 +14,9 @@ pub enum Fault {
     NoFile(&'static str),
     #[error("is larger than {} MiB", .0.0 >> 20)]
     TooLarge(Bytes),
-    #[error("is not UTF-8: byte {at} (line {line}) does not start a character")]
-    NotText {
-        /// In bytes.
-        at: usize,
-        /// From 1.
-        line: usize,
-    },
+    /// What is before it.
+    #[error("is not UTF-8: byte {} (line {}) does not start a character", .0.len(), .0.matches('\n').count() + 1)]
+    NotText(String),
 }
 
 impl Fault {
@@ -29,7 +25,7 @@ impl Fault {
             Self::Io(_) => "a relative path is relative to the plan's directory",
             Self::NoFile(_) => "give a file in it",
             Self::TooLarge(_) => "is this the right file?",
-            Self::NotText { .. } => "save it as UTF-8 text: is this the right file?",
+            Self::NotText(_) => "save it as UTF-8 text: is this the right file?",
         }
     }
 }
@@ -55,7 +51,6 @@ pub fn read_up_to(path: &Path, largest: Bytes) -> Result<String, Fault> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-        Fault::NotText { at, line }
+        Fault::NotText(String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned())
     })
 }

@@ -177,6 +177,26 @@ fn meant(section: &Section, given: &str) -> Option<(Option<&'static str>, &'stat
     here.or_else(inside).or_else(spelled)
 }
 
+/// What other tools measure and this one does not: values, and keys.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("srd", "EFA has transport = \"tcp\", or \"nccl\" with aws-ofi-nccl"),
+    ("dc xrc", "connections are those of a queue pair with one peer"),
+    ("gather scatter all_to_all_v alltoallv", "`broadcast` and `all_to_all` have the same paths"),
+    ("rocm hip", "memory = \"cuda\" is that of AMD GPUs too, over tcp or staged"),
+    ("remote_memory memory_to memory_far", "both ends of a pair have the same `memory`"),
+    ("remote_gpus gpus_to gpus_far", "both ends of a rail use the GPU of the same number, or each the nearest"),
+    ("local_register register registered symmetric", "NCCL registers no user buffers here"),
+    ("use_ooo ooo", "packets are placed out of order if `ece` negotiates it"),
+    ("use_srq srq", "every queue pair has a receive queue of its own"),
+    ("odp mr_per_qp", "a link registers its memory once"),
+    ("comp_vector latency_gap hop_limit use_mem_type", "nothing in a plan does the same"),
+];
+
+pub(super) fn unsupported(word: &str) -> Option<&'static str> {
+    let word = word.replace('-', "_");
+    UNSUPPORTED.iter().find(|(words, _)| words.split(' ').any(|one| one == word)).map(|(_, why)| *why)
+}
+
 fn place(section: &Section) -> &'static str {
     if section.header.is_empty() { "the plan" } else { section.header }
 }
@@ -184,6 +204,9 @@ fn place(section: &Section) -> &'static str {
 fn unknown(section: &Section, name: &Spanned<Cow<'_, str>>) -> Mistake {
     let text = format!("unknown key `{}` in {}", name.get_ref(), place(section));
     let mistake = Mistake::at(name.span(), text).label("unknown key");
+    if let Some(why) = unsupported(name.get_ref()) {
+        return mistake.help(format!("not supported: {why}"));
+    }
     match meant(section, name.get_ref()) {
         Some((None, key)) => mistake.help(format!("did you mean `{key}`?")),
         Some((Some(table), key)) => mistake.help(format!("did you mean `{table} = {{ {key} = ... }}`?")),
@@ -204,6 +227,10 @@ fn typed(key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Box<Mistake>> {
         let several = if section.path() == "test" { "a plan may have several tests" } else { "there may be several" };
         let help = format!("write {}: {several}", section.header);
         return Err(Box::new(Mistake::at(value.span(), message).label("this is a single table").help(help)));
+    }
+    if let (Shape::Word(_), DeValue::Array(_)) = (key.shape, value.get_ref()) {
+        let help = format!("both ends of a pair have one `{}`; write a test for each value", key.name);
+        return Err(Box::new(Mistake::at(value.span(), message).label("this is a list").help(help)));
     }
     // Mark the first element of the wrong type.
     let elements: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
@@ -255,6 +282,24 @@ mod tests {
             assert_eq!(meant(&SECTION, given), Some(ours), "{given}");
         }
         assert_eq!(meant(&SECTION, "colour"), None);
+    }
+
+    #[test]
+    fn what_only_other_tools_measure_is_named_as_not_supported() {
+        for (line, at) in [
+            ("service = \"srd\"\n", 4),
+            ("service = \"dc\"\n", 4),
+            ("memory = [\"cuda\", \"host\"]\n", 4),
+            ("memory_to = \"host\"\n", 4),
+            ("knobs = { use_srq = true }\n", 4),
+        ] {
+            let plan = format!("{HEAD}[[test]]\n{line}op = \"write\"\nmetric = \"bandwidth\"\n");
+            let wrong = parse("p.toml", &plan, Path::new(".")).unwrap_err();
+            assert_eq!(wrong.list.len(), 1, "{wrong}");
+            let text = wrong.to_string();
+            let names_it = text.contains("not supported") || text.contains("both ends of a pair");
+            assert!(names_it && text.contains(&format!("p.toml:{}:", at + 1)), "{text}");
+        }
     }
 
     #[test]

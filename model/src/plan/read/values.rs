@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
 use super::{
-    table::{At, Raw, Table},
+    table::{At, Raw, Table, unsupported},
     text::{Words, texts_of},
 };
 use crate::border;
@@ -110,6 +110,11 @@ impl<'a> Table<'a> {
     fn known(&self, name: &str, text: At<String>, words: &[&'static str]) -> Option<At<&'static str>> {
         if let Some(word) = words.iter().find(|word| **word == text.value) {
             return Some(text.map(|_| *word));
+        }
+        if let Some(why) = unsupported(&text.value) {
+            let message = format!("`{name}` = \"{}\" is not supported", text.value);
+            self.book.wrong(text.span, message, format!("{why}; {}", expected(words)));
+            return None;
         }
         let mistake = Mistake::at(text.span, format!("`{name}` cannot be \"{}\"", text.value));
         let mistake = match nearest(&text.value, words.iter().copied()) {

@@ -127,6 +127,11 @@ const KEYS: &[Key] = keys! {
         "Threads at each end that the queue pairs of a link are divided among, each with a completion queue of its \
          own, near the NIC. For bandwidth over verbs; of TCP every stream has a thread anyway.",
         "perftest has none: it runs on one thread";
+    "rate": Quantity, Means("as fast as it goes"),
+        "How fast each flow of a bandwidth test of pairs sends at most: `\"10 Gb/s\"`.",
+        "perftest `--rate_limit`; iperf3 `-b`";
+    "share": Percent(0.1, 100.0), Means("as fast as it goes"),
+        "The same, in percent of the smaller rate of both ports.";
     "bidirectional": Flag, Is("false"),
         "Whether both directions run at once; the value is then the sum of both. Bandwidth only.",
         "perftest `--bidirectional`";

@@ -45,6 +45,12 @@ pub static KNOBS: Section = Section {
             "Local ACK timeout: 4.096 µs × 2^n; 0 waits forever.", "perftest `--qp-timeout`; `NCCL_IB_TIMEOUT`";
         "relaxed_ordering": Flag, AGENT,
             "PCIe relaxed ordering.", "perftest `--disable_pcie_relaxed`; `NCCL_IB_PCI_RELAXED_ORDERING`";
+        "ece": Flag, Means("`false`, as perftest without rdma_cm; NCCL's default is `true`"),
+            "Enhanced connection establishment: both ends of a queue pair use what their maker has beyond the \
+             specification, such as selective repeat.", "`NCCL_IB_ECE_ENABLE`";
+        "data_direct": Flag, Means("`true` where the NIC has it, as in NCCL"),
+            "Data Direct: the NIC reaches memory of a GPU by a PCI function of its own (ConnectX-8).",
+            "perftest `--use_data_direct`; `NCCL_IB_DATA_DIRECT`";
         "huge_pages": Flag, AGENT, "Buffers on huge pages.", "perftest `--use_hugepages`";
         "core": Whole(0, 65_535), AGENT,
             "Core of the measuring thread, or of the first of several `threads`; by default any core of the NIC's \
@@ -78,8 +84,17 @@ const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "foo
 const LONGEST_NAME: usize = 15;
 
 /// Knobs that do not apply to collectives, which have their own messages and windows.
-const OF_PAIRS: &[&str] =
-    &["depth", "post_list", "signal_every", "inline", "outstanding_reads", "relaxed_ordering", "joining"];
+const OF_PAIRS: &[&str] = &[
+    "depth",
+    "post_list",
+    "signal_every",
+    "inline",
+    "outstanding_reads",
+    "relaxed_ordering",
+    "joining",
+    "ece",
+    "data_direct",
+];
 
 /// Knobs of verbs that do not apply to writes where both ends are in one process.
 const NOT_OF_LOOPS: &[&str] = &["inline", "outstanding_reads", "write_latency", "joining", "congestion_control"];
@@ -162,6 +177,7 @@ fn meaningless(name: &str, kind: &Kind, direct: bool) -> Option<&'static str> {
             "cannot be used: the CPU cannot access a payload in GPU memory"
         }
         Transport::Verbs | Transport::Nic if direct && name == "huge_pages" => "does not apply to GPU memory",
+        _ if name == "data_direct" && !direct => "applies only to GPU memory that the NIC reaches",
         _ if name == "inline" && reads => "cannot be used: reads and atomics carry no payload inside the work request",
         _ if name == "write_latency" && (kind.transport, kind.op, kind.metric) != WRITE_LATENCY => {
             "applies only to the latency of `write`"

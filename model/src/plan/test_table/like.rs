@@ -42,6 +42,7 @@ const OPTIONS: &[(&str, &str, &str, &str, &str)] = &[
     ("", "retry_count", "", "knobs.retry_count", "{}"),
     ("", "tclass", "", "knobs.traffic_class", "{}"),
     ("", "use_cuda", "", "gpus", "{}"),
+    ("", "use_data_direct", "", "knobs.data_direct", "true"),
     ("", "use_cuda_dmabuf", "", "gpu_path", "\"gdr-dmabuf\""),
     ("", "use_hugepages", "", "knobs.huge_pages", "true"),
     ("", "write_with_imm", "write", "op", "\"write_imm\""),

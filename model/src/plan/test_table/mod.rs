@@ -34,6 +34,7 @@ use super::{
     mistakes::Mistake,
     model::{Pattern, Rails, Test},
     read::Table,
+    soak,
     subset::{Chosen, LeftOut},
 };
 
@@ -163,6 +164,10 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let expect = table.tables("expect").iter().filter_map(demand).collect();
     let links_covered = if within { None } else { links::read(table, &kind, pattern.as_ref(), hosts) };
     let time = |name| table.time(name).map_or(Duration::ZERO, |at| at.value.into());
+    let held_back = pair && !within && kind.metric == Some(TestMetric::Bandwidth);
+    if !held_back {
+        table.refuse(["rate", "share"], "applies only to the bandwidth of pairs");
+    }
     let mut test = Test {
         name: name(table, &kind),
         op: kind.op.unwrap_or(Op::Write),
@@ -174,6 +179,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         knobs: turned,
         gpus,
         gpu_distance: None,
+        rate_limit: if held_back { soak::rate_limit(table, kind.bidirectional) } else { None },
         collective,
         configure: configure::read(table, members.as_ref()),
         beside,

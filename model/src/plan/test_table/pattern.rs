@@ -90,8 +90,8 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
                 return Some(Pattern::Tournament);
             }
             if rounds.value as usize > all {
-                let message = format!("a tournament of {counted} has only {all} rounds");
-                let help = format!("at most rounds = {all}; pattern = \"tournament\" runs all of them");
+                let message = format!("all pairs of {counted} meet in {}", count(all, "round"));
+                let help = format!("at most rounds = {all}; pattern = \"tournament\" runs every pair");
                 return test.reject(rounds.span, message, help);
             }
             Some(Pattern::Random(rounds.value))

@@ -36,6 +36,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
     Test {
         gpus: Vec::new(),
         gpu_distance: None,
+        rate_limit: None,
         collective: None,
         configure: None,
         name: "t".into(),

@@ -83,7 +83,8 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
             }
         },
     };
-    let rate = match traffic::of_each(sweep.traffic.rate_limit, joining.rate(), sweep.qps()) {
+    let rate = match traffic::of_each(sweep.traffic.rate_limit.or(sweep.test().rate_limit), joining.rate(), sweep.qps())
+    {
         Ok(rate) => rate,
         Err(failure) => {
             joining.held().close().await;

@@ -121,6 +121,7 @@ impl Joins {
             rkey: 0,
             polled: true,
             grh_required: false,
+            ece: None,
             pkey: None,
             control: None,
             max_reads: 1,

@@ -32,7 +32,8 @@ pub fn title(test: &Test) -> String {
         op => op.word().replace('_', "-"),
     };
     let both = if test.bidirectional { ", both directions at once" } else { "" };
-    format!("{transport} {op} {}{both}", test.metric)
+    let rate = test.rate_limit.map_or_else(String::new, |rate| format!(", each flow {rate}"));
+    format!("{transport} {op} {}{both}{rate}", test.metric)
 }
 
 fn within_hosts(test: &Test) -> String {
