@@ -333,13 +333,13 @@ impl Seen {
                              demanded."
                         .to_owned(),
                     false => format!(
-                        "Nobody knows the rate of {}, so no speed is demanded. After a first run, demand what it shows.",
+                        "The rate of {} is unknown, so no speed is demanded. After a first run, demand what it shows.",
                         port.name()
                     ),
                 })
             }
             Carrier::Tcp if facts.iter().any(|(_, facts)| facts.surroundings.virtual_machine == Some(true)) => Some(
-                "The hosts are virtual machines: the speed that their interfaces tell need not be what the provider allows them, so \
+                "The hosts are virtual machines: the speed that their interfaces report need not be what the provider allows them, so \
                  no speed is demanded. After a first run, demand what it shows."
                     .to_owned(),
             ),
