@@ -6,14 +6,17 @@ use crate::robust::{SMALLEST, median_in_place};
 const WINDOW: usize = 120;
 /// Maximum cost of one night, in variances: the distance of an outlier does not matter.
 const MOST: f64 = 16.0;
+/// Cost of a change where it is placed: the same everywhere, because a price that rises with the nights before it moves the change to
+/// fewer of them.
+const PLACED: f64 = 10.0;
 /// Price of a change; the price with two nights before it; and the increase per further one: few nights before are weak evidence.
-const PRICE: (f64, f64, f64) = (30.0, 9.5, 2.25);
+const PRICE: (f64, f64, f64) = (29.0, 8.5, 2.25);
 /// Price of a drop after the first night of a level that was declared.
 const DECLARED: f64 = 8.0;
 /// Fewest nights before a change, and since it.
 pub(super) const FEWEST: (usize, usize) = (2, 3);
 /// Further price, over the nights since: more of them will come.
-const HASTE: f64 = 8.0;
+const HASTE: f64 = 16.0;
 /// Further price with so few nights before and so many since: each night tests the same few again.
 const STALE: (usize, usize, f64) = (7, 10, 10.0);
 /// Each night since a change that is back at the level before requires so many others, and as many once more: with two alternating
@@ -130,13 +133,12 @@ impl Level {
         }
     }
 
-    fn price(&self, before: usize) -> f64 {
-        let (most, first, more) = PRICE;
+    /// Price after so many nights, where `usual` is that of two or more.
+    fn price(&self, before: usize, usual: f64) -> f64 {
         match before {
             1 if self.declared => DECLARED,
             _ if before < FEWEST.0 => f64::INFINITY,
-            _ if self.whole => most.min(first + more * (before - FEWEST.0) as f64),
-            _ => most,
+            _ => usual,
         }
     }
 
@@ -168,7 +170,7 @@ impl Level {
         self.moves.push(own);
         self.stays.push(stay);
         let least = self.moves.iter().map(|way| way.0).fold(f64::INFINITY, f64::min);
-        self.begins.push(least + self.price(t + 1));
+        self.begins.push(least + self.price(t + 1, PLACED));
     }
 
     /// The cheapest explanation unless it is no change; `level` holds the same nights with their slope.
@@ -181,7 +183,6 @@ impl Level {
         }
         let (before, after) = self.values.split_at(at);
         let stays = self.stays.iter().copied().fold(f64::INFINITY, f64::min);
-        let price = self.price(at);
         let late = if self.whole && at <= STALE.0 && since > STALE.1 { STALE.2 } else { 0.0 };
         let [a, b] = [before, after].map(|side| self.side(side));
         let known = PRIOR + EARLIER * self.earlier as f64;
@@ -195,7 +196,9 @@ impl Level {
         }
         let apart = (moved * self.weight).powi(2) * a.nights * b.nights / (a.nights + b.nights);
         let gain = free * (apart / (left * free)).ln_1p();
-        let needed = price + HASTE / since as f64 + late;
+        // Far nights before are no evidence of their level.
+        let usual = if self.whole { price(a.nights) } else { PRICE.0 };
+        let needed = self.price(at, usual) + HASTE / since as f64 + late;
         if gain <= needed || moved.abs() < smallest {
             return None;
         }
@@ -206,7 +209,7 @@ impl Level {
         if n >= SLOPE.0 {
             let slope = slope(level);
             let line = stays - self.on(level, slope).1;
-            if line > stays - least + price {
+            if line > stays - least + self.price(at, PLACED) {
                 return Some(Found::Drift { slope, excess: line / needed });
             }
         }
@@ -275,10 +278,15 @@ pub(super) fn deviation(level: &[f64], least: f64) -> Option<f64> {
     scatter(level, WEEK.0, least).map(|(_, deviation)| deviation)
 }
 
+fn price(before: f64) -> f64 {
+    let (most, first, more) = PRICE;
+    most.min(first + more * (before - FEWEST.0 as f64))
+}
+
 /// Alert threshold after so many nights of a new level, plus so many standard errors.
 fn step(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
     let (n, deviation) = scatter(level, WEEK.0, least)?;
-    let price = PRICE.0.min(PRICE.1 + PRICE.2 * (n - FEWEST.0) as f64) + HASTE / nights as f64;
+    let price = price(n as f64) + HASTE / nights as f64;
     let error = deviation * (1.0 / n as f64 + 1.0 / nights as f64).sqrt();
     let free = (n + nights) as f64 - 2.0 + PRIOR;
     let alerts = (free * (price / free).exp_m1()).sqrt();

@@ -156,14 +156,14 @@ fn an_intermittent_series_is_one_alert_that_ends() {
 }
 
 #[test]
-fn links_are_held_against_each_other_night_by_night() {
+fn links_are_compared_night_by_night() {
     let night = |low: f64| [(low, 0.01), (0.01, 0.01), (0.0, 0.01), (-0.01, 0.01), (0.02, 0.01)];
     let marks = |night: &[(f64, f64)]| low_among(night, 0.01).map(|all| all.iter().map(|(mark, _)| *mark).collect());
     let rest = [Mark::Good; 4];
     for (low, mark) in [(-0.69, Mark::Low), (-0.08, Mark::Between), (-0.03, Mark::Good), (0.69, Mark::Good)] {
         assert_eq!(marks(&night(low)), Some([&[mark], &rest[..]].concat()), "{low}");
     }
-    // A link whose own nights spread as far is not judged by its like's.
+    // A link whose own nights spread as far is not judged by its peers.
     assert_eq!(marks(&[&[(-0.69, 0.2)], &night(0.0)[1..]].concat()), Some([&[Mark::Between], &rest[..]].concat()));
     assert_eq!(low_among(&night(-0.69)[..4], 0.01), None);
     let mut noise = Noise::new(6);

@@ -85,6 +85,29 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
     assert!(plan.takes(Time::default(), None).starts_with("about"));
 }
 
+/// A round of a server with two H200 took 2.4 s with copies of 512 MiB, 1.6 s with copies in GPU memory, 3.4 s with the latency of 2 GiB,
+/// and 4.7 s with three sizes of NCCL.
+#[test]
+fn tests_of_one_server_take_as_long_as_they_did() {
+    let mut plan = plan(Pattern::Tournament, Rails::Aligned, &[1; 4], 0);
+    let cell = scheduled(&plan).cells[0][0].clone();
+    let test = &mut plan.tests[0];
+    test.window = Window::Duration(Nanoseconds::from_secs(1));
+    (test.warm_up, test.verify) = (Duration::from_millis(200), true);
+    for (transport, op, size, cells, took) in [
+        (Transport::Gpu, Op::HostToGpu, 512 << 20, 1, 2.4),
+        (Transport::Gpu, Op::GpuCopy, 512 << 20, 1, 1.6),
+        (Transport::Cpu, Op::MemoryRead, 2 << 30, 1, 3.4),
+        (Transport::Nccl, Op::AllReduce, 128 << 20, 3, 4.7),
+    ] {
+        (plan.tests[0].transport, plan.tests[0].op) = (transport, op);
+        let cells = vec![Cell { op, transport, size: Bytes(size), ..cell.clone() }; cells];
+        let said = Cost::of(&plan.tests[0], &cells).at(PerByte::default()).longest().as_secs_f64();
+        assert!((said / took - 1.0).abs() < 0.15, "{op:?}: {said} s, {took} s");
+        assert!(plan.takes(Time::default(), None).starts_with("about"), "{op:?} loads no link of unknown rate");
+    }
+}
+
 #[test]
 fn iterations_are_exact_without_a_warm_up() {
     let iterations = |test: &mut Test| test.window = Window::Iterations(1000);
