@@ -15,9 +15,10 @@ use crate::{
 use cluster::{Cluster, Said};
 
 pub fn rows(options: &Options) -> Vec<Row> {
-    let parts: [fn(&Options) -> Vec<Row>; 10] = [
+    let parts: [fn(&Options) -> Vec<Row>; 11] = [
         explained::rows,
         few_leaves,
+        one_of_few,
         one_way::rows,
         large,
         most_low,
@@ -135,6 +136,29 @@ fn large(options: &Options) -> Vec<Row> {
     }
     let mut rows = Vec::new();
     score.rows("512 hosts, 8 rails, one of 16 or 32 leaves slow", 0.95, &mut rows);
+    rows
+}
+
+/// One host of few is slow, and its results may scatter more than those of the others.
+fn one_of_few(options: &Options) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for hosts in [4, 5, 6] {
+        for (noisy, what) in [(1.0, ""), (4.0, " and noisier")] {
+            let mut score = Score::default();
+            for run in 0..options.runs(200) {
+                let seed = options.seed + 122_949_823 * run as u64 + u64::from(hosts);
+                let sigma = [0.002, 0.005, 0.01][run % 3];
+                let mut cluster = Cluster::new(seed, hosts, 1 + (run / 9 % 2) as u32, Kind::Normal, sigma);
+                let host = cluster.below(hosts);
+                let part = Part::Host(host, Way::Both);
+                cluster.noisy = (0..hosts).map(|other| if other == host { noisy } else { 1.0 }).collect();
+                cluster.faults = vec![(part.clone(), [0.7, 0.5, 0.2][run / 3 % 3], 1.0)];
+                let said = cluster.run(usize::MAX, true);
+                score.count(&said, &[part]);
+            }
+            score.rows(&format!("one of {hosts} hosts slow{what}"), 0.95, &mut rows);
+        }
+    }
     rows
 }
 

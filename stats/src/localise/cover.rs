@@ -185,6 +185,10 @@ impl Cover {
         }
     }
 
+    pub(super) fn find(&self, part: &Part) -> Option<usize> {
+        self.known.get(part).map(|number| *number as usize)
+    }
+
     fn number(&mut self, part: Part) -> u32 {
         let next = self.parts.len() as u32;
         if let Some(number) = self.known.get(&part) {

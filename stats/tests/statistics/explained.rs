@@ -187,6 +187,28 @@ fn a_run_that_separates_nothing_confirms_nothing() {
     assert!(seen > 10, "{seen}");
 }
 
+/// Of four hosts half of the pairs pass a slow one, which may scatter more than good ones: it is a host, and not a second cluster.
+/// `bench/judgement` also has two rails.
+#[test]
+fn a_slow_host_of_four_is_named_however_much_it_scatters() {
+    let bad = Part::Host(2, Way::Both);
+    let mut noise = Noise::new(42);
+    let faults = vec![(bad.clone(), 0.5)];
+    let cluster = Cluster { glitches: 0.0, faults, ..Cluster::healthy(4, 3, 0.005) };
+    let is_named = |_: &i32| {
+        let mut pairs = cluster.run(&mut noise);
+        for pair in pairs.iter_mut().filter(|pair| bad.passed(pair.from, pair.to, &[])) {
+            pair.value += 0.02 * noise.normal();
+        }
+        let found = localise(&pairs, &Setting { directed: true, ..Setting::default() }).unwrap();
+        let mut suspects = found.suspects.iter().filter(|suspect| !suspect.latent);
+        let is_bad = suspects.next().is_some_and(|suspect| suspect.part == bad && !suspect.contested);
+        is_bad && suspects.next().is_none() && found.two_clusters.is_none()
+    };
+    let named = (0..20).filter(is_named).count();
+    assert!(named >= 19, "{named} of 20");
+}
+
 /// Of four hosts half of the pairs pass one: whether that is fast or the other ways are slow, values do not show.
 #[test]
 fn one_fast_host_of_four_makes_no_way_a_bad_one() {

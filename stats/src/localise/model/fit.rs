@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     localise::{
-        Setting,
+        Part, Setting,
         cover::{Cover, Table},
     },
     robust::{Level, MAD_TO_SIGMA, SMALLEST, median_in_place},
@@ -93,6 +93,12 @@ impl<'a> Fit<'a> {
         let usual = |low: usize| -(1.0 - low as f64 / n).max(1e-9).ln();
         let costs = |low: usize| self.share_price(low) + self.margin_of(low);
         (n - was as f64) * (usual(was) - usual(is)) + costs(was) - costs(is)
+    }
+
+    /// Whether a part may be all that is wrong: one that hosts share, or an end that leaves no low result. A share of all ways makes
+    /// several of an end's few results low, too.
+    pub(super) fn is_alone(&self, part: &Part, explained: usize) -> bool {
+        part.is_shared() || self.low > 0 && explained >= self.low
     }
 
     /// Searches, with the share of unexplained low results and the spread from the search itself.

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::{ALL, CLEAR, Expected, Fit, LOW, MARGIN, MEDIAN_ERROR, MOST, Taken, UNEVEN_MOST, price::loss};
 use crate::{
-    localise::{Part, Way},
+    localise::{Part, Port, Way},
     robust::median_in_place,
 };
 
@@ -81,7 +81,7 @@ impl Fit<'_> {
         let partners = |way: Way| others >= if way == Way::Both { 3 } else { 2 };
         match *name {
             Part::Host(_, way) => (!self.cover.several_rails || members >= 2 && members_low) && partners(way),
-            Part::Nic(_, way) => partners(way),
+            Part::Nic(port, way) => partners(way) && !self.is_whole_host(port, effect),
             Part::Rail(_) => members >= 3 && members_low,
             Part::Group(_) => members >= 2 && members_low && seen.inside != [0; 2] && inside_low,
             Part::GroupRail { .. } => {
@@ -96,6 +96,19 @@ impl Fit<'_> {
             Part::Cut(ref side) => members_low && self.is_cut(side, effect[0].max(effect[1])),
             Part::Hosts(..) | Part::Link(..) | Part::Paths(..) => false,
         }
+    }
+
+    /// Whether the results of a host's other NICs are as low, unless another part explains them.
+    fn is_whole_host(&self, port: Port, effect: [f64; 2]) -> bool {
+        let Some(host) = self.cover.find(&Part::Host(port.host, Way::Both)) else { return false };
+        let cells = self.cover.cells[host].iter().map(|&at| at as usize);
+        let is_other = |at: &usize| {
+            let cell = &self.table.cells[*at];
+            cell.from != port && cell.to != port && self.expected[*at].effect > effect[self.kind(*at)] / 2.0
+        };
+        let others: Vec<usize> = cells.filter(is_other).collect();
+        let low = others.iter().filter(|&&at| self.left[at] < effect[self.kind(at)] / 2.0).count();
+        low > 0 && low as f64 >= MOST * others.len() as f64
     }
 
     /// Whether pairs are good on both sides of a cut, and those on the smaller one would be low if its hosts were bad.

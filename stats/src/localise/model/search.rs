@@ -67,15 +67,15 @@ impl Fit<'_> {
             }
         };
         let alike = Expected { effect: median, spread: 0.0 };
-        if median < -least && name.is_shared() {
-            let relief = self.relief(all().filter(|&at| self.is_low(at)).count());
+        if median < -least {
+            let explained = all().filter(|&at| self.is_low(at)).count();
+            let is_alone = self.is_alone(name, explained);
+            let relief = if is_alone { self.relief(explained) } else { 0.0 };
             offer(relief + self.gain(all(), alike), [median; 2], 0.0);
-            let uneven = self.uneven(cells, median);
+            let uneven = if is_alone { self.uneven(cells, median) } else { 0.0 };
             for spread in SPREADS.map(|factor| factor * uneven).into_iter().filter(|spread| *spread > 0.0) {
                 offer(relief + self.gain(all(), Expected { spread, ..alike }), [median; 2], spread);
             }
-        } else if median < -least {
-            offer(self.gain(all(), alike), [median; 2], 0.0);
         } else if median > least && matches!(name, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both)) {
             offer(self.gain(all(), alike) - FAST, [median; 2], 0.0);
         }
@@ -216,8 +216,9 @@ impl Fit<'_> {
                 .iter()
                 .map(|&(at, other)| self.cost_of(at, other) - self.cost_of(at, self.expected_of(at, None)))
                 .sum();
-            let low = || before.iter().filter(|(at, other)| self.is_below(*at, *other)).count();
-            let saves = saves + if self.cover.parts[part].is_shared() { self.relief(low()) } else { 0.0 };
+            let low = before.iter().filter(|(at, other)| self.is_below(*at, *other)).count();
+            let is_alone = self.is_alone(&self.cover.parts[part], low);
+            let saves = saves + if is_alone { self.relief(low) } else { 0.0 };
             let fits = self.holds_against(&self.taken[number], &before);
             if saves < self.price(&self.taken[number]) + self.margin() || !fits {
                 self.drop_from(number).into_iter().skip(1).for_each(|taken| self.take(taken));
