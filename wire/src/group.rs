@@ -53,7 +53,7 @@ pub enum Ticket {
     Host {
         host: String,
         /// Where it listens; or its queue pairs, one for each rank of the group, by rank.
-        endpoint: Endpoint,
+        endpoint: Box<Endpoint>,
     },
 }
 

@@ -65,7 +65,7 @@ impl Rank {
         let opened = port.opened().clone();
         self.state = State::Open { port, memory };
         Ok(MemberOpened {
-            ticket: Ticket::Host { host: place.host, endpoint: opened.endpoint },
+            ticket: Ticket::Host { host: place.host, endpoint: Box::new(opened.endpoint) },
             device: opened.device,
             settings: opened.settings,
             rate_gbps: opened.rate_gbps,
@@ -79,7 +79,9 @@ impl Rank {
             return Err(Failure::new(Stage::Join, Kind::Internal, "it is not ready to join"));
         };
         let neighbour = |(number, ticket)| match ticket {
-            Ticket::Host { host, endpoint } => Ok(Neighbour { name: format!("rank {number} ({host})"), endpoint }),
+            Ticket::Host { host, endpoint } => {
+                Ok(Neighbour { name: format!("rank {number} ({host})"), endpoint: *endpoint })
+            }
             Ticket::Nccl { .. } => Err(Failure::new(Stage::Join, Kind::Internal, "another rank is one of NCCL")),
         };
         let group = tickets.into_iter().enumerate().map(neighbour).collect::<Result<Vec<_>, _>>()?;

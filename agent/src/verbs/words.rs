@@ -116,11 +116,8 @@ pub(crate) fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure 
     let errno = errno.abs();
     let (kind, meaning, remedy) = advice(doing, errno);
     let said = std::io::Error::from_raw_os_error(errno);
-    let mut cause = format!("{on}: {} failed: {said}", doing.word());
-    if !meaning.is_empty() {
-        cause += ": ";
-        cause += meaning;
-    }
+    let colon = if meaning.is_empty() { "" } else { ": " };
+    let cause = format!("{on}: {} failed: {said}{colon}{meaning}", doing.word());
     Failure::new(stage, kind, cause).remedy_if(remedy)
 }
 
