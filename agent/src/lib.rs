@@ -46,7 +46,7 @@ pub mod parts {
             waiter::Waiter,
         },
         facts::{Live, collect, interfaces, rdma::PortAnswer},
-        gpu::{Buffer, Device, Stream, copies, kernels, table::Values},
+        gpu::{Buffer, Device, Stream, kernels, table::Values},
         memory::pattern::{self, Part},
         nccl::log,
         raw::read_below,

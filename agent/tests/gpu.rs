@@ -2,7 +2,7 @@
 
 use std::os::fd::AsRawFd;
 
-use railgauge_agent::parts::{Buffer, Device, Part, Stream, Values, copies, kernels, pattern};
+use railgauge_agent::parts::{Buffer, Device, Part, Stream, Values, kernels, pattern};
 use railgauge_wire::{
     step::Pattern,
     terms::{Datatype, Reduction},
@@ -101,12 +101,9 @@ fn by_hand_what_is_not_there_is_refused_before_it_is_used() {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
-fn by_hand_kernels_and_copies_have_their_speeds() {
+fn by_hand_kernels_have_their_speeds() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
-    let peers: Vec<u32> = (1..8).take_while(|gpu| Device::open(*gpu).is_ok()).collect();
-    let copies = copies::measure(0, &peers).unwrap();
-    println!("copies of {}: {copies:.1?}", device.name());
     let size = 4_u64 << 30;
     let pattern = Pattern { size: Bytes(size), seed: 1, iteration: 1 };
     let buffer = Buffer::new(&device, size).unwrap();

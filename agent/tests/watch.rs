@@ -22,7 +22,7 @@ use crate::{
 
 fn watch(agent: &mut Agent, devices: &[&str]) {
     let port = |device: &&str| WatchedPort { device: (*device).to_owned(), port: 1 };
-    assert_eq!(agent.ask(Ask::Watch { ports: devices.iter().map(port).collect(), every: None }), Ok(Answer::Done));
+    assert_eq!(agent.ask(Ask::Watch { ports: devices.iter().map(port).collect() }), Ok(Answer::Done));
 }
 
 fn watched(agent: &mut Agent) -> Watched {
@@ -87,7 +87,7 @@ fn more_ports_than_a_host_has_are_refused() {
     let mut agent = Agent::start();
     watch(&mut agent, &["lo"]);
     let many = (0..1000).map(|n| WatchedPort { device: format!("mlx5_{n}"), port: 1 }).collect();
-    let failure = agent.ask(Ask::Watch { ports: many, every: None }).unwrap_err();
+    let failure = agent.ask(Ask::Watch { ports: many }).unwrap_err();
     assert!(failure.cause.contains("1000"), "{failure}");
     assert_eq!(watched(&mut agent).ports.len(), 1, "the first watch goes on");
 }
@@ -264,9 +264,7 @@ fn by_hand_cost() {
     let mut recorded = command();
     recorded.env("RAILGAUGE_ROOT", root.path());
     costs("lo", &mut Agent::start(), &["lo"]);
-    asked("lo, every 100 ms", &mut Agent::start(), &["lo"]);
     costs("8 ports of 60 counters, recorded", &mut Agent::greeted(&mut recorded), &eight);
-    asked("8 ports of 60 counters, recorded, every 100 ms", &mut Agent::greeted(&mut recorded), &eight);
     let Some(cable) = Cable::new("c") else { return };
     let names: Vec<String> = (1..8).map(|n| format!("rg{n}")).collect();
     for name in &names {
@@ -275,15 +273,6 @@ fn by_hand_cost() {
     }
     let real: Vec<&str> = ["rg0"].into_iter().chain(names.iter().map(String::as_str)).collect();
     costs("8 interfaces of the kernel", &mut cable.agent(), &real);
-    asked("8 interfaces of the kernel, every 100 ms", &mut cable.agent(), &real);
-}
-
-/// The same with all counters read every 100 ms, statistics too.
-fn asked(what: &str, agent: &mut Agent, devices: &[&str]) {
-    let ports = devices.iter().map(|device| WatchedPort { device: (*device).to_owned(), port: 1 }).collect();
-    let every = Some(Nanoseconds::from_millis(100));
-    assert_eq!(agent.ask(Ask::Watch { ports, every }), Ok(Answer::Done));
-    told(what, agent, 0.1);
 }
 
 fn costs(what: &str, agent: &mut Agent, devices: &[&str]) {

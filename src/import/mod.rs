@@ -91,6 +91,6 @@ mod tests {
         let said = &read("x.txt", text.as_bytes()).unwrap()[0].said;
         let failed: Vec<_> = said.iter().filter(|said| said.error.is_some()).collect();
         assert_eq!(failed.len(), 1);
-        assert_eq!((failed[0].metric, failed[0].size.map(|size| size.0)), (Metric::Bandwidth, Some(4096)));
+        assert_eq!((failed[0].metric, failed[0].size), (Metric::Bandwidth, railgauge_wire::unit::Bytes(4096)));
     }
 }

@@ -156,20 +156,6 @@ pub fn congestion(name: &str) -> Option<Congestion> {
     }
 }
 
-/// Whether a counter counts traffic and not trouble: bytes, packets, by priority, kind or size. By parts of drivers' names; unknown names
-/// do not count.
-pub fn is_volume(name: &str) -> bool {
-    const TROUBLE: [&str; 13] = [
-        "err", "drop", "discard", "miss", "size", "lost", "retrans", "retx", "fail", "timeout", "bad", "illegal",
-        "_len",
-    ];
-    const AMOUNTS: [&str; 7] = ["bytes", "octets", "packets", "pkts", "segs", "_data", "cast"];
-    let plain = of_member(name).map_or(name, |(_, plain)| plain);
-    let lower = plain.to_ascii_lowercase();
-    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
-    congestion(plain).is_none() && !has(&TROUBLE) && has(&AMOUNTS)
-}
-
 /// Prefix of counters of a bond's member: `members/eth0/ethtool/tx_bytes_phy`.
 pub const MEMBERS: &str = "members/";
 
@@ -287,31 +273,6 @@ mod tests {
             ("hw_counters/out_of_sequence", None),
         ] {
             assert_eq!(congestion(name), wanted, "{name}");
-        }
-    }
-
-    #[test]
-    fn what_passes_is_told_from_trouble() {
-        for volume in [
-            "netdev/rx_bytes",
-            "ethtool/rx_prio3_packets",
-            "members/eth1/ethtool/tx_bytes_phy",
-            "counters/port_xmit_data",
-            "counters/unicast_rcv_packets",
-            "tcp/OutSegs",
-            "hw_counters/ip4OutOctets",
-        ] {
-            assert!(is_volume(volume), "{volume}");
-        }
-        for trouble in LOSSES.iter().map(|(name, _)| *name).chain([
-            "ethtool/rx_prio3_pause",
-            "hw_counters/np_ecn_marked_roce_packets",
-            "ethtool/rx_oversize_pkts_phy",
-            "ethtool/rx_total_discard_pkts",
-            "ethtool/rx_steer_missed_packets",
-            "ethtool/unknown",
-        ]) {
-            assert!(!is_volume(trouble), "{trouble}");
         }
     }
 

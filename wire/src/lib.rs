@@ -9,7 +9,6 @@
 //! ```
 
 pub mod case;
-pub mod copies;
 pub mod drivers;
 pub mod errand;
 pub mod facts;

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     case::{CaseAccount, CaseSpec},
-    copies::Copies,
     errand::Errand,
     facts::HostFacts,
     failure::Failure,
@@ -55,18 +54,9 @@ pub enum Ask {
     /// Watches these ports from now on, in place of those watched so far; none ends the watch.
     Watch {
         ports: Vec<WatchedPort>,
-        /// Interval of readings of all counters including drivers' statistics, for more detail at more load; `None` for the default
-        /// intervals.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        every: Option<Nanoseconds>,
     },
     /// What was seen of the watched ports since the last question; answered by [`Answer::Watched`].
     Watched,
-    /// Copies between host and GPU; answered by [`Answer::Copies`].
-    Copies {
-        gpu: u32,
-        peers: Vec<u32>,
-    },
     /// One cell of tests within this host, on all parts of it that run at the same time; answered by [`Answer::Node`].
     Node(Box<NodeSpec>),
     /// Opens one end of a link; answered by [`Answer::Opened`].
@@ -149,7 +139,6 @@ pub enum Answer {
     Raw(RawPage),
     Tool(ToolPage),
     Watched(Box<Watched>),
-    Copies(Copies),
     /// Reply to `Node`: one account for each flow, in their order.
     Node(Vec<NodeAccount>),
     Opened(Box<Opened>),

@@ -3,10 +3,6 @@
 //! The agent reads the state of every watched port ten times a second and its counters once a second, and keeps the results until it is
 //! asked. It uses at most a hundredth of a processor: where reads take longer, it reads less often. Every row has its time span.
 //!
-//! If a shorter interval is asked for, the agent reads all counters at that interval, including drivers' statistics, and uses at most a
-//! tenth of a processor. Rows then omit traffic volume ([`is_volume`](crate::drivers::is_volume)), and the agent joins rows without a
-//! rise, so that they stay few.
-//!
 //! Replacing or ending a watch discards what was not asked for: ask [`Ask::Watched`](crate::message::Ask::Watched) first.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -21,9 +17,6 @@ use crate::{
 pub const STATE_EVERY: Duration = Duration::from_millis(100);
 pub const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 pub const LARGEST_SHARE: f64 = 0.01;
-
-/// The same where an interval is asked for ([`Ask::Watch`](crate::message::Ask::Watch)).
-pub const LARGEST_SHARE_ASKED: f64 = 0.1;
 
 /// Interval at which the controller asks an agent for its results.
 pub const ASK_EVERY: Duration = Duration::from_secs(5);

@@ -20,9 +20,7 @@ use crate::{
     collective::rank::RankAsk,
     counters,
     errand::Errands,
-    facts,
-    gpu::copies,
-    node, raw,
+    facts, node, raw,
     system::tree::Tree,
     tools,
     watch::Watch,
@@ -116,8 +114,8 @@ fn answer(
         }
         Ask::Raw { from } => aside(id, outlet, move || raw::page(from).map(Answer::Raw)),
         Ask::Tool { tool, from } => aside(id, outlet, move || tools::page(tool, from).map(Answer::Tool)),
-        Ask::Watch { ports, every } => {
-            let begun = watch.begin(ports, every).map(|()| Answer::Done);
+        Ask::Watch { ports } => {
+            let begun = watch.begin(ports).map(|()| Answer::Done);
             outlet.reply(id, begun.map_err(|why| refused(why.to_string())));
         }
         // Taken here, so that a watch asked for next cannot be before it; written aside, since it may be long.
@@ -125,7 +123,6 @@ fn answer(
             Some(seen) => aside(id, outlet, || Ok(Answer::Watched(Box::new(seen)))),
             None => outlet.reply(id, Err(refused("nothing is watched"))),
         },
-        Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::Node(spec) => aside(id, outlet, move || Ok(Answer::Node(node::run(&spec)))),
         Ask::BeginErrand { words } => errands.begin(words, later()),
         Ask::EndErrand => errands.end(later()),

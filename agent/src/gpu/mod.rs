@@ -4,7 +4,6 @@ mod amd;
 mod blas;
 pub(crate) mod buffer;
 pub(crate) mod cards;
-pub mod copies;
 pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod facts;

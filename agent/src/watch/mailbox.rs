@@ -1,5 +1,4 @@
-//! Observations until they are asked for. The lock is never held while a file is read. At a short pace, readings without a rise are
-//! joined.
+//! Observations until they are asked for. The lock is never held while a file is read.
 //!
 //! Memory is bounded. When the rows of a port exceed its part of [`ROOM`], neighbours of the older half are joined in pairs, with their
 //! peaks, so the oldest rows have the longest spans. When its state changes exceed its part of [`CHANGES`], later ones replace the last,
@@ -8,7 +7,7 @@
 use parking_lot::Mutex;
 use railgauge_wire::{
     unit::Nanoseconds,
-    watch::{CounterRow, Gap, LONG_GAP, PortSeen, PortState, STATISTICS, Watched, WatchedPort},
+    watch::{CounterRow, Gap, LONG_GAP, PortSeen, PortState, Watched, WatchedPort},
 };
 
 use super::counters::size;
@@ -24,7 +23,6 @@ const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 pub(super) struct Mailbox(Mutex<Kept>);
 
 struct Kept {
-    joins_quiet: bool,
     from: Nanoseconds,
     /// CPU time of the thread since it started, and as of the last answer.
     cpu: Nanoseconds,
@@ -61,11 +59,11 @@ pub(super) struct Look {
 }
 
 impl Mailbox {
-    pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds, joins_quiet: bool) -> Self {
+    pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds) -> Self {
         let port = |name| Port { name, last_look: begin, ..Port::default() };
         let ports = ports.into_iter().map(port).collect();
         let zero = Nanoseconds::ZERO;
-        Self(Mutex::new(Kept { joins_quiet, from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))
+        Self(Mutex::new(Kept { from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))
     }
 
     pub(super) fn reading(&self, port: usize, begun: Nanoseconds) {
@@ -108,14 +106,8 @@ impl Mailbox {
     pub(super) fn counted(&self, port: usize, row: CounterRow) {
         let mut kept = self.0.lock();
         let room = ROOM / kept.ports.len().max(1);
-        let joins_quiet = kept.joins_quiet;
         let Some(port) = kept.ports.get_mut(port) else { return };
         let rows = if row.is_of_statistics() { &mut port.statistics } else { &mut port.rows };
-        let joins = |last: &&mut CounterRow| joins_quiet && last.until == row.from && is_quiet(last) && is_quiet(&row);
-        if let Some(last) = rows.last_mut().filter(joins) {
-            last.until = row.until;
-            return;
-        }
         port.size += size(&row);
         rows.push(row);
         while port.size > room && port.rows.len().max(port.statistics.len()) > 1 {
@@ -143,11 +135,6 @@ impl Mailbox {
         (kept.from, kept.told) = (now, kept.cpu);
         Watched { from, until: now, cpu, ports: seen }
     }
-}
-
-/// Whether nothing rose in a reading, and it has no other data.
-fn is_quiet(row: &CounterRow) -> bool {
-    row.counted.is_empty() && row.peaks.is_empty() && row.gauges.keys().all(|name| name == STATISTICS)
 }
 
 impl Port {

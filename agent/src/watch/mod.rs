@@ -25,7 +25,6 @@ use mailbox::Mailbox;
 use parking_lot::Mutex;
 use railgauge_wire::{
     failure::Stage,
-    unit::Nanoseconds,
     watch::{Watched, WatchedPort},
 };
 use watcher::{Drivers, Here, Watcher};
@@ -64,12 +63,12 @@ struct Running {
 }
 
 impl Watch {
-    /// Replaces the current watch by these ports; none ends it. `every` is the interval of counters, or the default.
-    pub(crate) fn begin(&self, ports: Vec<WatchedPort>, every: Option<Nanoseconds>) -> Result<(), Refused> {
+    /// Replaces the current watch by these ports; none ends it.
+    pub(crate) fn begin(&self, ports: Vec<WatchedPort>) -> Result<(), Refused> {
         if ports.len() > MOST {
             return Err(Refused::TooMany(ports.len()));
         }
-        let next = if ports.is_empty() { None } else { Some(Running::start(ports, every).map_err(Refused::NoThread)?) };
+        let next = if ports.is_empty() { None } else { Some(Running::start(ports).map_err(Refused::NoThread)?) };
         *self.0.lock() = next;
         Ok(())
     }
@@ -81,22 +80,22 @@ impl Watch {
 }
 
 impl Running {
-    fn start(ports: Vec<WatchedPort>, every: Option<Nanoseconds>) -> io::Result<Self> {
-        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now(), every.is_some()));
+    fn start(ports: Vec<WatchedPort>) -> io::Result<Self> {
+        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now()));
         let (_end, end) = channel();
         let to = mailbox.clone();
-        worker::start("watch", move || watch((ports, every), to, &end))?;
+        worker::start("watch", move || watch(ports, to, &end))?;
         Ok(Self { mailbox, _end })
     }
 }
 
-fn watch((ports, every): (Vec<WatchedPort>, Option<Nanoseconds>), mailbox: Arc<Mailbox>, end: &Receiver<()>) {
+fn watch(ports: Vec<WatchedPort>, mailbox: Arc<Mailbox>, end: &Receiver<()>) {
     let to = mailbox.clone();
     let watching = move || {
         let tree = Tree::host();
         match tree.is_here() {
-            true => Watcher::new(tree, Here, ports, to).at_pace(every).run(end),
-            false => Watcher::new(tree, Recorded(Tree::host()), ports, to).at_pace(every).run(end),
+            true => Watcher::new(tree, Here, ports, to).run(end),
+            false => Watcher::new(tree, Recorded(Tree::host()), ports, to).run(end),
         }
     };
     if let Err(failure) = caught(Stage::Measure, watching) {

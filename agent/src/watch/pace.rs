@@ -7,7 +7,7 @@
 
 use railgauge_wire::{
     unit::Nanoseconds,
-    watch::{COUNTERS_EVERY, LARGEST_SHARE, LARGEST_SHARE_ASKED, STATE_EVERY},
+    watch::{COUNTERS_EVERY, LARGEST_SHARE, STATE_EVERY},
 };
 
 /// Assigned part of the share. The rest is for unmeasured work at the end of a round, after the clock was read.
@@ -53,32 +53,14 @@ struct Round {
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     rounds: [Round; KINDS.len()],
-    every: Option<Nanoseconds>,
 }
 
 impl Pace {
-    /// `every` is the interval of all counters, or the default.
-    pub(super) fn new(every: Option<Nanoseconds>) -> Self {
-        Self { every, ..Self::default() }
-    }
-
-    pub(super) fn is_asked(&self) -> bool {
-        self.every.is_some()
-    }
-
-    fn wanted(&self, work: Work) -> Nanoseconds {
-        self.every.filter(|_| matches!(work, Work::Counters | Work::Statistics)).unwrap_or(work.wanted())
-    }
-
-    fn share(&self) -> f64 {
-        GIVEN * if self.is_asked() { LARGEST_SHARE_ASKED } else { LARGEST_SHARE }
-    }
-
     /// At once before the first round.
     pub(super) fn due(&self, work: Work) -> Nanoseconds {
         let Round { begun, cost } = self.rounds[work as usize];
         let stretched = Nanoseconds((cost / self.part()) as u64);
-        begun.map_or(Nanoseconds::ZERO, |begun| begun.saturating_add(self.wanted(work).max(stretched)))
+        begun.map_or(Nanoseconds::ZERO, |begun| begun.saturating_add(work.wanted().max(stretched)))
     }
 
     /// The round started at `begun` and used this CPU time.
@@ -102,9 +84,9 @@ impl Pace {
     }
 
     fn part(&self) -> f64 {
-        let mut shares = KINDS.map(|work| self.rounds[work as usize].cost / self.wanted(work).as_f64());
+        let mut shares = KINDS.map(|work| self.rounds[work as usize].cost / work.wanted().as_f64());
         shares.sort_unstable_by(f64::total_cmp);
-        let mut left = self.share();
+        let mut left = GIVEN * LARGEST_SHARE;
         for (at, share) in shares.into_iter().enumerate() {
             let equal = left / (KINDS.len() - at) as f64;
             if share > equal {

@@ -12,9 +12,8 @@ use std::{
 };
 
 use railgauge_wire::{
-    drivers::is_volume,
     unit::Nanoseconds,
-    watch::{CounterRow, PortState, STATISTICS, WatchedPort},
+    watch::{PortState, STATISTICS, WatchedPort},
 };
 
 use super::{
@@ -115,10 +114,6 @@ impl<D: Drivers> Watcher<D> {
         }
     }
 
-    pub(super) fn at_pace(self, every: Option<Nanoseconds>) -> Self {
-        Self { pace: Pace::new(every), ..self }
-    }
-
     /// Watches until the other end of `end` is gone.
     pub(super) fn run(mut self, end: &Receiver<()>) {
         loop {
@@ -209,7 +204,7 @@ impl<D: Drivers> Watcher<D> {
         self.mailbox.reading(at, begun);
         match work {
             Work::Statistics => {
-                if let Err(why) = port.statistics(&places, &self.drivers, (&self.mailbox, at), self.pace.is_asked()) {
+                if let Err(why) = port.statistics(&places, &self.drivers, (&self.mailbox, at)) {
                     self.mailbox.failed(at, why.to_string());
                 }
             }
@@ -222,18 +217,11 @@ impl<D: Drivers> Watcher<D> {
                     return self.mailbox.failed(at, NoCounters.to_string());
                 }
                 if let Some(row) = port.counters.read(self.drivers.now(), values) {
-                    self.mailbox.counted(at, thinned(row, self.pace.is_asked()));
+                    self.mailbox.counted(at, row);
                 }
             }
         }
     }
-}
-
-fn thinned(mut row: CounterRow, sparse: bool) -> CounterRow {
-    if sparse {
-        row.counted.retain(|name, _| !is_volume(name));
-    }
-    row
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -329,7 +317,6 @@ impl Port {
         places: &Places,
         drivers: &impl Drivers,
         (mailbox, at): (&Mailbox, usize),
-        sparse: bool,
     ) -> Result<(), NoStatistics> {
         let mut values = Values::new();
         for (interface, prefix) in places.interfaces() {
@@ -349,7 +336,7 @@ impl Port {
         }
         self.statistics.gauge([(STATISTICS.to_owned(), values.len() as f64)]);
         if let Some(row) = self.statistics.read(drivers.now(), values) {
-            mailbox.counted(at, thinned(row, sparse));
+            mailbox.counted(at, row);
         }
         Ok(())
     }

@@ -228,7 +228,7 @@ impl Watch {
             self.ask().await;
             self.record(is_last);
             if is_last {
-                let none = Ask::Watch { ports: Vec::new(), every: None };
+                let none = Ask::Watch { ports: Vec::new() };
                 // An agent that is gone watches nothing either.
                 let _ = self.agent.ask(none, ANSWER_WITHIN).await;
                 return;
@@ -242,7 +242,7 @@ impl Watch {
             return;
         }
         self.ask().await;
-        let ask = Ask::Watch { ports: wanted.iter().cloned().collect(), every: None };
+        let ask = Ask::Watch { ports: wanted.iter().cloned().collect() };
         match self.agent.ask(ask, ANSWER_WITHIN).await {
             Ok(Answer::Done) => self.asked = wanted,
             Ok(_) => self.tell("its agent does not answer as it should".to_owned()),

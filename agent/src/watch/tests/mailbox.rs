@@ -6,26 +6,7 @@ fn secs(seconds: u64) -> Nanoseconds {
 
 fn mailbox(ports: u8) -> Mailbox {
     let port = |port| WatchedPort { device: "mlx5_0".into(), port };
-    Mailbox::new((1..=ports).map(port).collect(), secs(100), false)
-}
-
-#[test]
-fn quiet_readings_at_a_short_pace_are_one_and_rises_stand_alone() {
-    let port = WatchedPort { device: "mlx5_0".into(), port: 1 };
-    let mailbox = Mailbox::new(vec![port], secs(100), true);
-    let row = |from, rise: u64| CounterRow {
-        from: secs(from),
-        until: secs(from + 1),
-        counted: (rise > 0).then(|| ("hw_counters/np_cnp_sent".to_owned(), rise)).into_iter().collect(),
-        ..CounterRow::default()
-    };
-    for (from, rise) in [(100, 0), (101, 0), (102, 5), (103, 0), (104, 0), (106, 0)] {
-        mailbox.counted(0, row(from, rise));
-    }
-    let rows: Vec<_> =
-        mailbox.take(secs(107)).ports[0].rows.iter().map(|row| (row.from, row.until, row.counted.len())).collect();
-    let spans = [(100, 102, 0), (102, 103, 1), (103, 105, 0), (106, 107, 0)];
-    assert_eq!(rows, spans.map(|(from, until, counted)| (secs(from), secs(until), counted)));
+    Mailbox::new((1..=ports).map(port).collect(), secs(100))
 }
 
 fn look(at: Nanoseconds, change: Option<PortState>) -> Look {

@@ -69,7 +69,7 @@ impl Bench {
         let ports = devices.iter().map(|device| WatchedPort { device: (*device).to_owned(), port: 1 });
         let ports: Vec<_> = ports.collect();
         let said = Said::default();
-        let mailbox = Arc::new(Mailbox::new(ports.clone(), said.now(), false));
+        let mailbox = Arc::new(Mailbox::new(ports.clone(), said.now()));
         let watcher = Watcher::new(Tree::new(root.path()), said.clone(), ports, mailbox);
         let bench = Self { root, watcher, said };
         bench.plug();
@@ -353,31 +353,6 @@ fn what_costs_much_is_read_less_often_and_looks_go_on() {
     assert!(seen.ports[0].looks > 200 && seen.ports[0].longest_gap < MS * 400, "{seen:?}");
 }
 
-#[test]
-fn a_pace_that_is_asked_for_is_kept_for_statistics_too() {
-    let mut bench = Bench::new(&["mlx5_0"]);
-    *bench.said.0.statistics.borrow_mut() = vec![("rx_prio3_pause".into(), 1), ("rx_packets".into(), 1)];
-    bench.watcher = bench.watcher.at_pace(Some(MS * 100));
-    let seen = ran(&mut bench, MS * 1_550);
-    assert_eq!(bench.said.0.asked.get(), 16);
-    let rows = || seen.ports[0].rows.iter();
-    assert_eq!(rows().filter(|row| !row.is_of_statistics()).count(), 15, "{seen:?}");
-    assert!(rows().any(|row| row.counted.contains_key("ethtool/rx_prio3_pause")), "that it is there is told");
-    assert!(!rows().any(|row| row.counted.contains_key("ethtool/rx_packets")), "{seen:?}");
-}
-
-#[test]
-fn a_pace_that_is_asked_for_has_its_own_budget() {
-    let mut bench = Bench::new(&["mlx5_0"]);
-    bench.said.0.cost.set(MS * 40);
-    *bench.said.0.statistics.borrow_mut() = vec![("rx_prio3_pause".into(), 1)];
-    bench.watcher = bench.watcher.at_pace(Some(MS * 100));
-    let seen = ran(&mut bench, MS * 2_500);
-    // 40 ms of a tenth of a processor: every 0.4 to 0.6 s, and neither every 0.1 s nor, as with the usual budget, every 4 s.
-    assert!((5..=7).contains(&bench.said.0.asked.get()), "{}", bench.said.0.asked.get());
-    assert!(seen.ports[0].looks > 20, "{seen:?}");
-}
-
 /// A driver that reports what it is asked, and does not answer before it is released.
 struct Hangs(Sender<()>, Receiver<()>);
 
@@ -397,7 +372,7 @@ impl Drivers for Hangs {
 fn a_driver_that_hangs_keeps_nobody_from_an_answer() {
     let Bench { root, watcher, .. } = Bench::new(&["mlx5_0"]);
     let port = watcher.ports[0].name.clone();
-    let mailbox = Arc::new(Mailbox::new(vec![port.clone()], clock::now(), false));
+    let mailbox = Arc::new(Mailbox::new(vec![port.clone()], clock::now()));
     let ((asks, asked), (release, released)) = (channel(), channel());
     let hangs = Watcher::new(Tree::new(root.path()), Hangs(asks, released), vec![port], mailbox.clone());
     let (ending, end) = channel::<()>();
@@ -433,7 +408,7 @@ impl Drivers for Mute {
 fn a_watch_takes_less_than_a_hundredth_of_a_processor() {
     let Bench { root, watcher, .. } = Bench::new(&["mlx5_0"]);
     let port = watcher.ports[0].name.clone();
-    let mailbox = Arc::new(Mailbox::new(vec![port.clone()], clock::now(), false));
+    let mailbox = Arc::new(Mailbox::new(vec![port.clone()], clock::now()));
     let watcher = Watcher::new(Tree::new(root.path()), Mute, vec![port], mailbox.clone());
     let (ending, end) = channel::<()>();
     let ender = std::thread::spawn(move || {

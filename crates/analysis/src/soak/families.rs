@@ -294,7 +294,7 @@ fn general(name: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use railgauge_wire::drivers::{LOSSES, WIDTHS, is_volume};
+    use railgauge_wire::drivers::{LOSSES, WIDTHS};
 
     use super::*;
 
@@ -308,15 +308,6 @@ mod tests {
     fn every_loss_and_every_error_of_a_port_that_is_known_elsewhere_has_a_family() {
         for name in LOSSES.iter().map(|(name, _)| *name).chain(WIDTHS.iter().map(|(name, _)| *name)) {
             assert!(family(name).is_some(), "{name}");
-        }
-    }
-
-    #[test]
-    fn no_counter_of_a_family_is_one_of_volume() {
-        for name in NAMES.iter().flat_map(|(_, names)| *names) {
-            for folder in ["ethtool/", "hw_counters/", "counters/", "netdev/", "tcp/"] {
-                assert!(!is_volume(&format!("{folder}{name}")), "{name}");
-            }
         }
     }
 
