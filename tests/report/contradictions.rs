@@ -147,10 +147,10 @@ fn a_second_list_of_cases_and_what_stands_behind_the_end_are_named() {
     let outcome = lines.iter().find(|line| matches!(line.event, Event::Outcome(_))).unwrap().clone();
     let behind = lines.len() + 1;
     lines.extend([outcome, line(Event::Finished)]);
-    never_passes(Kind::Records, &lines, &[&format!("line {behind}"), "behind the end"]);
+    never_passes(Kind::Records, &lines, &[&format!("line {behind}"), "after the end"]);
     // The same behind an interruption that is taken for an end.
     lines[behind - 2].event = Event::Interrupted;
-    never_passes(Kind::Records, &lines, &[&format!("line {behind}"), "behind the end"]);
+    never_passes(Kind::Records, &lines, &[&format!("line {behind}"), "after the end"]);
     // Taken up again it may stand there.
     lines.insert(behind - 1, line(Event::Resumed { unread: Vec::new() }));
     assert_eq!(judged(&lines).status, Status::Pass);
