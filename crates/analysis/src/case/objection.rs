@@ -157,9 +157,15 @@ impl Objections {
 
 impl fmt::Display for Objections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut was_contaminated = false;
         for (at, objection) in self.0.iter().enumerate() {
             f.write_str(if at > 0 { "; " } else { "" })?;
-            objection.fmt(f)?;
+            // The word is said once for all repeats.
+            match objection {
+                Objection::Contaminated(doubt) if was_contaminated => doubt.fmt(f)?,
+                objection => objection.fmt(f)?,
+            }
+            was_contaminated = matches!(objection, Objection::Contaminated(_));
         }
         Ok(())
     }

@@ -226,7 +226,7 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     }
     let young = number_of(Watched::TooYoung);
     if young > 0 {
-        text += &format!(" {young} {} too young to monitor.", be(young));
+        text += &format!(" {young} {} too young: before 7 nights there are only the limits of the plan.", be(young));
     }
     if found.missing > 0 {
         text += &format!(" {} of the last night {} missing.", count(found.missing, "value"), be(found.missing));

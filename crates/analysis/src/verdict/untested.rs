@@ -84,7 +84,7 @@ impl fmt::Display for Untested {
             Lack::Sending => write!(f, "sending by {} (in {})", hosts(), tests()),
             Lack::Receiving => write!(f, "receiving by {} (in {})", hosts(), tests()),
             Lack::Ends => write!(f, "{} (no good pair in {})", list(), tests()),
-            Lack::Values => write!(f, "{} (no limit, ceiling or peers)", list()),
+            Lack::Values => write!(f, "the speed of {} (no limit, ceiling or peers)", list()),
             Lack::Limits => write!(f, "the speed of {} (no limit)", list()),
             Lack::Counters => write!(f, "bytes on the wire of {} (not counted in {})", list(), tests()),
         }

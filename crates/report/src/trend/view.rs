@@ -195,12 +195,6 @@ fn remarks(trend: &Trend) -> Vec<String> {
             number(sees)
         ));
     }
-    if trend.too_young > 0 {
-        remarks.push(format!(
-            "{} too young to be watched, with fewer than 7 nights: until then there are only the plan's own limits.",
-            are(trend.too_young, "series")
-        ));
-    }
     if !trend.unreadable.is_empty() {
         remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
     }
