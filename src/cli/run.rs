@@ -359,6 +359,8 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     found_again(&mut plan)?;
     let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };
     let journal = begun(&directory, claim, earlier.tail)?;
+    // Of the killed process that is resumed, however short ago: its claim is ours.
+    files::sweep(directory.path(), Duration::ZERO).with_context(|| unwritable(&directory))?;
     Ok(Start { plan, binary, directory, journal, past, first })
 }
 

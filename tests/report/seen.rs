@@ -255,7 +255,7 @@ fn many_hosts_are_blocks_then_hosts() {
     let open = driver.ask(&format!("{rails}.map(d => d.open)"));
     assert!(open == json!([true, false]) || open == json!([false, true]), "{open}");
     let said = driver.ask(&format!("{rails}.map(d => d.querySelector('summary').textContent)"));
-    assert!(said.as_array().unwrap().iter().all(|said| said.as_str().unwrap().contains("stand out")), "{said}");
+    assert!(said.as_array().unwrap().iter().all(|said| said.as_str().unwrap().contains("outliers")), "{said}");
     driver.ask(&format!("{rails}.forEach(d => d.open = true)"));
     // A block with links: the first cell that is drawn.
     let (x, y) = first_cell(&mut driver, "path.m-usual");
