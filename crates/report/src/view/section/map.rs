@@ -419,7 +419,8 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
             words.push(format!("{outliers}; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
         }
     }
-    let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link is an outlier there from {from}"));
+    let limit =
+        threshold(data, here).map_or_else(String::new, |from| format!("; a link is an outlier there from {from}"));
     words.push(format!("Shown large: {shown}{limit}."));
     let framed: Vec<&Part<'_>> = bad(data).filter(|part| part.is_named_by(data.out.test)).collect();
     // Like hosts are named together, as in the list of parts.
