@@ -143,15 +143,11 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
 /// Libraries panic where the machine gives no further thread or file: as any error, that has words and an exit code.
 fn unable(panic: &std::panic::PanicHookInfo<'_>) {
     let words = panic.payload_as_str().unwrap_or("an internal error");
-    let short = ["Too many open files", "Resource temporarily unavailable", "WouldBlock"];
-    let help = match short.iter().any(|lack| words.contains(lack)) {
-        true => "raise the limit of open files (`ulimit -n`) or of processes (`ulimit -u`)".to_owned(),
-        false => format!(
-            "a fault of railgauge; report it with {}",
-            panic.location().map_or(String::new(), ToString::to_string)
-        ),
-    };
-    common::tell(format_args!("error: {words}\nhelp: {help}"));
+    let place = panic.location().map_or(String::new(), ToString::to_string);
+    common::tell(format_args!(
+        "error: {words}\nhelp: if a limit is reached, raise that of open files (`ulimit -n`) or of processes (`ulimit -u`); else report \
+         this fault of railgauge, at {place}"
+    ));
     std::process::exit(Exit::Unable.code().into());
 }
 

@@ -220,6 +220,9 @@ exported! {
         }
         register(pd, ptr::with_exposed_provenance_mut(iova as usize), length, access.cast_unsigned())
     }
+    fn mlx5dv_is_supported(_device: *mut ibv_device) -> bool {
+        queue_pair::is_mlx5()
+    }
     /// R mlx5/verbs.c mlx5_get_data_direct_sysfs_path: ENODEV where the device has no second function.
     fn mlx5dv_get_data_direct_sysfs_path(_context: *mut ibv_context, into: *mut c_char, room: usize) -> c_int {
         if !queue_pair::is_mlx5() {

@@ -124,6 +124,8 @@ functions! {
     #[derive(Debug)]
     pub(super) struct Mlx5 {}
     required {
+        /// Whether the other functions may be called (mlx5dv_is_supported(3)).
+        mlx5dv_is_supported = "mlx5dv_is_supported@MLX5_1.8": fn(*mut ibv_device) -> bool,
         /// 0 if the device reaches dma-bufs by a second PCI function too.
         mlx5dv_get_data_direct_sysfs_path = "mlx5dv_get_data_direct_sysfs_path@MLX5_1.25":
             fn(*mut ibv_context, *mut c_char, usize) -> c_int,

@@ -32,6 +32,12 @@ pub struct Access {
     pub data_direct: bool,
 }
 
+/// `None` for devices of other providers.
+fn mlx5_of(domain: &Domain) -> Option<&'static Mlx5> {
+    // SAFETY: the context is open, and its device lives as long.
+    Mlx5::get().filter(|mlx5| unsafe { (mlx5.mlx5dv_is_supported)((*domain.device().context()).device) })
+}
+
 /// `MLX5DV_REG_DMABUF_ACCESS_DATA_DIRECT`.
 const DATA_DIRECT: i32 = 1;
 
@@ -60,9 +66,10 @@ impl Region {
         let (pd, address, length) = (domain.handle.as_ptr(), backing.address(), backing.length());
         // Only the newer entry point accepts optional flags; C does this in a macro named ibv_reg_mr.
         let optional = if access.relaxed_ordering { ibv_access_flags::IBV_ACCESS_RELAXED_ORDERING.0 } else { 0 };
-        let handle = if let (Some(fd), Some(mlx5)) = (backing.dma_buf(), Mlx5::get().filter(|_| access.data_direct)) {
+        let handle = if let (Some(fd), Some(mlx5)) = (backing.dma_buf(), mlx5_of(domain).filter(|_| access.data_direct))
+        {
             let flags = (flags.0 | optional).cast_signed();
-            // SAFETY: the domain is alive and `Backing` vouches for descriptor and range.
+            // SAFETY: the domain is alive and mlx5's, and `Backing` vouches for descriptor and range.
             unsafe { (mlx5.mlx5dv_reg_dmabuf_mr)(pd, 0, length, address, fd, flags, DATA_DIRECT) }
         } else if let Some(fd) = backing.dma_buf() {
             let register = library.ibv_reg_dmabuf_mr.ok_or_else(|| unsupported("ibv_reg_dmabuf_mr (rdma-core 34)"))?;
@@ -110,9 +117,9 @@ impl Region {
     /// drivers/infiniband/hw/mlx5/data_direct.c). NCCL takes it by default (transport/net_ib/init.cc, `NCCL_IB_DATA_DIRECT`).
     pub(crate) fn has_data_direct(domain: &Domain) -> bool {
         let mut path = [0; libc::PATH_MAX as usize];
-        Mlx5::get().is_some_and(|mlx5| {
+        mlx5_of(domain).is_some_and(|mlx5| {
             let context = domain.device().context();
-            // SAFETY: the context is open and is mlx5's, as the caller has seen; there is room for the path.
+            // SAFETY: the context is open and mlx5's; there is room for the path.
             unsafe { (mlx5.mlx5dv_get_data_direct_sysfs_path)(context, path.as_mut_ptr(), path.len()) == 0 }
         })
     }

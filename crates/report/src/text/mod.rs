@@ -47,7 +47,7 @@ fn write(out: &mut String, view: &View, page: &Path, screen: &Screen) -> Result 
 fn answer(out: &mut String, view: &View, screen: &Screen, most: usize) -> Result {
     match view.interleaved.first().filter(|_| view.status != Status::Fail) {
         // As the page: what an A/B comparison was run for comes before the verdicts on its cases.
-        Some(turns) => coloured(out, turns.answer, colour(turns.class), &view.sentence, screen)?,
+        Some(turns) => coloured(out, turns.answer, turns.class, &view.sentence, screen)?,
         None => marked(out, view.status, &view.sentence, screen)?,
     }
     let others = &view.banner.causes[view.banner.causes.len().min(1)..];
@@ -166,22 +166,18 @@ impl Screen {
 }
 
 fn marked(out: &mut String, status: Status, text: &str, screen: &Screen) -> Result {
-    coloured(out, status.word(), colour(status.word()), text, screen)
+    coloured(out, status.word(), status, text, screen)
 }
 
-/// Of a status or the class of an answer, as SGR parameter (ECMA-48).
-fn colour(class: &str) -> u8 {
-    match class {
-        "pass" => 32,
-        "fail" => 31,
-        _ => 33,
-    }
-}
-
-fn coloured(out: &mut String, word: &str, code: u8, text: &str, screen: &Screen) -> Result {
+fn coloured(out: &mut String, word: &str, status: Status, text: &str, screen: &Screen) -> Result {
     let word = word.to_uppercase();
     let mut lines = String::new();
     screen.wrap(&mut lines, &format!("{word}  "), "  ", text)?;
+    let code = match status {
+        Status::Pass => 32,
+        Status::Fail => 31,
+        Status::Inconclusive | Status::NotRun => 33,
+    };
     let rest = &lines[word.len()..];
     if screen.colour { write!(out, "\x1b[{code};1m{word}\x1b[0m{rest}") } else { out.write_str(&lines) }
 }

@@ -226,7 +226,8 @@ pub struct Turns {
     pub title: String,
     /// In a word or two. It is not a verdict, so it has none of its words.
     pub answer: &'static str,
-    pub class: &'static str,
+    /// The status whose colour it has.
+    pub class: Status,
     pub comparison: CompareView,
 }
 
@@ -236,12 +237,12 @@ fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     Ok(Turns { answer, class, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
-const fn answer(status: Status, improved: usize) -> (&'static str, &'static str) {
+const fn answer(status: Status, improved: usize) -> (&'static str, Status) {
     match status {
-        Status::Pass if improved > 0 => ("better", "pass"),
-        Status::Pass => ("the same within the margin", "not-run"),
-        Status::Fail => ("worse", "fail"),
-        Status::Inconclusive | Status::NotRun => ("undecided", "inconclusive"),
+        Status::Pass if improved > 0 => ("better", Status::Pass),
+        Status::Pass => ("the same within the margin", Status::NotRun),
+        Status::Fail => ("worse", Status::Fail),
+        Status::Inconclusive | Status::NotRun => ("undecided", Status::Inconclusive),
     }
 }
 
@@ -382,8 +383,8 @@ mod tests {
 
     #[test]
     fn what_improved_is_not_merely_no_worse() {
-        assert_eq!(answer(Status::Pass, 2), ("better", "pass"));
-        assert_eq!(answer(Status::Pass, 0), ("the same within the margin", "not-run"));
-        assert_eq!(answer(Status::Fail, 2), ("worse", "fail"));
+        assert_eq!(answer(Status::Pass, 2), ("better", Status::Pass));
+        assert_eq!(answer(Status::Pass, 0), ("the same within the margin", Status::NotRun));
+        assert_eq!(answer(Status::Fail, 2), ("worse", Status::Fail));
     }
 }
