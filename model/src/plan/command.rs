@@ -1,6 +1,6 @@
 use super::{
     grammar::{nearest, words},
-    model::Host,
+    hosts::Host,
     read::Table,
 };
 

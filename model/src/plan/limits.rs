@@ -9,7 +9,6 @@ use super::{
     Plan,
     grammar::{hostlist, sweep},
     model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
-    test_table::LAST_RAIL,
 };
 
 /// Measurements of one test, and of one run with everything that hosts reported: a journal beyond ten million lines is useless.
@@ -29,6 +28,8 @@ pub const THREADS: u64 = 64;
 pub const REPEATS: u64 = 1000;
 pub const ROUNDS: u64 = 65_536;
 pub const ENVIRONMENTS: usize = 1000;
+/// Largest number of a rail: no host has more devices.
+pub const LAST_RAIL: u64 = 255;
 
 type Groups = BTreeMap<String, Vec<String>>;
 

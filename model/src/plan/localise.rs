@@ -5,9 +5,9 @@ use railgauge_wire::terms::Transport;
 use super::{
     format::{Section, keys},
     hosts,
+    limits::LAST_RAIL,
     model::{Host, Localise, Rails, Test, Waiver},
     read::{Table, Words},
-    test_table::LAST_RAIL,
 };
 
 pub static LOCALISE: Section = Section {

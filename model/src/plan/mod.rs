@@ -22,11 +22,9 @@
 mod alert;
 pub mod allocation;
 pub mod baseline;
-mod beside;
 mod checks;
 pub mod command;
 pub mod count;
-mod flows;
 pub mod format;
 pub mod grammar;
 mod hosts;
@@ -43,13 +41,19 @@ mod read;
 mod render;
 mod soak;
 pub mod subset;
+mod test;
 mod test_table;
 mod topology;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use allocation::Allocation;
 use count::count;
+use grammar::nearest;
+use subset::{Chosen, Subset};
 use toml::de::DeTable;
 
 use crate::border::text::path_text;
@@ -61,6 +65,40 @@ pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
 pub use read::file::Fault as FileFault;
 use read::{Book, file};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Hostlists and names of groups; all hosts if empty.
+    pub hosts: Vec<String>,
+    /// Names of tests; all tests if empty.
+    pub tests: Vec<String>,
+    /// Overrides the repeats of every test; interleaved tests keep their blocks.
+    pub repeats: Option<u32>,
+}
+
+impl Selection {
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SelectionError {
+    #[error("--hosts {text}: {message}; {help}")]
+    Hostlist { text: String, message: String, help: String },
+    #[error("{option} {name}: the plan has no such {what}{hint}")]
+    Unknown {
+        option: &'static str,
+        name: String,
+        /// `host or group`, `test`.
+        what: &'static str,
+        hint: String,
+    },
+    #[error("no test can be run with {hosts}: {tests}; name more hosts with --hosts")]
+    Nothing { hosts: String, tests: String },
+    #[error("--repeats {repeats}: {what}")]
+    Beyond { repeats: u32, what: String },
+}
 
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -178,4 +216,99 @@ impl Loaded {
             count(expectations, "expectation"),
         )
     }
+
+    /// Keeps only the selected part of the plan.
+    ///
+    /// # Errors
+    /// A name is not in the plan, or nothing is left to measure.
+    pub fn narrowed(mut self, selection: &Selection) -> Result<Self, SelectionError> {
+        if selection.is_everything() {
+            return Ok(self);
+        }
+        let whole = &self.plan;
+        let (hosts, tests) = (hosts(whole, &selection.hosts)?, tests(whole, &selection.tests)?);
+        let in_order = whole.tests.iter().map(|test| test.name.clone()).filter(|name| tests.contains(name.as_str()));
+        let subset = Subset {
+            hosts: (!selection.hosts.is_empty()).then(|| hosts.clone()),
+            of_hosts: whole.hosts.len(),
+            tests: (!tests.is_empty()).then(|| in_order.collect()),
+            of_tests: whole.tests.len(),
+            repeats: selection.repeats,
+            left_out: Vec::new(),
+        };
+        let chosen = Chosen { hosts, tests, subset };
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        let mut book = Book::new(&self.path.to_string_lossy(), &self.source, directory);
+        book.allocation = self.allocation.as_ref();
+        let (document, _) = DeTable::parse_recoverable(&self.source);
+        let plan = plan_table::read(&book, &document, Some(&chosen));
+        if let Ok(notes) = book.close() {
+            self.notes = notes;
+        }
+        if plan.tests.is_empty() {
+            let left_out = plan.subset.iter().flat_map(Subset::left_out).collect::<Vec<_>>().join("; ");
+            let hosts = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));
+            return Err(SelectionError::Nothing { hosts, tests: left_out });
+        }
+        if let (Some(repeats), Some(what)) = (selection.repeats, limits::beyond(&plan)) {
+            return Err(SelectionError::Beyond { repeats, what });
+        }
+        self.plan = plan;
+        Ok(self)
+    }
+}
+
+fn hosts(plan: &Plan, texts: &[String]) -> Result<Vec<String>, SelectionError> {
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    for text in texts {
+        if let Some(members) = plan.groups.get(text) {
+            wanted.extend(members.iter().cloned());
+            continue;
+        }
+        let names = hostlist::expand(text).map_err(|wrong| SelectionError::Hostlist {
+            text: text.clone(),
+            message: wrong.message,
+            help: wrong.help,
+        })?;
+        for name in names {
+            if let Some(members) = plan.groups.get(&name) {
+                wanted.extend(members.iter().cloned());
+            } else if plan.hosts.iter().any(|host| host.name == name) {
+                wanted.insert(name);
+            } else {
+                let known =
+                    plan.hosts.iter().map(|host| host.name.as_str()).chain(plan.groups.keys().map(String::as_str));
+                return Err(unknown("--hosts", "host or group", &name, known));
+            }
+        }
+    }
+    let names = plan.hosts.iter().map(|host| host.name.clone());
+    Ok(names.filter(|name| texts.is_empty() || wanted.contains(name)).collect())
+}
+
+fn tests<'a>(plan: &Plan, names: &'a [String]) -> Result<BTreeSet<&'a str>, SelectionError> {
+    match names.iter().find(|name| !plan.tests.iter().any(|test| test.name == **name)) {
+        Some(name) => Err(unknown("--test", "test", name, plan.tests.iter().map(|test| test.name.as_str()))),
+        None => Ok(names.iter().map(String::as_str).collect()),
+    }
+}
+
+const LISTED: usize = 12;
+
+fn unknown<'a>(
+    option: &'static str,
+    what: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> SelectionError {
+    let hint = match nearest(name, known.clone()) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => {
+            let mut listed: Vec<&str> = known.take(LISTED + 1).collect();
+            let more = if listed.len() > LISTED { ", ..." } else { "" };
+            listed.truncate(LISTED);
+            format!("; it has {}{more}", listed.join(", "))
+        }
+    };
+    SelectionError::Unknown { option, name: name.to_owned(), what, hint }
 }

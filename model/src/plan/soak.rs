@@ -1,6 +1,6 @@
 //! `[soak]`: traffic for hours after the tests, while ports are watched.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_wire::{
     terms::{Metric, TestMetric},
@@ -12,8 +12,8 @@ use super::{
     format::{Section, keys},
     grammar::quantity,
     mistakes::Mistake,
-    model::Test,
     read::{At, Table},
+    test::{RateLimit, Test},
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,23 +40,6 @@ pub struct Degraded {
     pub longest: Duration,
     /// Whether the plan says so itself: then a port of unknown rate does not pass.
     pub written: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RateLimit {
-    Rate(GigabitsPerSecond),
-    /// Percent of the smaller rate of both ports.
-    Percent(f64),
-}
-
-impl fmt::Display for RateLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rate(rate) => write!(f, "at {rate} Gb/s"),
-            Self::Percent(percent) => write!(f, "at {percent} % of the rate of its ports"),
-        }
-    }
 }
 
 pub static SOAK: Section = Section {

@@ -3,8 +3,6 @@
 
 use toml::de::DeValue;
 
-use crate::plan::plan_table::PLAN;
-
 #[derive(Debug)]
 pub struct Section {
     /// Such as `[launch.ssh]` or `[[test]]`; empty for the top of the file.
@@ -225,21 +223,4 @@ pub fn one_of(words: &[&str]) -> String {
 
 fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
-}
-
-pub fn sections() -> Vec<&'static Section> {
-    fn walk(section: &'static Section, into: &mut Vec<&'static Section>) {
-        if into.iter().any(|known| std::ptr::eq(*known, section)) {
-            return;
-        }
-        into.push(section);
-        for key in section.keys {
-            if let Shape::Table(inner) | Shape::Tables(inner) = key.shape {
-                walk(inner, into);
-            }
-        }
-    }
-    let mut list = Vec::new();
-    walk(&PLAN, &mut list);
-    list
 }

@@ -1,5 +1,8 @@
-use super::{Section, Unset, sections};
-use crate::plan::test_table::{WINDOW, pattern};
+use super::{Section, Shape, Unset};
+use crate::plan::{
+    plan_table::PLAN,
+    test_table::{WINDOW, pattern},
+};
 
 pub fn markdown() -> String {
     blocks().into_iter().map(|(name, text)| format!("{}\n{text}{}\n\n", open(&name), close(&name))).collect()
@@ -41,4 +44,21 @@ fn keys(section: &Section) -> String {
         text.push_str(&format!("| {} |\n", row.join(" | ")));
     }
     text
+}
+
+pub fn sections() -> Vec<&'static Section> {
+    fn walk(section: &'static Section, into: &mut Vec<&'static Section>) {
+        if into.iter().any(|known| std::ptr::eq(*known, section)) {
+            return;
+        }
+        into.push(section);
+        for key in section.keys {
+            if let Shape::Table(inner) | Shape::Tables(inner) = key.shape {
+                walk(inner, into);
+            }
+        }
+    }
+    let mut list = Vec::new();
+    walk(&PLAN, &mut list);
+    list
 }

@@ -8,9 +8,18 @@ use railgauge_wire::{
     terms::Metric,
     unit::{Bytes, Nanoseconds},
 };
+use serde::{Deserialize, Serialize};
 
 use super::wrong::{Wrong, nearest};
-use crate::plan::model::Written;
+
+/// A limit as the plan writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    pub number: String,
+    pub unit: String,
+    /// Factor to the metric's own unit.
+    pub factor: f64,
+}
 
 /// Units in bytes: binary with an `i`, decimal without.
 pub const SIZES: &[(&str, u128)] = &[

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::Hosts;
+use super::known::Hosts;
 use crate::plan::{
     allocation::{POD_PLACEHOLDER, PodList},
     count::count,

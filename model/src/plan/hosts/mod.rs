@@ -1,46 +1,30 @@
-mod again;
-mod file;
-mod group;
+mod host;
 mod keys;
+mod known;
 mod kubectl;
 mod places;
 mod slurm;
 mod special;
 
 use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
+    path::PathBuf,
 };
 
 use super::{
     grammar::hostlist::{self, expand},
+    launch::{Launch, Launcher},
     mistakes::{Mistake, Place},
-    model::{Host, Launch, Launcher, Pods, Topology},
-    read::{Book, Table, Words},
+    read::{At, Book, Table, file, texts_of},
 };
 
-pub use again::{Unlike, again};
+pub use host::{Host, Unlike, again};
 pub use keys::HOSTS;
+use known::stranger;
+pub use known::{Hosts, list};
 pub use kubectl::wanted as wanted_pods;
 pub use slurm::topology as of_slurm;
-
-#[derive(Debug, Default)]
-pub struct Hosts {
-    pub list: Vec<Host>,
-    pub groups: BTreeMap<String, Vec<String>>,
-    /// Members in the order as written, with excluded ones.
-    written: BTreeMap<String, Vec<String>>,
-    pub position: HashMap<String, usize>,
-    pub pods: Option<Pods>,
-    pub places: BTreeMap<String, String>,
-    pub topology: Option<Topology>,
-    excluded: HashSet<String>,
-    pub narrowed: bool,
-    left_out: RefCell<Vec<String>>,
-    /// Whether all of it could be read; if not, references to hosts are not checked.
-    pub sound: bool,
-}
 
 pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     let mut hosts = Hosts { sound: true, ..Hosts::default() };
@@ -61,7 +45,7 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
         false => hosts.sound &= table.written("names").is_none(),
     }
     if table.written("file").is_some() {
-        match table.path("file").map(|path| file::read(table.book, &path)) {
+        match table.path("file").map(|path| from_file(table.book, &path)) {
             Some((names, sound)) => {
                 named.extend(names);
                 hosts.sound &= sound;
@@ -91,19 +75,11 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
         hosts.sound = false;
     }
     hosts.position = hosts.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
-    group::read(table, &mut hosts);
+    groups(table, &mut hosts);
     slurm::switches(table, launch, &mut hosts);
     special::read(table, &mut hosts, launch);
     hosts.places = places::read(table, &hosts);
     hosts
-}
-
-pub fn list(table: &Table<'_>, words: &Words) -> Option<Vec<String>> {
-    if !table.book.afford(0, &words.span) {
-        return None;
-    }
-    let names = expand(&words.text).map_err(|wrong| table.book.add(words.mistake(wrong))).ok()?;
-    table.book.afford(names.len(), &words.span).then_some(names)
 }
 
 fn unique(table: &Table<'_>, hosts: &mut Hosts, named: Vec<(String, usize, Range<usize>)>) {
@@ -147,87 +123,80 @@ fn exclude(table: &Table<'_>, hosts: &mut Hosts) {
     hosts.list.retain(|host| !hosts.excluded.contains(&host.name));
 }
 
-fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, span: Range<usize>) {
-    let groups = hosts.groups.keys().map(String::as_str);
-    let help = match book.nearest_host(name, hosts.list.iter().map(|host| host.name.as_str()).chain(groups)) {
-        Some(near) => format!("did you mean {near}?"),
-        None => "add it to `names` in [hosts], or leave it out here".into(),
+/// Names of the file with their places, and whether that is all of them; mistakes have been reported.
+fn from_file(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<usize>)>, bool) {
+    let text = match file::read(&path.value) {
+        Ok(text) => text,
+        Err(fault) => {
+            book.wrong(path.span.clone(), format!("the host file {fault}"), fault.help());
+            return (Vec::new(), false);
+        }
     };
-    book.wrong(span, format!("the plan has no host {name}"), help);
-}
-
-impl Hosts {
-    /// Keeps only these hosts; the others are then excluded. A group may become empty.
-    pub fn only(&mut self, names: &[String]) {
-        let chosen: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let (kept, gone): (Vec<Host>, Vec<Host>) =
-            std::mem::take(&mut self.list).into_iter().partition(|host| chosen.contains(host.name.as_str()));
-        self.narrowed = !gone.is_empty();
-        self.excluded.extend(gone.into_iter().map(|host| host.name));
-        self.list = kept;
-        self.places.retain(|name, _| chosen.contains(name.as_str()));
-        self.position = self.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
-        for members in self.groups.values_mut() {
-            members.retain(|name| chosen.contains(name.as_str()));
+    // As the plan spells it, next to the plan.
+    let shown = book.text.get(path.span.start + 1..path.span.end.saturating_sub(1)).unwrap_or_default().to_owned();
+    let source = book.source(shown, text.clone());
+    let (mut names, mut sound, mut start) = (Vec::new(), true, 0);
+    for line in text.split_inclusive('\n') {
+        let content = line.split('#').next().unwrap_or_default();
+        let list = content.trim();
+        let at = start + (content.len() - content.trim_start().len());
+        start += line.len();
+        if list.is_empty() {
+            continue;
+        }
+        match expand(list) {
+            Ok(some) => names.extend(some.into_iter().map(|name| (name, source, at..at + list.len()))),
+            Err(wrong) => {
+                book.add(Mistake::wrong(source, at, wrong));
+                sound = false;
+            }
         }
     }
-
-    pub fn leave_out(&self, what: String) {
-        self.left_out.borrow_mut().push(what);
+    if sound && names.is_empty() {
+        book.wrong(path.span.clone(), "the host file lists no hosts", "write one hostlist on each line");
+        sound = false;
     }
+    (names, sound)
+}
 
-    pub fn take_left_out(&self) -> Vec<String> {
-        self.left_out.take()
-    }
-
-    pub fn no_group(&self, book: &Book<'_>, name: &str, span: Range<usize>) {
-        let help = match book.nearest(name, self.groups.keys().map(String::as_str)) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => "define it in [hosts.groups]".into(),
-        };
-        book.wrong(span, format!("there is no group \"{name}\""), help);
-    }
-
-    /// Also excluded hosts.
-    pub fn everyone(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.list.iter().map(|host| host.name.clone()).collect();
-        names.extend(self.excluded.iter().cloned());
-        names
-    }
-
-    /// Hosts of some groups and hostlists, in the plan's order, unique. `None` after reporting what is wrong with them.
-    pub fn select(&self, table: &Table<'_>, words: &[Words]) -> Option<Vec<String>> {
-        let book = table.book;
-        let mut chosen: BTreeSet<usize> = BTreeSet::new();
-        let mut sound = self.sound;
-        let mut take = |members: &[String], span: &Range<usize>| {
-            let fits = book.afford(members.len(), span);
-            if fits {
-                chosen.extend(members.iter().filter_map(|name| self.position.get(name)));
-            }
-            fits
-        };
-        for words in words {
-            if let Some(members) = self.groups.get(&words.text) {
-                sound &= take(members, &words.span);
-                continue;
-            }
-            let Some(names) = list(table, words) else {
+fn groups(table: &Table<'_>, hosts: &mut Hosts) {
+    let Some(raw) = table.raw("groups") else { return };
+    let mut sound = hosts.sound;
+    for (name, value) in raw.value.as_table().into_iter().flatten() {
+        let group = name.get_ref().as_ref();
+        let simple = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if group.is_empty() || !group.chars().all(simple) || group.starts_with('-') {
+            let message = format!("`{group}` is not a valid group name");
+            table.wrong(name.span(), message, "use letters, digits, `.`, `_` and `-`");
+        }
+        if hosts.position.contains_key(group) {
+            table.wrong(name.span(), format!("`{group}` is the name of both a group and a host"), "rename the group");
+        }
+        // Positions: in the plan's order whatever the order here.
+        let mut members = BTreeSet::new();
+        let mut written = Vec::new();
+        for words in texts_of(table.book, value.get_ref(), value.span()) {
+            let Some(names) = list(table, &words) else {
                 sound = false;
                 continue;
             };
-            for name in names {
-                if let Some(members) = self.groups.get(&name) {
-                    sound &= take(members, &words.span);
-                } else if self.position.contains_key(&name) {
-                    sound &= take(&[name], &words.span);
-                } else if self.sound && !self.excluded.contains(&name) {
-                    stranger(book, self, &name, words.span.clone());
-                    sound = false;
+            for member in names {
+                written.push(member.clone());
+                if let Some(position) = hosts.position.get(&member) {
+                    if !members.insert(*position) {
+                        let message = format!("{member} is listed twice in the group {group}");
+                        table.wrong(words.span.clone(), message, "name every member once");
+                        break;
+                    }
+                } else if !hosts.excluded.contains(&member) && hosts.sound {
+                    stranger(table.book, hosts, &member, words.span.clone());
                     break;
                 }
             }
         }
-        sound.then(|| chosen.into_iter().map(|position| self.list[position].name.clone()).collect())
+        let members: Vec<String> = members.into_iter().map(|position| hosts.list[position].name.clone()).collect();
+        hosts.groups.insert(group.to_owned(), members);
+        hosts.written.insert(group.to_owned(), written);
     }
+    hosts.sound = sound;
 }

@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{Hosts, stranger};
+use super::known::{Hosts, stranger};
 use crate::{
     border::text::has_printable_lines,
     plan::{

@@ -1,6 +1,6 @@
 use std::{collections::HashSet, ops::Range};
 
-use super::Hosts;
+use super::known::Hosts;
 use crate::plan::{
     allocation::PLACEHOLDER,
     count::count,

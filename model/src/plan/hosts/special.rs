@@ -1,6 +1,6 @@
 use std::{collections::HashMap, ops::Range};
 
-use super::Hosts;
+use super::known::Hosts;
 use crate::plan::{
     launch::judge_argument,
     mistakes::Mistake,

@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-use super::Way;
+use super::way::Way;
 use crate::plan::{
     command,
     format::{Key, key},
-    model::Host,
+    hosts::Host,
     read::Table,
 };
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Way;
+use super::way::Way;
 use crate::plan::{
     format::{Key, Section, key, keys},
     read::Table,

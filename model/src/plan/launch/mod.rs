@@ -59,37 +59,101 @@ macro_rules! declare {
                 chosen
             }
         }
+
+        pub static LAUNCH: Section = Section {
+            header: "[launch]",
+            about: "How agents are started. A launcher is anything that gives a byte pipe to a process on a host.",
+            keys: &tables_last([
+                VIA,
+                $($($type::KEY,)?)*
+                IN_FLIGHT,
+                RETRIES,
+                TIMEOUT,
+                KEEP_AGENT,
+                AGENT_DIR,
+                ENV,
+                SEND_ENV,
+            ]),
+        };
+
+        const WAYS: &str = concat!($("`", stringify!($module), "`: ", $about, " "),*).trim_ascii_end();
     };
 }
 
-mod keys;
+mod way;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    format::{Key, Shape},
+    format::{Key, Section, Shape, key},
+    hosts::Host,
     mistakes::Mistake,
-    model::{Host, Launch},
     read::Table,
 };
 use crate::border::text::is_printable;
 
-pub use keys::LAUNCH;
 pub use ssh::{HostKeys, judge_argument};
+pub use way::Way;
 
 launchers!(declare);
 
-#[derive(Debug, Default)]
-pub struct Way {
-    pub words: String,
-    /// Whether two hosts with one address and one port are one host.
-    pub is_found_by_address: bool,
-    /// Those of a host's keys `user` and `port` that have an effect.
-    pub uses: Vec<&'static str>,
-    /// Whether all hosts are the controller's machine and share its slots and processors.
-    pub is_one_machine: bool,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    pub via: Launcher,
+    pub in_flight: usize,
+    pub retries: u32,
+    /// Time limit of one attempt, from connecting to the agent's greeting.
+    pub timeout: Duration,
+    /// Whether agents' files stay on the hosts after the run.
+    pub keep_agent: bool,
+    /// Directory on the hosts for agents; a private one under the user's cache directory if `None`.
+    pub agent_dir: Option<String>,
+    pub env: BTreeMap<String, String>,
+    /// Names of additional variables, with values from the controller's environment.
+    pub send_env: Vec<String>,
+}
+
+const VIA: Key = key!("via": Word(|| Launcher::WORDS.to_vec()), Required, WAYS);
+const IN_FLIGHT: Key = key!("in_flight": Whole(1, 4096), Is("32"), "Hosts brought up at the same time.");
+const RETRIES: Key = key!("retries": Whole(0, 100), Is("2"), "Retries for a host that does not come up.");
+const TIMEOUT: Key = key!(
+    "timeout": Time("100ms", "1h"), Is("\"20s\""), "Time limit of one attempt, from connecting to the agent's greeting."
+);
+const KEEP_AGENT: Key = key!("keep_agent": Flag, Is("false"), "Whether agents stay on the hosts after the run.");
+const AGENT_DIR: Key = key!(
+    "agent_dir": Text, Means("a private directory under the user's cache directory"),
+        "Absolute path of the directory on the hosts that holds the agent; it must allow programs to run."
+);
+const ENV: Key = key!(
+    "env": Environment, Means("none"),
+        "Environment variables of every agent. They are stored in the run directory with the plan."
+);
+const SEND_ENV: Key = key!(
+    "send_env": Texts, Means("none"),
+        "Names of environment variables that agents get with the values they have where railgauge is started, as \
+         ssh's `SendEnv`. The values are not stored."
+);
+
+/// Moves keys with tables to the end, as TOML needs them written.
+const fn tables_last<const N: usize>(keys: [Key; N]) -> [Key; N] {
+    let mut sorted = keys;
+    let (mut to, mut tables) = (0, false);
+    loop {
+        let mut from = 0;
+        while from < N {
+            if matches!(keys[from].shape, Shape::Table(_)) == tables {
+                sorted[to] = keys[from];
+                to += 1;
+            }
+            from += 1;
+        }
+        if tables {
+            return sorted;
+        }
+        tables = true;
+    }
 }
 
 impl Launcher {

@@ -1,4 +1,4 @@
-use super::Way;
+use super::way::Way;
 
 pub fn way() -> Way {
     engine("containers (podman exec)")

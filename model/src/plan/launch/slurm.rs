@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Way;
+use super::way::Way;
 use crate::plan::{
     format::{Key, Section, key, keys},
     read::Table,

@@ -1,8 +1,7 @@
 use railgauge_wire::{step::Window, terms::TestMetric, unit::Nanoseconds};
 
 use super::{
-    members::Members,
-    pattern::{one, two_groups},
+    members::{Members, one, two_groups},
     victim,
 };
 use crate::plan::{

@@ -8,9 +8,8 @@ use railgauge_wire::{
 use super::{environments::environments, kind::Kind, members::Members, pattern, training};
 use crate::plan::{
     count::count,
-    mistakes::Mistake,
     model::{Collective, Grouping},
-    read::{At, Table},
+    read::Table,
 };
 
 pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
@@ -241,22 +240,6 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
             }
         }
     }
-}
-
-pub fn carried(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
-    if transport.carries(op.value) || transport == Transport::Tcp && !op.value.is_collective() {
-        return true;
-    }
-    let carried = |op: &&Op| op.is_collective() && transport.carries(**op);
-    let there = Op::ALL.iter().filter(carried).map(|op| op.word()).collect::<Vec<_>>().join(", ");
-    let mistake = match transport {
-        Transport::Nccl => Mistake::at(op.span.clone(), format!("NCCL does not support {}", op.value))
-            .help(format!("transport = \"nccl\" supports {there}")),
-        other => Mistake::at(op.span.clone(), format!("{} is not supported over {other}", op.value))
-            .help(format!("between GPUs use transport = \"nccl\"; {other} supports {there}")),
-    };
-    test.book.add(mistake);
-    false
 }
 
 #[cfg(test)]

@@ -6,10 +6,13 @@ use railgauge_wire::{
 use super::members::Members;
 use crate::plan::{
     format::{Section, keys, one_of},
-    grammar::{quantity, sweep},
+    grammar::{
+        quantity::{self, Written},
+        sweep,
+    },
     hosts::Hosts,
     mistakes::Mistake,
-    model::{Expectation, Limit, Pattern, Rails, Written},
+    model::{Expectation, Limit, Pattern, Rails},
     read::{At, Table},
 };
 

@@ -1,9 +1,27 @@
 use railgauge_wire::terms::{GpuPath, Memory, Op, Service, TestMetric, Transport};
 
+use super::pattern;
 use crate::plan::{
     mistakes::Mistake,
     read::{At, Table},
 };
+
+const OF_NETWORKS: &[&str] = &[
+    "service",
+    "memory",
+    "gpu_path",
+    "gpus",
+    "gpu_distance",
+    "qps",
+    "threads",
+    "bidirectional",
+    "pattern",
+    "links_covered",
+    "beside",
+];
+
+/// Those that apply to a NIC, which accesses host memory or that of its GPU.
+const OF_NICS: &[&str] = &["memory", "gpu_path", "gpus"];
 
 #[derive(Debug, Clone)]
 pub struct Kind {
@@ -25,9 +43,9 @@ pub fn read(test: &Table<'_>) -> Kind {
     let tcp = transport.as_ref().is_some_and(|transport| transport.value == Transport::Tcp);
     let memory = test.term("memory", Memory::from_word);
     let words = (op.as_ref().map(|op| op.value), transport.as_ref().map(|transport| transport.value));
-    let metric = super::training::suited(test, metric, words.0);
+    let metric = suited(test, metric, words.0);
     if let Some((op, own)) = op.as_ref().and_then(|op| Some((op, op.value.within_host()?))) {
-        return super::node::read(test, op, metric, transport.as_ref(), own);
+        return of_host(test, op, metric, transport.as_ref(), own);
     }
     if let Some(op) = &op
         && (op.value.is_collective() || transport.as_ref().is_some_and(|transport| transport.value == Transport::Nccl))
@@ -46,6 +64,87 @@ pub fn read(test: &Table<'_>) -> Kind {
     }
 }
 
+/// The metric, unless the operation has no training step.
+fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) -> Option<At<TestMetric>> {
+    let metric = metric?;
+    let wrong = match (metric.value, op) {
+        (TestMetric::Step, Some(op)) if op != Op::AllReduce => format!("{op} does not support metric = \"step\""),
+        (TestMetric::Compute, Some(op)) if op != Op::Matmul => {
+            let wrong = format!("{op} does not support metric = \"compute\"");
+            let help = "matrix products (op = \"matmul\") are measured so; use \"bandwidth\" or \"latency\" for other operations";
+            return test.reject(metric.span, wrong, help);
+        }
+        _ => return Some(metric),
+    };
+    let help = "a training step is an all_reduce; use \"bandwidth\" or \"latency\" for other operations";
+    test.reject(metric.span, wrong, help)
+}
+
+/// Reads what kind of test within hosts it is, and reports keys it must not have.
+fn of_host(
+    test: &Table<'_>,
+    op: &At<Op>,
+    metric: Option<At<TestMetric>>,
+    transport: Option<&At<Transport>>,
+    own: Transport,
+) -> Kind {
+    let is_nic = own == Transport::Nic;
+    let meaningless = OF_NETWORKS.iter().copied().filter(|name| !(is_nic && OF_NICS.contains(name)));
+    let why = format!("does not apply to {}, which stays within a host", op.value);
+    test.refuse(meaningless.chain(pattern::own_names()), &why);
+    let fits = transport.is_none_or(|at| !at.own || at.value == own);
+    if let Some(transport) = transport.filter(|_| !fits) {
+        let mistake = Mistake::at(op.span.clone(), format!("{} is not supported over {}", op.value, transport.value));
+        test.book.add(mistake.also(transport.span.clone(), "the transport").help("leave `transport` out"));
+    }
+    let wanted: &[TestMetric] = match op.value {
+        Op::Matmul => &[TestMetric::Compute],
+        Op::MemoryRead => &[TestMetric::Bandwidth, TestMetric::Latency],
+        _ => &[TestMetric::Bandwidth],
+    };
+    let suits = metric.as_ref().is_none_or(|at| wanted.contains(&at.value));
+    if let Some(metric) = metric.as_ref().filter(|_| !suits) {
+        let message = format!("{} does not support metric = \"{}\"", op.value, metric.value);
+        let words: Vec<String> = wanted.iter().map(|metric| format!("metric = \"{metric}\"")).collect();
+        test.wrong(metric.span.clone(), message, format!("set {}", words.join(" or ")));
+    }
+    let memory = match own {
+        Transport::Nic => test.term("memory", Memory::from_word).map(|at| at.value),
+        Transport::Gpu => Some(Memory::Cuda),
+        _ => Some(Memory::Host),
+    };
+    Kind {
+        op: fits.then_some(op.value),
+        metric: metric.filter(|_| suits).map(|at| at.value),
+        transport: Some(own),
+        service: Some(Service::Rc),
+        memory,
+        gpu_path: if is_nic { path_of_nic(test, memory) } else { None },
+        bidirectional: false,
+        qps: vec![1],
+    }
+}
+
+/// The path from a NIC to the memory of its GPU. A staged path in the test itself is refused: the NIC would not access the GPU.
+fn path_of_nic(test: &Table<'_>, memory: Option<Memory>) -> Option<GpuPath> {
+    let path = test.term("gpu_path", GpuPath::from_word)?;
+    let wrong = match (memory?, path.value) {
+        (Memory::Host, _) => {
+            Some(("`gpu_path` does not apply to host memory", "leave it out, or set memory = \"cuda\""))
+        }
+        (_, GpuPath::Staged) => Some((
+            "nic_loopback is not measured through host memory: the NIC would not reach the GPU",
+            "use gpu_path = \"gdr-dmabuf\" or \"gdr-peermem\", or leave it out; memory = \"host\" measures the way to host memory",
+        )),
+        _ => None,
+    };
+    let Some((message, help)) = wrong else { return Some(path.value) };
+    if path.own {
+        test.wrong(path.span, message, help);
+    }
+    None
+}
+
 fn of_group(
     test: &Table<'_>,
     op: &At<Op>,
@@ -53,7 +152,7 @@ fn of_group(
     transport: Option<&At<Transport>>,
     memory: Option<&At<Memory>>,
 ) -> Kind {
-    let fits = transport.is_some_and(|transport| super::collective::carried(test, op, transport.value));
+    let fits = transport.is_some_and(|transport| carried_in_group(test, op, transport.value));
     let (lives, words) = match transport.map(|transport| transport.value) {
         Some(Transport::Verbs | Transport::Tcp) => (Memory::Host, "collectives over verbs and TCP work on host memory"),
         _ => (Memory::Cuda, "NCCL works on GPU memory"),
@@ -71,6 +170,22 @@ fn of_group(
         bidirectional: false,
         qps: vec![1],
     }
+}
+
+fn carried_in_group(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
+    if transport.carries(op.value) || transport == Transport::Tcp && !op.value.is_collective() {
+        return true;
+    }
+    let carried = |op: &&Op| op.is_collective() && transport.carries(**op);
+    let there = Op::ALL.iter().filter(carried).map(|op| op.word()).collect::<Vec<_>>().join(", ");
+    let mistake = match transport {
+        Transport::Nccl => Mistake::at(op.span.clone(), format!("NCCL does not support {}", op.value))
+            .help(format!("transport = \"nccl\" supports {there}")),
+        other => Mistake::at(op.span.clone(), format!("{} is not supported over {other}", op.value))
+            .help(format!("between GPUs use transport = \"nccl\"; {other} supports {there}")),
+    };
+    test.book.add(mistake);
+    false
 }
 
 fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use railgauge_wire::terms::Metric;
 
@@ -6,7 +6,7 @@ use crate::plan::{
     hosts::Hosts,
     limits::{self, MEASUREMENTS as MOST},
     model::{AtOnce, Cut, Pattern, Rails, Test, Victim},
-    read::Table,
+    read::{Table, Words},
 };
 
 #[derive(Debug)]
@@ -87,6 +87,54 @@ impl<'a> Members<'a> {
             Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
         }
     }
+}
+
+pub fn one(test: &Table<'_>, key: &str, members: &Members<'_>) -> Option<String> {
+    let host = test.text(key)?;
+    takes_part(test, &host.value, host.span, members).then_some(host.value)
+}
+
+pub fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, members: &Members<'_>) -> bool {
+    if members.has(host) {
+        return true;
+    }
+    let known = members.hosts.position.contains_key(host);
+    let of = if known { "of this test" } else { "of the plan" };
+    let near = test.book.nearest_host(host, members.list.iter().map(String::as_str)).filter(|_| !known);
+    let help = match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => "name a host of the test, or add this one to `hosts`".into(),
+    };
+    test.wrong(span, format!("{host} is not one of the hosts {of}"), help);
+    false
+}
+
+/// The two groups of `between`, which share no host; `None` after reporting a mistake.
+pub fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
+    let two = test.texts("between")?;
+    let [one, other] = two.value.as_slice() else { return None };
+    let (first, second) = (group(test, one, members), group(test, other, members));
+    let (first, second) = (first?, second?);
+    let inside: HashSet<&str> = first.into_iter().collect();
+    if let Some(shared) = second.into_iter().find(|name| inside.contains(name)) {
+        let message = format!("{shared} is in both groups: a host cannot be its own peer");
+        return test.reject(two.span, message, "use two groups without a common host");
+    }
+    Some((one.text.clone(), other.text.clone()))
+}
+
+fn group<'a>(test: &Table<'_>, name: &Words, members: &'a Members<'_>) -> Option<Vec<&'a str>> {
+    let Some(group) = members.hosts.groups.get(&name.text) else {
+        members.hosts.no_group(test.book, &name.text, name.span.clone());
+        return None;
+    };
+    let chosen: Vec<&str> = group.iter().map(String::as_str).filter(|host| members.has(host)).collect();
+    if chosen.is_empty() {
+        let message = format!("no host of the group {} takes part in this test", name.text);
+        let help = "add the group to `hosts`, or leave `hosts` out";
+        return test.reject(name.span.clone(), message, help);
+    }
+    Some(chosen)
 }
 
 /// Reports an excessive number of measurements. Rails that only the hosts know are not counted.

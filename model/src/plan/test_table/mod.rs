@@ -41,7 +41,6 @@ use super::{
 use members::Members;
 
 pub use keys::{DEFAULTS, TEST};
-pub use rails::LAST as LAST_RAIL;
 pub use window::WINDOW;
 
 /// Reads all tests of a plan; with a selection only the selected ones, and which of them need unselected hosts.

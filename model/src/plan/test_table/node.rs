@@ -4,16 +4,12 @@
 use railgauge_wire::{
     node::PATTERNS,
     step::Window,
-    terms::{GpuPath, MOST_ROWS, Memory, Op, Precision, ROW_STEP, Service, TestMetric, Transport},
+    terms::{MOST_ROWS, Op, Precision, ROW_STEP, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{kind::Kind, pattern};
-use crate::plan::{
-    mistakes::Mistake,
-    model::Rails,
-    read::{At, Table},
-};
+use super::kind::Kind;
+use crate::plan::{model::Rails, read::Table};
 
 /// Default bytes of a GPU copy: nvbandwidth's.
 const OF_GPU: Bytes = Bytes::from_mib(512);
@@ -36,88 +32,6 @@ const ROWS: u32 = 8192;
 
 /// Window of a test whose inherited window is adaptive: the default.
 const USUAL: Nanoseconds = Nanoseconds::from_secs(2);
-
-const OF_NETWORKS: &[&str] = &[
-    "service",
-    "memory",
-    "gpu_path",
-    "gpus",
-    "gpu_distance",
-    "qps",
-    "threads",
-    "bidirectional",
-    "pattern",
-    "links_covered",
-    "beside",
-];
-
-/// Those that apply to a NIC, which accesses host memory or that of its GPU.
-const OF_NICS: &[&str] = &["memory", "gpu_path", "gpus"];
-
-/// Reads what kind of test within hosts it is, and reports keys it must not have.
-pub fn read(
-    test: &Table<'_>,
-    op: &At<Op>,
-    metric: Option<At<TestMetric>>,
-    transport: Option<&At<Transport>>,
-    own: Transport,
-) -> Kind {
-    let is_nic = own == Transport::Nic;
-    let meaningless = OF_NETWORKS.iter().copied().filter(|name| !(is_nic && OF_NICS.contains(name)));
-    let why = format!("does not apply to {}, which stays within a host", op.value);
-    test.refuse(meaningless.chain(pattern::own_names()), &why);
-    let fits = transport.is_none_or(|at| !at.own || at.value == own);
-    if let Some(transport) = transport.filter(|_| !fits) {
-        let mistake = Mistake::at(op.span.clone(), format!("{} is not supported over {}", op.value, transport.value));
-        test.book.add(mistake.also(transport.span.clone(), "the transport").help("leave `transport` out"));
-    }
-    let wanted: &[TestMetric] = match op.value {
-        Op::Matmul => &[TestMetric::Compute],
-        Op::MemoryRead => &[TestMetric::Bandwidth, TestMetric::Latency],
-        _ => &[TestMetric::Bandwidth],
-    };
-    let suits = metric.as_ref().is_none_or(|at| wanted.contains(&at.value));
-    if let Some(metric) = metric.as_ref().filter(|_| !suits) {
-        let message = format!("{} does not support metric = \"{}\"", op.value, metric.value);
-        let words: Vec<String> = wanted.iter().map(|metric| format!("metric = \"{metric}\"")).collect();
-        test.wrong(metric.span.clone(), message, format!("set {}", words.join(" or ")));
-    }
-    let memory = match own {
-        Transport::Nic => test.term("memory", Memory::from_word).map(|at| at.value),
-        Transport::Gpu => Some(Memory::Cuda),
-        _ => Some(Memory::Host),
-    };
-    Kind {
-        op: fits.then_some(op.value),
-        metric: metric.filter(|_| suits).map(|at| at.value),
-        transport: Some(own),
-        service: Some(Service::Rc),
-        memory,
-        gpu_path: if is_nic { gpu_path(test, memory) } else { None },
-        bidirectional: false,
-        qps: vec![1],
-    }
-}
-
-/// The path from a NIC to the memory of its GPU. A staged path in the test itself is refused: the NIC would not access the GPU.
-fn gpu_path(test: &Table<'_>, memory: Option<Memory>) -> Option<GpuPath> {
-    let path = test.term("gpu_path", GpuPath::from_word)?;
-    let wrong = match (memory?, path.value) {
-        (Memory::Host, _) => {
-            Some(("`gpu_path` does not apply to host memory", "leave it out, or set memory = \"cuda\""))
-        }
-        (_, GpuPath::Staged) => Some((
-            "nic_loopback is not measured through host memory: the NIC would not reach the GPU",
-            "use gpu_path = \"gdr-dmabuf\" or \"gdr-peermem\", or leave it out; memory = \"host\" measures the way to host memory",
-        )),
-        _ => None,
-    };
-    let Some((message, help)) = wrong else { return Some(path.value) };
-    if path.own {
-        test.wrong(path.span, message, help);
-    }
-    None
-}
 
 /// The default size; `None` for tests of a network.
 pub fn size(op: Option<Op>) -> Option<Bytes> {
@@ -228,6 +142,8 @@ pub fn settled(
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use railgauge_wire::terms::{GpuPath, Memory};
 
     use super::*;
     use crate::plan::{Mistakes, Plan, model::Pattern, parse};

@@ -3,18 +3,16 @@ use railgauge_wire::terms::Transport;
 use super::members::Members;
 use crate::plan::{
     grammar::nearest,
+    limits::LAST_RAIL,
     mistakes::Mistake,
     model::{Rails, Test},
     read::{At, Table},
 };
 
-/// Largest number of a rail: no host has more devices.
-pub const LAST: u64 = 255;
-
 /// A list of unique rails with places; `None` after reporting a mistake.
 pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     let raw = table.raw(name)?;
-    let rails = table.numbers::<u32>(name, (0, LAST), &raw);
+    let rails = table.numbers::<u32>(name, (0, LAST_RAIL), &raw);
     table.unique(name, rails.clone());
     (!rails.is_empty()).then_some(rails)
 }

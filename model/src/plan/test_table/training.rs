@@ -2,17 +2,13 @@
 
 use railgauge_wire::{
     group::Training,
-    terms::{Datatype, Op, TestMetric},
+    terms::{Datatype, TestMetric},
     unit::Bytes,
 };
 use toml::de::DeValue;
 
 use super::{kind::Kind, sizes};
-use crate::plan::{
-    grammar::quantity,
-    mistakes::Mistake,
-    read::{At, Table},
-};
+use crate::plan::{grammar::quantity, mistakes::Mistake, read::Table};
 
 pub const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
 
@@ -30,22 +26,6 @@ const MODELS: &[(&str, u64)] = &[
 
 pub fn models() -> Vec<&'static str> {
     MODELS.iter().map(|(name, _)| *name).collect()
-}
-
-/// The metric, unless the operation has no training step.
-pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) -> Option<At<TestMetric>> {
-    let metric = metric?;
-    let wrong = match (metric.value, op) {
-        (TestMetric::Step, Some(op)) if op != Op::AllReduce => format!("{op} does not support metric = \"step\""),
-        (TestMetric::Compute, Some(op)) if op != Op::Matmul => {
-            let wrong = format!("{op} does not support metric = \"compute\"");
-            let help = "matrix products (op = \"matmul\") are measured so; use \"bandwidth\" or \"latency\" for other operations";
-            return test.reject(metric.span, wrong, help);
-        }
-        _ => return Some(metric),
-    };
-    let help = "a training step is an all_reduce; use \"bandwidth\" or \"latency\" for other operations";
-    test.reject(metric.span, wrong, help)
 }
 
 /// The size of all gradients: those of `model`, or `sizes`; `None` after reporting a mistake.

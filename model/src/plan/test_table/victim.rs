@@ -2,10 +2,7 @@
 
 use railgauge_wire::terms::Metric;
 
-use super::{
-    members::Members,
-    pattern::{one, takes_part},
-};
+use super::members::{Members, one, takes_part};
 use crate::plan::{
     count::count,
     model::{AtOnce, Limit, Rails, Test, Victim},

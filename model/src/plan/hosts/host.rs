@@ -1,9 +1,21 @@
-//! The pods of a resumed run: each host must be the same machine as before.
+//! A host, and its pod when a run is resumed: each host must be the same machine as before.
 
-use crate::plan::{
-    allocation::{Pod, PodList},
-    model::Host,
-};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::allocation::{Pod, PodList};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    pub name: String,
+    /// The launcher's target; the name unless overridden.
+    pub address: String,
+    pub user: Option<String>,
+    pub port: Option<u16>,
+    /// In rail order; the agent finds them if empty. `mlx5_0:2` names port 2.
+    pub devices: Vec<String>,
+    /// Addresses or interfaces for TCP, in rail order; the agent finds them if empty.
+    pub tcp: Vec<String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unlike {
