@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge_model::plan::{Loaded, limits, subset};
+use railgauge_model::plan::{self, Loaded, limits};
 
 use super::{Common, Misuse};
 
@@ -38,7 +38,7 @@ impl Selection {
     }
 
     fn narrowed(&self, loaded: Option<Loaded>, common: &Common) -> anyhow::Result<Option<Loaded>> {
-        let wanted = subset::Selection { hosts: self.hosts.clone(), tests: self.tests.clone(), repeats: self.repeats };
+        let wanted = plan::Selection { hosts: self.hosts.clone(), tests: self.tests.clone(), repeats: self.repeats };
         let Some(loaded) = loaded else { return Ok(None) };
         let loaded = loaded.narrowed(&wanted).map_err(|error| Misuse(error.to_string()))?;
         if let Some(subset) = &loaded.plan.subset {

@@ -29,7 +29,7 @@ use railgauge_preflight::{self as preflight, Cluster, Severity};
 use railgauge_wire::failure::Failure;
 use serde::Serialize;
 
-use self::seen::Seen;
+use self::{page::comment, seen::Seen};
 
 pub use self::page::quoted;
 
@@ -241,7 +241,7 @@ impl<'r> Text<'r> {
             lost: lost.map(|(cause, hosts)| comment(&format!("{}: {cause}", fold(hosts.iter().copied())))).collect(),
             rounds,
             pairs: rounds.map_or(hosts * (hosts - 1) / 2, |rounds| rounds * (hosts / 2)),
-            far: if seen.far_from_gpus.is_empty() { String::new() } else { comment(&seen::has(&seen.far_from_gpus)) },
+            far: if seen.far_from_gpus.is_empty() { String::new() } else { comment(&within::has(&seen.far_from_gpus)) },
             small_gpus: seen.gpu_bytes.is_some_and(|bytes| bytes < SMALL_GPU),
             seen,
             agreed: None,
@@ -250,11 +250,6 @@ impl<'r> Text<'r> {
             found: String::new(),
         }
     }
-}
-
-/// A text of hosts as one line, which stays a comment.
-fn comment(text: &str) -> String {
-    printable(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Hosts that were lost, by the reason.

@@ -1,6 +1,7 @@
 //! A plan's text: a template, comments that are wrapped, and values as TOML has them.
 
 use minijinja::{Environment, UndefinedBehavior, value::Serde};
+use railgauge_model::border::text::printable;
 use serde::Serialize;
 
 /// Columns of a comment.
@@ -14,6 +15,11 @@ pub(super) fn page(context: &impl Serialize) -> Result<String, minijinja::Error>
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     Ok(laid_out(&environment.render_str(include_str!("../../templates/plan.toml"), Serde(context))?))
+}
+
+/// A text of hosts as one line, which stays a comment.
+pub(super) fn comment(text: &str) -> String {
+    printable(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Long comments in several lines, no empty lines but those that are asked for.

@@ -8,7 +8,7 @@ use railgauge_wire::facts::{HIP, HostFacts, Interface, RCCL, RdmaDevice, RdmaPor
 use railgauge_wire::terms::Distance;
 use serde::Serialize;
 
-use super::within::Within;
+use super::within::{Within, all_equal, has};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -420,13 +420,6 @@ fn is_one_machine(facts: &[(&String, &HostFacts)]) -> bool {
         })
 }
 
-/// The value that all have; `None` where one has none or another.
-pub(super) fn all_equal<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T> {
-    let mut values = values.into_iter();
-    let first = values.next()??;
-    values.all(|value| value.as_ref() == Some(&first)).then_some(first)
-}
-
 /// Whether the loader of a host finds a library.
 pub(super) fn has_library(facts: &HostFacts, name: &str) -> bool {
     // The loader's words are no path.
@@ -456,9 +449,4 @@ fn reaches_gpus(facts: &HostFacts) -> bool {
     facts.modules.contains_key("nvidia_peermem")
         || facts.modules.contains_key("nv_peer_mem")
         || (open && release >= (5, 12))
-}
-
-/// `gpu1 has`, `gpu[1-2] have`.
-pub(super) fn has(hosts: &[String]) -> String {
-    format!("{} {}", fold(hosts.iter().map(String::as_str)), if hosts.len() == 1 { "has" } else { "have" })
 }

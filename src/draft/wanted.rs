@@ -15,8 +15,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use super::{
-    comment,
-    page::{list, quoted},
+    page::{comment, list, quoted},
     seen::{Carrier, Seen, carrying},
 };
 

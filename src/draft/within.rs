@@ -1,10 +1,8 @@
 //! What can be measured within hosts: every GPU by itself, and the memory of the processors (docs/node.md).
 
+use railgauge_model::plan::hostlist::fold;
 use railgauge_wire::facts::{CUBLASLT, HIPBLASLT, HostFacts};
-
 use serde::Serialize;
-
-use super::seen::{all_equal, has};
 
 /// What of the hosts' GPUs and memory can be measured and compared; nothing where tests of GPUs are left out.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -99,4 +97,16 @@ const SHEETS: [(&str, u32, Option<u32>, u32); 10] = [
 fn sheet(name: &str) -> Option<Sheet> {
     let (_, memory, link, products) = *SHEETS.iter().find(|(known, ..)| name.contains(known))?;
     Some(Sheet { memory, link, products })
+}
+
+/// The value that all have; `None` where one has none or another.
+pub(super) fn all_equal<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T> {
+    let mut values = values.into_iter();
+    let first = values.next()??;
+    values.all(|value| value.as_ref() == Some(&first)).then_some(first)
+}
+
+/// `gpu1 has`, `gpu[1-2] have`.
+pub(super) fn has(hosts: &[String]) -> String {
+    format!("{} {}", fold(hosts.iter().map(String::as_str)), if hosts.len() == 1 { "has" } else { "have" })
 }

@@ -23,13 +23,14 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::{Arc, mpsc},
+    sync::mpsc,
     thread,
 };
 
 use tokio::sync::oneshot;
 
 pub use address::{NoAddress, address};
+pub use shelf::Course;
 use token::Token;
 
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +42,6 @@ pub enum LiveError {
     #[error("the page cannot be served: {0}")]
     Thread(#[from] io::Error),
 }
-
-pub type Course = Arc<dyn Fn() -> String + Send + Sync>;
 
 #[derive(Debug)]
 pub struct Listening {

@@ -1,6 +1,6 @@
 //! Caches rendered pages: many viewers cost no more than one, and slow renderings are rare.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use hyper::body::Bytes;
 use jiff::Timestamp;
@@ -8,13 +8,13 @@ use railgauge_analysis::parallel;
 use railgauge_report::live;
 use tokio::{sync::Mutex as Waiting, task::spawn_blocking, time::Instant};
 
-use super::Course;
-
 /// Least time between two renderings of the report.
 const EVERY: Duration = Duration::from_secs(10);
 /// A page is kept this many times as long as its rendering took: rendering uses a twentieth of one core.
 const REST: u32 = 19;
 
+/// The progress line.
+pub type Course = Arc<dyn Fn() -> String + Send + Sync>;
 pub(super) type NotDrawn = String;
 
 type Drawing<T> = Result<T, NotDrawn>;
@@ -70,10 +70,7 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    };
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use tokio::{runtime::Handle, time::advance};
 

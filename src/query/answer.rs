@@ -4,12 +4,10 @@ use std::{
 };
 
 use railgauge_analysis::{history::RunError, row::Phase, words::count};
-use railgauge_frame::{self as frame, COLUMNS, Frame, frame_of};
+use railgauge_frame::{self as frame, COLUMNS, Filter, Frame, frame_of};
 use railgauge_model::border::text::path_text;
 use serde::Serialize;
 use serde_json::Value;
-
-use super::Filter;
 
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {

@@ -8,6 +8,7 @@ use std::{
 
 mod errors;
 mod floors;
+mod imports;
 mod remedies;
 mod words;
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use railgauge_model::plan::{
-    Loaded, load,
+    Loaded, Selection, load,
     model::{Pattern, Plan},
-    subset::{Selection, Subset},
+    subset::Subset,
 };
 
 const PLAN: &str = r##"

@@ -1,12 +1,10 @@
 //! Access to frames without polars: filters for rows and columns, and their values.
 
 use jiff::Timestamp;
-use polars::prelude::{AnyValue, BooleanChunked, DataFrame, NewChunkedArray, StringChunked};
+use polars::prelude::{AnyValue, BooleanChunked, DataFrame, NewChunkedArray, PolarsError, StringChunked};
 use railgauge_analysis::frames::FrameError;
 use railgauge_wire::terms::Metric;
 use serde_json::Value;
-
-use super::polars;
 
 /// Keeps rows that match every member. An empty member matches all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,6 +77,11 @@ pub fn values(frame: &DataFrame) -> impl Iterator<Item = Vec<Value>> + '_ {
     };
     let row = move |row| frame.columns().iter().map(|column| column.get(row).map_or(Value::Null, value)).collect();
     (0..frame.height()).map(row)
+}
+
+pub(super) fn polars(file: impl Into<String>) -> impl FnOnce(PolarsError) -> FrameError {
+    let file = file.into();
+    |cause| FrameError::Table { file, cause: Box::new(cause) }
 }
 
 #[cfg(test)]

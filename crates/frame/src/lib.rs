@@ -8,8 +8,8 @@
 use std::path::Path;
 
 use polars::prelude::{
-    Column, DataFrame, DataType, Int64Chunked, IntoSeries, NewChunkedArray, ParquetReader, PolarsError, SerReader,
-    TimeUnit, TimeZone,
+    Column, DataFrame, DataType, Int64Chunked, IntoSeries, NewChunkedArray, ParquetReader, SerReader, TimeUnit,
+    TimeZone,
 };
 use railgauge_analysis::{compact::Moment, frames::FrameError, row::Row};
 use railgauge_model::{border::text::path_text, files};
@@ -21,6 +21,7 @@ mod readings;
 mod run;
 mod written;
 
+use kept::polars;
 pub use kept::{Filter, select, values};
 pub use run::{RunFrame, frame_of};
 pub use written::Parquet;
@@ -72,11 +73,6 @@ pub const COLUMNS: [(&str, DataType); 35] = [
 
 /// Polars' own type, so that all of its functions are available.
 pub type Frame = DataFrame;
-
-fn polars(file: impl Into<String>) -> impl FnOnce(PolarsError) -> FrameError {
-    let file = file.into();
-    |cause| FrameError::Table { file, cause: Box::new(cause) }
-}
 
 /// # Errors
 /// polars fails, only for lack of memory.

@@ -1,26 +1,7 @@
 use railgauge_wire::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
-use super::observed::Observation;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    Notice,
-    Warning,
-    /// Something the plan needs cannot work, or is not as wanted.
-    Failure,
-}
-
-impl Severity {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Failure => "failure",
-        }
-    }
-}
+use super::observed::{Observation, Severity};
 
 pub(super) const UNKNOWN: &str = "it is not known whether the host meets the plan's requirement";
 

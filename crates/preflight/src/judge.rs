@@ -7,10 +7,11 @@ use railgauge_model::plan::{Plan, hostlist, model::Preflight};
 use railgauge_wire::{facts::HostFacts, natural, remedy::Remedy};
 
 use super::{
-    CHECKS, Check, Cluster, Finding, Observation, Severity,
+    check::{CHECKS, Check},
     demand::{demands, unsaid},
-    finding::Found,
-    scene::Scene,
+    finding::{Finding, Found},
+    observed::{Observation, Severity},
+    scene::{Cluster, Scene},
 };
 
 pub fn judge<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>) -> Vec<Finding> {

@@ -1,4 +1,8 @@
-use std::{collections::HashMap, fmt};
+use std::{
+    borrow::Borrow,
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
 
 use railgauge_model::plan::{
     Plan,
@@ -8,9 +12,33 @@ use railgauge_wire::{
     facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
     remedy::Remedy,
     terms::{Carrier, GpuPath, Memory, Transport},
+    unit::NanosecondsI64,
 };
 
-use super::{Seen, Severity, finding::Found};
+use super::{finding::Found, observed::Severity};
+
+/// What is known of the hosts that answered. The facts may be borrowed: those of 10,000 hosts take 100 MB.
+#[derive(Debug, Clone)]
+pub struct Cluster<F = HostFacts> {
+    pub facts: BTreeMap<String, F>,
+    /// Wall clock of a host minus the controller's, in nanoseconds, where it was read.
+    pub clocks: BTreeMap<String, NanosecondsI64>,
+}
+
+pub(super) type Seen<'a> = Cluster<&'a HostFacts>;
+
+impl<F> Default for Cluster<F> {
+    fn default() -> Self {
+        Self { facts: BTreeMap::new(), clocks: BTreeMap::new() }
+    }
+}
+
+impl<F: Borrow<HostFacts>> Cluster<F> {
+    pub(super) fn seen(&self) -> Seen<'_> {
+        let facts = self.facts.iter().map(|(host, facts)| (host.clone(), facts.borrow()));
+        Cluster { facts: facts.collect(), clocks: self.clocks.clone() }
+    }
+}
 
 pub(super) struct Scene<'a> {
     pub plan: &'a Plan,
@@ -68,6 +96,16 @@ impl<'a> Port<'a> {
     /// Whether it is RDMA over TCP, or a device that is used like it (eRDMA).
     pub(super) fn is_iwarp(&self) -> bool {
         self.device.kind.as_deref() == Some("RNIC")
+    }
+
+    /// As `[preflight]` names it.
+    pub(super) fn iommu_mode(&self) -> Option<&'static str> {
+        match self.device.function.iommu.as_deref() {
+            Some("identity") => Some("passthrough"),
+            Some(_) => Some("translated"),
+            None if self.facts.iommus == 0 => Some("off"),
+            None => None,
+        }
     }
 
     pub(super) fn is_infiniband(&self) -> bool {

@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
+
 use railgauge_model::plan::{
     Plan,
     model::{Launcher, Slurm},
 };
 use railgauge_wire::{
-    facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid},
+    facts::{GPUS, Gid, Gpu, HostFacts, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid},
     unit::{Bytes, GigabitsPerSecond, NanosecondsI64},
 };
 

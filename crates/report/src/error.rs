@@ -1,10 +1,13 @@
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use railgauge_analysis::{frames::FrameError, journal::JournalError, results::Mismatch};
-use railgauge_model::border::text::path_text;
+use railgauge_model::{border::text::path_text, files};
 use railgauge_stats::Refusal;
 
-use super::{chart::ChartError, html::PageError, junit::JunitError};
+use super::{chart::ChartError, html::PageError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -52,4 +55,16 @@ impl ReportError {
         let what = what.into();
         move |cause| Self::Drawing { what, cause: cause.into() }
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct JunitError(#[from] quick_junit::SerializeError);
+
+/// Writes the file as a whole or not at all.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn text_file(path: &Path, content: &str) -> Result<(), ReportError> {
+    files::write(path, content).map_err(|cause| ReportError::File { path: path.to_owned(), cause })
 }

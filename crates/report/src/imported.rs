@@ -15,9 +15,9 @@ use railgauge_model::{
 use serde::Serialize;
 
 use super::{
-    ReportError, html,
+    error::{ReportError, text_file},
+    html,
     view::{Table, text_column},
-    write::text_file,
 };
 
 const VERSION: u32 = 1;

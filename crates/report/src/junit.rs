@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
-use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use railgauge_analysis::{
     case::State,
     journal::{Journal, Try},
@@ -15,12 +15,10 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::{count::capital, model::Limit, subset::Subset};
 
-use super::view::{self, View};
-
-/// A bug.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct JunitError(#[from] SerializeError);
+use super::{
+    error::JunitError,
+    view::{self, View},
+};
 
 /// Times are from the journal, so that the same records give the same bytes.
 ///

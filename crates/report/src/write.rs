@@ -22,7 +22,8 @@ use railgauge_model::directory::{FRAME, JOURNAL, JUNIT, PAGE, VERDICTS};
 use railgauge_model::files;
 
 use super::{
-    ReportError, html, junit,
+    error::{ReportError, text_file},
+    html, junit,
     view::{self, View},
 };
 
@@ -122,12 +123,4 @@ fn judged(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Result
     let verdicts = verdicts_of(journal, results, rows, turns, &outliers);
     let view = view::view(journal, results, rows, &verdicts, &outliers)?;
     Ok((verdicts, view))
-}
-
-/// Writes the file as a whole or not at all.
-///
-/// # Errors
-/// It cannot be written.
-pub(super) fn text_file(path: &Path, content: &str) -> Result<(), ReportError> {
-    files::write(path, content).map_err(|cause| ReportError::File { path: path.to_owned(), cause })
 }

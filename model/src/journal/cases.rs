@@ -1,4 +1,4 @@
-//! How cases are written in a line of the journal. A million cases repeat a few tests, cells and ports, so each of these is written once,
+//! Cases, and how they are written in a line of the journal. A million cases repeat a few tests, cells and ports, so each of these is written once,
 //! and a case is a row of indices.
 //!
 //! ```json
@@ -12,12 +12,46 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use railgauge_wire::group::CollectiveOptions;
 
-use super::event::Case;
-use crate::plan::limits::MEASUREMENTS;
-use crate::schedule::{Cell, Flow, Port};
+use crate::plan::{Plan, limits::MEASUREMENTS};
+use crate::schedule::{CaseIndex, Cell, Flow, Port, Schedule};
 
 /// Most bytes of names and settings of all cases; ten million cases with names of 64 bytes have 0.64 GB.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// The identity of a case: equal cases of two runs are comparable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// Number in the run, from 0 in the schedule's order.
+    pub id: u64,
+    /// Shared: a test has thousands of cases.
+    pub test: Arc<str>,
+    pub round: u32,
+    pub flow: Flow,
+    /// Shared: every flow of a test runs all of its cells.
+    pub cell: Arc<Cell>,
+}
+
+impl Case {
+    pub fn planned(plan: &Plan, schedule: &Schedule) -> Vec<Self> {
+        let names: Vec<Arc<str>> = plan.tests.iter().map(|test| test.name.as_str().into()).collect();
+        let mut cells: HashMap<*const Cell, Arc<Cell>> = HashMap::new();
+        let case = |place: CaseIndex| {
+            let (round, flow, cell) = schedule.resolve(place)?;
+            let test = Arc::clone(names.get(round.test)?);
+            let cell = cells.entry(cell).or_insert_with(|| Arc::new(cell.clone()));
+            Some(Self { id: place.id, test, round: round.number, flow: flow.clone(), cell: Arc::clone(cell) })
+        };
+        schedule.cases().filter_map(case).collect()
+    }
+
+    /// The cases whose flows carry the traffic of a soak by this test: largest size, most queue pairs.
+    pub fn of_soak<'c>(cases: &'c [Self], test: &str) -> Vec<&'c Self> {
+        let of_test = || cases.iter().filter(|case| *case.test == *test);
+        let cell = |case: &Self| (case.cell.size, case.cell.qps);
+        let most = of_test().map(cell).max();
+        of_test().filter(|case| Some(cell(case)) == most).collect()
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,9 +1,6 @@
 //! The event enum. The journal (one line per event), the progress on the terminal, the frame and the report derive from it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::collections::BTreeMap;
 
 use railgauge_wire::{
     case::Spent,
@@ -23,16 +20,12 @@ use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
 pub use super::{
+    cases::Case,
     imported::{Imported, ImportedFile, ImportedValue},
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
     started::Started,
 };
-use crate::{
-    journal::stages::Stages,
-    plan::Plan,
-    schedule::{CaseIndex, Cell, Flow, Port, Schedule},
-    topology::fabric::Hop,
-};
+use crate::{journal::stages::Stages, plan::Plan, schedule::Port, topology::fabric::Hop};
 
 pub const VERSION: u32 = 6;
 
@@ -152,41 +145,6 @@ impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "`{}`", self.test)?;
         self.value.as_ref().map_or(Ok(()), |value| write!(f, " at `{value}`"))
-    }
-}
-
-/// The identity of a case: equal cases of two runs are comparable.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Case {
-    /// Number in the run, from 0 in the schedule's order.
-    pub id: u64,
-    /// Shared: a test has thousands of cases.
-    pub test: Arc<str>,
-    pub round: u32,
-    pub flow: Flow,
-    /// Shared: every flow of a test runs all of its cells.
-    pub cell: Arc<Cell>,
-}
-
-impl Case {
-    pub fn planned(plan: &Plan, schedule: &Schedule) -> Vec<Self> {
-        let names: Vec<Arc<str>> = plan.tests.iter().map(|test| test.name.as_str().into()).collect();
-        let mut cells: HashMap<*const Cell, Arc<Cell>> = HashMap::new();
-        let case = |place: CaseIndex| {
-            let (round, flow, cell) = schedule.resolve(place)?;
-            let test = Arc::clone(names.get(round.test)?);
-            let cell = cells.entry(cell).or_insert_with(|| Arc::new(cell.clone()));
-            Some(Self { id: place.id, test, round: round.number, flow: flow.clone(), cell: Arc::clone(cell) })
-        };
-        schedule.cases().filter_map(case).collect()
-    }
-
-    /// The cases whose flows carry the traffic of a soak by this test: largest size, most queue pairs.
-    pub fn of_soak<'c>(cases: &'c [Self], test: &str) -> Vec<&'c Self> {
-        let of_test = || cases.iter().filter(|case| *case.test == *test);
-        let cell = |case: &Self| (case.cell.size, case.cell.qps);
-        let most = of_test().map(cell).max();
-        of_test().filter(|case| Some(cell(case)) == most).collect()
     }
 }
 

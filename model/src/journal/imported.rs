@@ -1,7 +1,7 @@
 use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
 
-use super::event::Case;
+use super::cases::Case;
 use crate::plan::Plan;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

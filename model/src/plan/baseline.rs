@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
     terms::{Carrier, Metric},
@@ -6,8 +6,24 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::{
+    format::{Section, keys},
+    read::{Table, file},
+    test_model::{Limit, Test},
+};
+
 /// Version of the document. A reader refuses any other.
 pub const VERSION: u32 = 1;
+const LARGEST: Bytes = Bytes::from_mib(64);
+
+pub static BASELINE: Section = Section {
+    header: "[baseline]",
+    about: "Results of earlier runs, written by `railgauge runs baseline`.",
+    keys: keys! {
+        "file": Path, Required,
+            "The file that `railgauge runs baseline` wrote. A relative path is relative to the plan's directory.";
+    },
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,4 +150,32 @@ impl Baseline {
             None => Ok(baseline),
         }
     }
+}
+
+pub fn read(top: &Table<'_>) -> Option<Baseline> {
+    top.written("baseline")?;
+    let path = top.table("baseline").path("file")?;
+    let text = file::read_up_to(&path.value, LARGEST).map_err(|fault| fault.to_string());
+    match text.and_then(|text| Baseline::parse(&text).map_err(|error| error.to_string())) {
+        Ok(baseline) => Some(baseline),
+        Err(why) => {
+            let message = format!("the baseline's file {why}");
+            top.reject(path.span, message, "`railgauge runs baseline RUNS -o FILE` makes one from earlier runs")
+        }
+    }
+}
+
+/// The part of a baseline that these tests use: a run's journal stores only this part.
+pub fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
+    let wanted: BTreeSet<(&str, Metric)> = tests
+        .iter()
+        .flat_map(|test| test.expect.iter().map(move |expect| (test, expect)))
+        .filter(|(_, expect)| matches!(expect.limit, Limit::WithinPercentOfBaseline(_)))
+        .map(|(test, expect)| (test.name.as_str(), expect.metric))
+        .collect();
+    baseline.entries.retain(|entry| wanted.contains(&(entry.class.test.as_str(), entry.class.metric)));
+    baseline.settings.retain(|test, _| wanted.iter().any(|(name, _)| name == test));
+    let used: BTreeSet<&String> = baseline.entries.iter().flat_map(|entry| &entry.ends).collect();
+    baseline.ends.retain(|end, _| used.contains(end));
+    baseline
 }

@@ -41,7 +41,7 @@ mod read;
 mod render;
 mod soak;
 pub mod subset;
-mod test;
+mod test_model;
 mod test_table;
 mod topology;
 

@@ -8,11 +8,12 @@ use serde_with::skip_serializing_none;
 
 pub use super::alert::Alert;
 use super::baseline::Baseline;
+pub use super::grammar::quantity::Written;
 pub use super::hosts::Host;
 pub use super::launch::{HostKeys, Launch, Launcher, Way, settings::*};
 pub use super::soak::{Degraded, Soak};
 pub use super::subset::{LeftOut, Subset};
-pub use super::test::{
+pub use super::test_model::{
     AtOnce, Beside, BesideCommand, BesideOn, BesideWay, Collective, Configure, Cut, Expectation, Grouping, Limit,
     OnFabric, Pattern, Rails, RateLimit, Test, Victim, is_loss,
 };

@@ -1,19 +1,18 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
-use railgauge_wire::{terms::Metric, unit::Bytes};
 use toml::{Spanned, de::DeTable};
 
 use super::{
     alert::{self, ALERT},
-    baseline::Baseline,
+    baseline::{self, BASELINE},
     format::{Section, keys},
     hosts::{self, HOSTS},
     interleave::{self, INTERLEAVE},
     launch::{self, LAUNCH},
     localise::{self, LOCALISE},
-    model::{Kubectl, Launcher, Limit, Plan, Pods, Subset, Test},
+    model::{Kubectl, Launcher, Plan, Pods, Subset},
     preflight::{self, PREFLIGHT},
-    read::{Book, Table, file},
+    read::{Book, Table},
     soak::{self, SOAK},
     subset::Chosen,
     test_table::{self, DEFAULTS, TEST},
@@ -54,18 +53,6 @@ pub static PLAN: Section = Section {
         "test": Tables(&TEST), Required, "What is measured, one table for each test.";
         "interleave": Tables(&INTERLEAVE), Means("none"), "Tests that are measured in turn, and compared.";
         "soak": Table(&SOAK), Means("none"), "Traffic for hours after the tests, while ports are watched.";
-    },
-};
-
-/// Largest file of a baseline.
-const LARGEST: Bytes = Bytes::from_mib(64);
-
-static BASELINE: Section = Section {
-    header: "[baseline]",
-    about: "Results of earlier runs, written by `railgauge runs baseline`.",
-    keys: keys! {
-        "file": Path, Required,
-            "The file that `railgauge runs baseline` wrote. A relative path is relative to the plan's directory.";
     },
 };
 
@@ -126,7 +113,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         let message = "the soak alone takes all of `at_most`";
         book.wrong(span.clone(), message, "give the run more time, or the soak less (`for` of [soak])");
     }
-    let baseline = baseline(&top).map(|baseline| wanted(baseline, &tests));
+    let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
@@ -159,34 +146,6 @@ pub fn pods<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Optio
         Launcher::Kubectl(kubectl) => Some((kubectl, wanted)),
         _ => None,
     }
-}
-
-fn baseline(top: &Table<'_>) -> Option<Baseline> {
-    top.written("baseline")?;
-    let path = top.table("baseline").path("file")?;
-    let text = file::read_up_to(&path.value, LARGEST).map_err(|fault| fault.to_string());
-    match text.and_then(|text| Baseline::parse(&text).map_err(|error| error.to_string())) {
-        Ok(baseline) => Some(baseline),
-        Err(why) => {
-            let message = format!("the baseline's file {why}");
-            top.reject(path.span, message, "`railgauge runs baseline RUNS -o FILE` makes one from earlier runs")
-        }
-    }
-}
-
-/// The part of a baseline that these tests use: a run's journal stores only this part.
-fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
-    let wanted: BTreeSet<(&str, Metric)> = tests
-        .iter()
-        .flat_map(|test| test.expect.iter().map(move |expect| (test, expect)))
-        .filter(|(_, expect)| matches!(expect.limit, Limit::WithinPercentOfBaseline(_)))
-        .map(|(test, expect)| (test.name.as_str(), expect.metric))
-        .collect();
-    baseline.entries.retain(|entry| wanted.contains(&(entry.class.test.as_str(), entry.class.metric)));
-    baseline.settings.retain(|test, _| wanted.iter().any(|(name, _)| name == test));
-    let used: BTreeSet<&String> = baseline.entries.iter().flat_map(|entry| &entry.ends).collect();
-    baseline.ends.retain(|end, _| used.contains(end));
-    baseline
 }
 
 fn is_directory_name(name: &str) -> bool {

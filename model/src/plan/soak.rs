@@ -13,7 +13,7 @@ use super::{
     grammar::quantity,
     mistakes::Mistake,
     read::{At, Table},
-    test::{RateLimit, Test},
+    test_model::{RateLimit, Test},
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,7 @@
-use super::{draw, pattern::Pair};
+use super::draw;
+
+/// Hosts by their index in the plan, sender first.
+pub(super) type Pair = (u32, u32);
 
 pub(super) fn incast(hosts: &[u32], to: Option<u32>) -> Vec<Vec<Pair>> {
     stars(hosts, to).map(|(one, others)| others.into_iter().map(|other| (other, one)).collect()).collect()

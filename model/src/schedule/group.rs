@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
-use railgauge_wire::group::CollectiveOptions;
-
-use super::{Cell, Flow, ScheduleError, circle, pattern::Directory};
+use super::{Flow, ScheduleError, circle, pattern::Directory};
 use crate::plan::model::{Collective, Grouping, Test};
 
 /// Rounds of groups: in a round a host is in at most one group. Rank r of a group is the r-th member of its flow: ranks of one host are
@@ -35,46 +33,6 @@ pub(super) fn rounds(
         return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
     }
     Ok(rounds)
-}
-
-/// The cells of a collective: an environment's cells are adjacent, so that its processes stay up between them.
-pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
-    let reductions: Vec<_> = match collective.reductions.as_slice() {
-        [] => vec![None],
-        some => some.iter().copied().map(Some).collect(),
-    };
-    let mut cells = Vec::new();
-    for env in &collective.env {
-        for &datatype in &collective.datatypes {
-            for (&reduction, &algorithm) in
-                reductions.iter().flat_map(|r| collective.algorithms.iter().map(move |a| (r, a)))
-            {
-                cells.extend(test.sizes.iter().map(|&size| Cell {
-                    op: test.op,
-                    metric: test.metric,
-                    transport: test.transport,
-                    service: test.service,
-                    memory: test.memory,
-                    size,
-                    qps: 1,
-                    only: None,
-                    neighbours: None,
-                    applied: None,
-                    manner: Some(Box::new(CollectiveOptions {
-                        datatype,
-                        reduction,
-                        in_place: collective.in_place,
-                        graph: collective.graph,
-                        ranks_per_host: collective.ranks_per_host,
-                        algorithm,
-                        env: env.clone(),
-                        training: collective.training.clone(),
-                    })),
-                }));
-            }
-        }
-    }
-    cells
 }
 
 fn sorted(a: u32, b: u32) -> Vec<u32> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
-use crate::plan::model::Test;
+use crate::plan::model::{Collective, Test};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {
@@ -175,7 +175,7 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
 
 fn at_one_value(test: &Test) -> Vec<Cell> {
     if let Some(collective) = &test.collective {
-        return super::group::cells(test, collective);
+        return of_collective(test, collective);
     }
     const ATOMIC: &[Bytes] = &[Bytes(8)];
     let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
@@ -195,4 +195,44 @@ fn at_one_value(test: &Test) -> Vec<Cell> {
     let neighbours = test.neighbours();
     let of_size = |qps, size| neighbours.iter().map(move |&beside| cell(size, qps, beside));
     test.qps.iter().flat_map(|&qps| sizes.iter().flat_map(move |&size| of_size(qps, size))).collect()
+}
+
+/// The cells of a collective: an environment's cells are adjacent, so that its processes stay up between them.
+fn of_collective(test: &Test, collective: &Collective) -> Vec<Cell> {
+    let reductions: Vec<_> = match collective.reductions.as_slice() {
+        [] => vec![None],
+        some => some.iter().copied().map(Some).collect(),
+    };
+    let mut cells = Vec::new();
+    for env in &collective.env {
+        for &datatype in &collective.datatypes {
+            for (&reduction, &algorithm) in
+                reductions.iter().flat_map(|r| collective.algorithms.iter().map(move |a| (r, a)))
+            {
+                cells.extend(test.sizes.iter().map(|&size| Cell {
+                    op: test.op,
+                    metric: test.metric,
+                    transport: test.transport,
+                    service: test.service,
+                    memory: test.memory,
+                    size,
+                    qps: 1,
+                    only: None,
+                    neighbours: None,
+                    applied: None,
+                    manner: Some(Box::new(CollectiveOptions {
+                        datatype,
+                        reduction,
+                        in_place: collective.in_place,
+                        graph: collective.graph,
+                        ranks_per_host: collective.ranks_per_host,
+                        algorithm,
+                        env: env.clone(),
+                        training: collective.training.clone(),
+                    })),
+                }));
+            }
+        }
+    }
+    cells
 }

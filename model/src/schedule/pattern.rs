@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{ScheduleError, at_once, circle, colour, draw};
+use super::{
+    ScheduleError,
+    at_once::{self, Pair},
+    circle, colour, draw,
+};
 use crate::plan::{
     Plan,
     model::{AtOnce, Cut, Pattern, Test, Victim},
 };
-
-pub(super) type Pair = (u32, u32);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw {

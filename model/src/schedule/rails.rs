@@ -5,10 +5,7 @@ use std::{
 
 use railgauge_wire::terms::{Distance, Transport};
 
-use super::{
-    Flow, Port,
-    pattern::{Directory, Pair},
-};
+use super::{Flow, Port, at_once::Pair, pattern::Directory};
 use crate::{
     plan::{
         Plan,

@@ -13,8 +13,11 @@ use anyhow::{Context, anyhow};
 use railgauge_model::border::text;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Exit, Misuse, interrupts::Interrupts, tell};
-use crate::cluster::scontrol::{self, field};
+use super::interrupts::Interrupts;
+use crate::{
+    cli::{Exit, Misuse, common::tell},
+    cluster::scontrol::{self, field},
+};
 
 /// Pause between two questions about the job.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -14,13 +14,14 @@ use railgauge_analysis::journal;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
     directory::{Directory, JOURNAL, VERDICTS},
-    plan::{Plan, allocation::PLACEHOLDER, model::Launcher},
+    plan::model::Launcher,
 };
 use serde_json::json;
 
 use self::{
     interrupts::Interrupts,
     job::{Job, Watched},
+    script::Work,
 };
 use super::{
     Common, Exit, Misuse,
@@ -96,22 +97,6 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     match watched {
         Some(watched) => Ok(told(&job, &watched, &work)),
         None => Ok(forgotten(&job, &work, before.as_deref())),
-    }
-}
-
-/// What is submitted.
-struct Work {
-    plan: Plan,
-    /// Words of the run after `railgauge run`.
-    run: Vec<String>,
-    directory: PathBuf,
-    log: PathBuf,
-}
-
-impl Work {
-    /// Whether the plan's hosts are names, and not only a number.
-    fn is_named(&self) -> bool {
-        !self.plan.hosts.iter().all(|host| host.name.starts_with(PLACEHOLDER))
     }
 }
 

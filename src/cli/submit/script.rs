@@ -1,16 +1,32 @@
 //! The batch script.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::PathBuf};
 
-use railgauge_model::plan::{Plan, hostlist, model::Launcher};
+use railgauge_model::plan::{Plan, allocation::PLACEHOLDER, hostlist, model::Launcher};
 use railgauge_wire::shell::quoted;
 
-use super::{Misuse, Work};
+use crate::cli::Misuse;
 
 /// Seconds before the time limit at which Slurm tells the run to end: time for reports and goodbyes.
 const WARNING: u64 = 60;
 /// Seconds by which Slurm may do so earlier (sbatch(1), `--signal`).
 const EARLIER: u64 = 60;
+
+/// What is submitted.
+pub(super) struct Work {
+    pub plan: Plan,
+    /// Words of the run after `railgauge run`.
+    pub run: Vec<String>,
+    pub directory: PathBuf,
+    pub log: PathBuf,
+}
+
+impl Work {
+    /// Whether the plan's hosts are names, and not only a number.
+    fn is_named(&self) -> bool {
+        !self.plan.hosts.iter().all(|host| host.name.starts_with(PLACEHOLDER))
+    }
+}
 
 /// The name of the job.
 pub(super) fn job_name(plan: &Plan) -> String {

@@ -29,7 +29,7 @@ use railgauge_wire::{
     step::Window,
     unit::Nanoseconds,
 };
-use sampler::{Order, Sampler};
+use sampler::{OfGpu, Order, Sampler};
 
 use crate::{
     bench::clock,
@@ -68,15 +68,6 @@ pub(crate) struct Read {
     of_gpu: BTreeMap<String, OfGpu>,
     whole: (Nanoseconds, Nanoseconds),
     failure: Option<String>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct OfGpu {
-    readings: Vec<GpuReading>,
-    lasting: Lasting,
-    counted: BTreeMap<String, u64>,
-    xids: Option<Vec<u32>>,
-    failure: Option<Unread>,
 }
 
 fn every(window: Window) -> Duration {
@@ -225,34 +216,6 @@ fn explained(mut failure: Failure, faults: impl Iterator<Item = Fault>) -> Failu
     failure.remedy(first.remedy())
 }
 
-/// Most readings kept of a GPU. Beyond that, neighbours are joined in pairs.
-const KEPT: usize = 4096;
-
-#[derive(Debug, Clone, Default)]
-struct History(Vec<GpuReading>);
-
-impl History {
-    fn push(&mut self, reading: GpuReading) {
-        self.0.push(reading);
-        if self.0.len() > KEPT {
-            let mut left = std::mem::take(&mut self.0).into_iter();
-            self.0 = std::iter::from_fn(|| left.by_ref().take(2).reduce(GpuReading::joined)).collect();
-        }
-    }
-
-    /// Keeps the last reading before the moment.
-    fn forget(&mut self, before: Nanoseconds) {
-        let old = self.0.partition_point(|reading| reading.at < before);
-        self.0.drain(..old.saturating_sub(1));
-    }
-
-    /// Includes the last reading before the moment.
-    fn since(&self, from: Nanoseconds) -> Vec<GpuReading> {
-        let first = self.0.partition_point(|reading| reading.at <= from).saturating_sub(1);
-        self.0[first..].to_vec()
-    }
-}
-
 fn seen(
     pci: &str,
     readings: &[GpuReading],
@@ -297,7 +260,10 @@ fn pcie(during: &[GpuReading], best: Option<(u32, u32)>) -> Option<PcieSeen> {
 mod tests {
     use railgauge_wire::failure::{Kind, Stage};
 
-    use super::*;
+    use super::{
+        sampler::{History, KEPT},
+        *,
+    };
 
     #[test]
     fn a_short_window_has_two_readings_and_a_long_one_has_one_a_second() {

@@ -8,9 +8,12 @@ use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
 };
 
-use railgauge_wire::{gather::Gather, gpu_state::MOST_XIDS, unit::Nanoseconds};
+use railgauge_wire::{
+    gather::Gather,
+    gpu_state::{GpuReading, MOST_XIDS},
+    unit::Nanoseconds,
+};
 
-use super::{History, OfGpu};
 use crate::{
     bench::clock,
     gpu::cards::{Cards, Lasting, Unread},
@@ -18,6 +21,43 @@ use crate::{
 };
 
 const SHARE: f64 = 0.02;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct OfGpu {
+    pub readings: Vec<GpuReading>,
+    pub lasting: Lasting,
+    pub counted: BTreeMap<String, u64>,
+    pub xids: Option<Vec<u32>>,
+    pub failure: Option<Unread>,
+}
+
+/// Most readings kept of a GPU. Beyond that, neighbours are joined in pairs.
+pub(super) const KEPT: usize = 4096;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct History(Vec<GpuReading>);
+
+impl History {
+    pub(super) fn push(&mut self, reading: GpuReading) {
+        self.0.push(reading);
+        if self.0.len() > KEPT {
+            let mut left = std::mem::take(&mut self.0).into_iter();
+            self.0 = std::iter::from_fn(|| left.by_ref().take(2).reduce(GpuReading::joined)).collect();
+        }
+    }
+
+    /// Keeps the last reading before the moment.
+    pub(super) fn forget(&mut self, before: Nanoseconds) {
+        let old = self.0.partition_point(|reading| reading.at < before);
+        self.0.drain(..old.saturating_sub(1));
+    }
+
+    /// Includes the last reading before the moment.
+    pub(super) fn since(&self, from: Nanoseconds) -> Vec<GpuReading> {
+        let first = self.0.partition_point(|reading| reading.at <= from).saturating_sub(1);
+        self.0[first..].to_vec()
+    }
+}
 
 pub(super) enum Order {
     Begin {

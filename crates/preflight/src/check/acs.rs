@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "ACS Control of every bridge between a NIC and the GPUs nearest to it (configuration space, root only)",

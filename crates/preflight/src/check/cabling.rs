@@ -6,7 +6,7 @@ use railgauge_model::topology::{
     told::{Device, Plug, Told},
 };
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "[topology] of the plan; without `lldp` there, what lldpd hears on the hosts; GUIDs and names of RDMA ports",

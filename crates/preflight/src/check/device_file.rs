@@ -1,6 +1,6 @@
 //! RDMA devices that the agent cannot open: a container has only the files that it was given, and libibverbs only the providers.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/dev/infiniband/uverbs*, opened as measurements open them, and the devices that libibverbs lists",

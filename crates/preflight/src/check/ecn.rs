@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/ecn/roce_np and roce_rp (MLNX_OFED)",

@@ -1,6 +1,6 @@
 //! Ports without a GID that the others' GIDs fit.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types",

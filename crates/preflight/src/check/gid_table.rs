@@ -1,6 +1,6 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids, gid_attrs/types, networks of the interfaces",

@@ -1,6 +1,6 @@
 //! GPUs that are not registered with the NVLink fabric, or not well there.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",

@@ -1,6 +1,6 @@
 //! Hosts without CUDA, NCCL or cuBLASLt, or with GPUs of AMD without HIP, RCCL or hipBLASLt.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",

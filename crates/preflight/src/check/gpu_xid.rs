@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "Xid messages in /dev/kmsg (readable by root, or where dmesg is not restricted)",

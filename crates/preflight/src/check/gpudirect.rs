@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/module/nvidia_peermem, flavour of /sys/module/nvidia, kernel release",

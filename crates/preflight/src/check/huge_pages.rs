@@ -1,6 +1,6 @@
 //! Huge pages that the plan asks for but that are not reserved.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/mm/hugepages/*/free_hugepages",

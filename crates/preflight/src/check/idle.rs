@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/loadavg, /proc/stat without the agent's own share, and byte counters, read twice within a fifth of a second",

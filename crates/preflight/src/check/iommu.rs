@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
@@ -6,7 +6,7 @@ pub(super) const RULE: Rule = Rule {
     source: "kernel Documentation/ABI/testing/sysfs-kernel-iommu_groups; NVIDIA GPUDirect RDMA guide, supported systems",
     spoils: Spoils::Everything,
     subject: Subject::Nic,
-    needs: &[Need::Readable(IOMMUS), Need::Port(|port| iommu_mode(port).is_some(), "the mode of its IOMMU")],
+    needs: &[Need::Readable(IOMMUS), Need::Port(|port| port.iommu_mode().is_some(), "the mode of its IOMMU")],
     find,
 };
 
@@ -15,7 +15,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let serious = if scene.may_use_gpudirect() { Severity::Warning } else { Severity::Notice };
     let mut found = Vec::new();
     for port in scene.devices().filter(Port::is_hardware) {
-        let mode = iommu_mode(&port);
+        let mode = port.iommu_mode();
         let remedy = remedy::IOMMU_PASSTHROUGH;
         let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         match (mode, wanted) {
@@ -32,13 +32,4 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         }
     }
     found
-}
-
-pub(crate) fn iommu_mode(port: &Port<'_>) -> Option<&'static str> {
-    match port.device.function.iommu.as_deref() {
-        Some("identity") => Some("passthrough"),
-        Some(_) => Some("translated"),
-        None if port.facts.iommus == 0 => Some("off"),
-        None => None,
-    }
 }

@@ -1,6 +1,6 @@
 use railgauge_wire::link::registered;
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/self/limits of the agent; the limit does not apply with CAP_IPC_LOCK (root)",

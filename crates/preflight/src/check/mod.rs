@@ -1,99 +1,9 @@
 //! The checks, one file each, as listed in [`railgauge_model::checks`].
 
-pub(super) use iommu::iommu_mode;
+mod rule;
 
-// The words of every file here.
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    net::Ipv4Addr,
-};
-
-use railgauge_model::plan::{
-    Plan,
-    count::count,
-    model::{Launcher, Rails, Test},
-};
-use railgauge_wire::{
-    facts::{
-        AMD_SMI, Bond, Bridge, CUBLASLT, DeviceFile, GPUS, Gid, Gpu, HIP, HIPBLASLT, HostFacts, IOMMUS, IpcLock,
-        LIMITS, NEIGHBOURS, POWER_CAP, PciErrors, RCCL, Registration, Traffic,
-    },
-    gpu_state::is_of_program,
-    link::Joining,
-    remedy::{self, Entry, Remedy},
-    terms::{Distance, GpuPath, Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
-};
-
-use super::{
-    finding::{Found, Severity},
-    observed::{Observation, Value, WantedBy},
-    scene::{Around, Port, Scene},
-    usual::Usual,
-};
-
-#[derive(Debug)]
-pub struct Check {
-    pub name: &'static str,
-    pub rule: Rule,
-}
-
-#[derive(Debug)]
-pub struct Rule {
-    /// The facts it reads, and their source.
-    pub reads: &'static str,
-    pub meaning: &'static str,
-    pub source: &'static str,
-    pub spoils: Spoils,
-    pub subject: Subject,
-    /// What must be readable of each subject: if one is missing, an empty result means nothing.
-    pub(super) needs: &'static [Need],
-    find: fn(&Scene<'_>) -> Vec<Found>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoils {
-    Everything,
-    Bandwidth,
-    Latency,
-    GpuMemory,
-    Nothing,
-}
-
-/// What a check examines. An empty result means nothing for a host without it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    /// The host itself, or whether it has what the plan needs.
-    Host,
-    /// A port of an RDMA device that the plan can use, also of a software device.
-    Port,
-    RocePort,
-    Nic,
-    RoceNic,
-    InfiniBand,
-    Gpu,
-    NicOrGpu,
-    GpuBesideNic,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Need {
-    Host(fn(&HostFacts) -> bool, &'static str),
-    Port(fn(&Port<'_>) -> bool, &'static str),
-    /// Of every GPU; this implies that GPUs can be read at all.
-    Gpu(fn(&Gpu) -> bool, &'static str),
-    /// Nothing of this name is among the facts' `unreadable`.
-    Readable(&'static str),
-    Plan(fn(&Plan, &str, &HostFacts) -> Option<String>),
-    Clock,
-}
-
-impl Check {
-    pub(super) fn find(&self, scene: &Scene<'_>) -> Vec<Found> {
-        (self.rule.find)(scene)
-    }
-}
+pub(super) use rule::Need;
+pub use rule::{Check, Rule, Spoils, Subject};
 
 /// Declares a file of this folder for every check of the list, and the table of all checks.
 macro_rules! declare {
@@ -105,22 +15,3 @@ macro_rules! declare {
 }
 
 railgauge_model::checks!(declare);
-
-/// The common value of all ports of this name, of at least two hosts: the design of the cluster, not a fault of one host.
-fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a>, T)>) -> Option<T> {
-    let of_name = |other: &Port<'_>| {
-        (&other.device.name, other.port.number, other.member) == (&port.device.name, port.port.number, port.member)
-    };
-    let mut values = all.filter(|(other, _)| of_name(other)).map(|(_, value)| value);
-    let (first, second) = (values.next()?, values.next()?);
-    (first == second && values.all(|value| value == first)).then_some(first)
-}
-
-fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {
-    let interface = port.interface.map(|interface| ("interface", &*interface.name));
-    remedy.with(beside.iter().copied().chain(interface))
-}
-
-fn at_address(remedy: Entry, pci: Option<&str>) -> Remedy {
-    remedy.with(pci.map(|pci| ("pci", pci)))
-}

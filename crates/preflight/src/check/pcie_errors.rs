@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/aer_dev_correctable, _nonfatal, _fatal",

@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",

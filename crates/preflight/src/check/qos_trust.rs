@@ -1,6 +1,6 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/qos/trust (MLNX_OFED)",

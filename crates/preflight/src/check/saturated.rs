@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/counters: link_downed (8 bits), port_xmit_discards, symbol_error (16 bits), …",

@@ -1,4 +1,4 @@
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "the device's driver, and whether a bus device is behind it",

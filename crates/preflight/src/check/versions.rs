@@ -1,6 +1,6 @@
 use railgauge_wire::facts::MODULES as LOOKED_AT;
 
-use super::*;
+use super::rule::*;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/sys/kernel/osrelease, /sys/module/*/version",

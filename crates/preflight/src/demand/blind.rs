@@ -2,9 +2,8 @@ use railgauge_model::plan::Plan;
 use railgauge_wire::facts::{GPUS, HostFacts};
 
 use crate::{
-    CHECKS, Seen, Subject,
-    check::Need,
-    scene::{Port, ports_of_plan},
+    check::{CHECKS, Need, Subject},
+    scene::{Port, Seen, ports_of_plan},
 };
 
 /// What a check reads and a host does not have or report; `None` if the check could read everything.

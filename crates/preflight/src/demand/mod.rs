@@ -12,28 +12,12 @@ use railgauge_wire::{facts::HostFacts, remedy};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Cluster, Finding, Seen, Severity,
-    finding::{Found, UNKNOWN},
+    finding::{Finding, Found, UNKNOWN},
+    observed::Severity,
+    scene::{Cluster, Seen},
 };
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Held {
-    Met,
-    Unread,
-    Unmet,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holding {
-    pub host: String,
-    /// As plans name it; `None` for a value of the whole host.
-    pub device: Option<String>,
-    pub seen: String,
-    pub state: Held,
-    #[serde(default)]
-    pub silent: bool,
-}
+pub use values::{Held, Holding};
+use values::{Requirement, whole};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
@@ -107,16 +91,6 @@ impl fmt::Display for Departures {
     }
 }
 
-type Reader<'w> = Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>;
-
-/// A value to compare every host with: its key, the wanted value in words, the related check, and how to read a host's facts.
-struct Requirement<'w> {
-    key: String,
-    wanted: String,
-    check: &'static str,
-    read: Reader<'w>,
-}
-
 /// Every demand of the plan in the order of its keys, answered for every host of the plan. `findings` are those of the same cluster: an
 /// escalated check allows none.
 pub fn demands<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>, findings: &[Finding]) -> Vec<Demand> {
@@ -162,11 +136,6 @@ fn of_check(plan: &Plan, cluster: &Seen<'_>, check: &str, findings: &[Finding]) 
         waived: false,
         holdings: plan.hosts.iter().flat_map(|host| of(&host.name)).collect(),
     }
-}
-
-/// What is known of the host as a whole.
-fn whole(host: &str, seen: String, state: Held) -> Holding {
-    Holding { host: host.to_owned(), device: None, seen, state, silent: false }
 }
 
 fn silent(host: &str) -> Holding {

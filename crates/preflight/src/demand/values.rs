@@ -2,13 +2,43 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::{Plan, model::Host};
 use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
+use serde::{Deserialize, Serialize};
 
-use super::{Held, Holding, Reader, Requirement, whole};
-use crate::{
-    Seen,
-    check::iommu_mode,
-    scene::{Port, ports_of_plan},
-};
+use crate::scene::{Port, Seen, ports_of_plan};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Held {
+    Met,
+    Unread,
+    Unmet,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    pub host: String,
+    /// As plans name it; `None` for a value of the whole host.
+    pub device: Option<String>,
+    pub seen: String,
+    pub state: Held,
+    #[serde(default)]
+    pub silent: bool,
+}
+
+pub(super) type Reader<'w> = Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>;
+
+/// A value to compare every host with: its key, the wanted value in words, the related check, and how to read a host's facts.
+pub(super) struct Requirement<'w> {
+    pub key: String,
+    pub wanted: String,
+    pub check: &'static str,
+    pub read: Reader<'w>,
+}
+
+/// What is known of the host as a whole.
+pub(super) fn whole(host: &str, seen: String, state: Held) -> Holding {
+    Holding { host: host.to_owned(), device: None, seen, state, silent: false }
+}
 
 /// Tolerance for rates that were printed and parsed: 0.01 %.
 const RATE_TOLERANCE: f64 = 1e-4;
@@ -121,7 +151,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Seen<'w>) -> Vec<Requireme
         want("governor", governor.clone(), "governor", read);
     }
     if let Some(iommu) = &wanted.iommu {
-        let read = within.devices(move |port| match iommu_mode(port) {
+        let read = within.devices(move |port| match port.iommu_mode() {
             Some(mode) => (mode.to_owned(), met(mode == iommu)),
             None => unread(by_host),
         });

@@ -8,7 +8,10 @@ use std::path::Path;
 
 use railgauge_analysis::compare::Comparison;
 
-use super::{ReportError, html, write::text_file};
+use super::{
+    error::{ReportError, text_file},
+    html,
+};
 
 pub use causes::CauseView;
 pub use view::{CompareView, SideView, view};

@@ -7,7 +7,10 @@ use std::path::{Component, Path};
 use railgauge_model::directory::PAGE;
 use serde::Serialize;
 
-use super::{ReportError, html, write::text_file};
+use super::{
+    error::{ReportError, text_file},
+    html,
+};
 
 pub use text::summary;
 

@@ -5,7 +5,10 @@ mod view;
 
 use std::path::Path;
 
-use super::{ReportError, html, write::text_file};
+use super::{
+    error::{ReportError, text_file},
+    html,
+};
 
 pub use text::summary;
 pub use view::{Card, Looked, Lost, PreflightView, Unread, view};

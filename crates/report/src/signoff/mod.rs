@@ -6,9 +6,12 @@ mod view;
 use std::path::Path;
 
 use railgauge_analysis::journal;
-use railgauge_model::{directory::JOURNAL, files};
+use railgauge_model::directory::JOURNAL;
 
-use super::{ReportError, html, write::text_file};
+use super::{
+    error::{ReportError, text_file},
+    html,
+};
 
 pub use proof::{Checked, Proof, Sameness, proof, sha256};
 pub use view::{Hash, Limit, SignOff, view};
@@ -27,13 +30,4 @@ pub fn write(run: &Path, page: &Path) -> Result<SignOff, ReportError> {
     let text = html::page("signoff.html", &view).map_err(ReportError::drawing("the sign-off"))?;
     text_file(page, &text)?;
     Ok(view)
-}
-
-/// `None` without the file.
-fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
-    match files::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(ReportError::Unread { path: path.to_owned(), cause }),
-    }
 }

@@ -12,12 +12,13 @@ use railgauge_analysis::{
 use railgauge_model::{
     border::text::path_text,
     directory::{FACTS, FRAME, JOURNAL, JUNIT, PAGE, PLAN, VERDICTS},
+    files,
 };
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{bytes, view::Hash};
+use super::view::Hash;
 use crate::{ReportError, write};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -151,4 +152,13 @@ fn are_facts_of(found: &[u8], journal: &Journal) -> bool {
     let Ok(facts) = serde_json::from_slice::<BTreeMap<String, HostFacts>>(found) else { return false };
     let known = |(host, facts): (&String, &HostFacts)| journal.hosts.get(host).is_some_and(|up| up.facts == *facts);
     (journal.resumed > 0 || facts.len() == journal.hosts.len()) && facts.iter().all(known)
+}
+
+/// `None` without the file.
+fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
+    match files::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(ReportError::Unread { path: path.to_owned(), cause }),
+    }
 }

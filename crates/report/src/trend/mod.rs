@@ -7,7 +7,10 @@ use std::path::Path;
 
 use railgauge_analysis::trend::Trend;
 
-use super::{ReportError, html, write::text_file};
+use super::{
+    error::{ReportError, text_file},
+    html,
+};
 
 pub use view::{ChangeView, TrendView, view};
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::{
     Explains, FindingView, Hosts, PartView, Parts, TroubleGroup,
-    culprits::{Culprit, culprit},
+    culprits::{Culprit, Pointer, culprit},
     help,
     switches::SuspectView,
     troubles::folded,
@@ -35,15 +35,6 @@ pub struct Banner {
     pub remedy: Option<Pointer>,
     /// `8 of 8 hosts, 28 cases measured, 2 verdicts failed, 1 passed`.
     pub counts: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Pointer {
-    /// Its subject, unless the text has it.
-    pub about: String,
-    pub text: String,
-    /// Section of the page; may be empty.
-    pub anchor: &'static str,
 }
 
 pub(super) struct Seen<'v> {

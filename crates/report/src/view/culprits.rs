@@ -12,9 +12,19 @@ use railgauge_analysis::{
 use railgauge_model::plan::hostlist;
 use railgauge_preflight::{Finding, Held, Severity};
 use railgauge_wire::remedy::{self, Remedy};
+use serde::Serialize;
 use serde_json::json;
 
-use super::{FindingView, Hosts, Pointer, help};
+use super::{FindingView, Hosts, help};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pointer {
+    /// Its subject, unless the text has it.
+    pub about: String,
+    pub text: String,
+    /// Section of the page; may be empty.
+    pub anchor: &'static str,
+}
 
 pub(super) struct Culprit {
     pub lost: Vec<String>,

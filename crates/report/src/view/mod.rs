@@ -29,7 +29,7 @@ use railgauge_analysis::{
     row::Row,
     status::Status,
     verdict::{Cases, Kind, Verdict, Verdicts, not_tested},
-    words::{self, held_against, number, share_of, size},
+    words::{self, held_against, number, share_of},
 };
 use railgauge_model::{
     journal::stages::Stages,
@@ -39,7 +39,6 @@ use railgauge_model::{
         model::Expectation,
     },
 };
-use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use super::{
@@ -47,9 +46,10 @@ use super::{
     compare::{self, CompareView},
 };
 
-pub use banner::{Banner, Pointer};
+pub use banner::Banner;
 pub use carriers::CarrierGroup;
 pub use cluster::Cluster;
+pub use culprits::Pointer;
 pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
@@ -367,14 +367,6 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
 pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j Expectation> {
     let test = journal.plan.tests.iter().find(|test| test.name == verdict.test)?;
     test.expect.iter().find(|wanted| Some(wanted.line) == verdict.line && Some(wanted.metric) == verdict.metric)
-}
-
-/// `64 B, 256 B, 1 KiB`; if there are many, `64 B … 16 MiB (10 sizes)`.
-fn sizes(list: &[Bytes]) -> String {
-    match list {
-        [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),
-        list => list.iter().map(|bytes| size(*bytes)).collect::<Vec<_>>().join(", "),
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use railgauge_model::schedule::Flow;
 use railgauge_wire::remedy::{self, Entry};
 use serde::Serialize;
 
-use super::alike::{groups, together};
+use super::alike::{groups, name};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parts {
@@ -227,4 +227,32 @@ fn looked_at(test: &Localisation) -> String {
     words.extend(test.across_rails().map(|across| across.to_string()));
     words.extend(test.remarks.iter().cloned());
     format!("{}: {}", test.test, words.join("; "))
+}
+
+/// By test their deviations, with the reason of the first.
+fn together(hosts: &[&Part<'_>]) -> PartView {
+    let views: Vec<PartView> = hosts.iter().map(|host| part(host)).collect();
+    let Some(first) = views.first() else { return PartView::default() };
+    let of_test = |number: usize, row: &[String; 4]| {
+        let [test, _, reason, which] = row;
+        let changes = hosts.iter().filter_map(|host| host.evidence.get(number)).map(|one| one.named.change_percent);
+        let (some, none): (Vec<f64>, Vec<f64>) = changes.partition(|percent| percent.is_finite() && *percent > -100.0);
+        let range = some.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+        let mut change = if some.is_empty() { Vec::new() } else { vec![between(range)] };
+        if !none.is_empty() {
+            change.push(format!("failed: {}", count(none.len(), "host")));
+        }
+        let example = hosts.first().map_or("", |host| host.name);
+        let reason = format!("each of {}; {example}: {reason}", count(hosts.len(), "host"));
+        [test.clone(), change.join("; "), reason, which.clone()]
+    };
+    let evidence = first.evidence.iter().enumerate().map(|(number, row)| of_test(number, row)).collect();
+    PartView {
+        name: name(hosts),
+        names: views.iter().flat_map(|view| view.names.clone()).collect(),
+        hosts: views.iter().flat_map(|view| view.hosts.clone()).collect(),
+        evidence,
+        further: views.iter().flat_map(|view| view.further.clone()).collect(),
+        ..first.clone()
+    }
 }

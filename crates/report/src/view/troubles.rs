@@ -13,7 +13,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::{section::telling, sizes};
+use super::section::{sizes, telling};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleGroup {

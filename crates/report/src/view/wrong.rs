@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Pointer, help, troubles::folded};
+use super::{culprits::Pointer, help, troubles::folded};
 use railgauge_analysis::{
     case::State,
     status::Status,

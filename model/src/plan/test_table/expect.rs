@@ -6,13 +6,10 @@ use railgauge_wire::{
 use super::members::Members;
 use crate::plan::{
     format::{Section, keys, one_of},
-    grammar::{
-        quantity::{self, Written},
-        sweep,
-    },
+    grammar::{quantity, sweep},
     hosts::Hosts,
     mistakes::Mistake,
-    model::{Expectation, Limit, Pattern, Rails},
+    model::{Expectation, Limit, Pattern, Rails, Written},
     read::{At, Table},
 };
 

@@ -2,6 +2,18 @@
 
 use super::network::{Link, Network};
 
+/// Sender and receiver.
+pub(super) type Flow = (u32, u32);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Share of its rate that a link must carry in some round, from 0 to 1.
+    pub share: f64,
+    /// The test is bidirectional: every flow has a simultaneous reverse flow.
+    pub both_ways: bool,
+    pub seed: u64,
+}
+
 pub(super) const ROUNDING: f64 = 1.0 - 1e-9;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

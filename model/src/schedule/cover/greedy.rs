@@ -1,8 +1,7 @@
 //! Rounds one after the other: each takes flows over links that no round before loads, as long as no link carries more than it can.
 
 use super::{
-    Flow, Wanted,
-    demand::{Demand, ROUNDING},
+    demand::{Demand, Flow, ROUNDING, Wanted},
     loaded::carried,
     network::{Link, Network},
 };

@@ -16,24 +16,12 @@ mod switches;
 #[cfg(test)]
 mod tests;
 
-pub use demand::Why;
+pub use demand::{Wanted, Why};
 pub use loaded::Loaded;
 pub use network::{End, Link, Network};
 pub use switches::Switches;
 
-use demand::Demand;
-
-/// Sender and receiver.
-type Flow = (u32, u32);
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wanted {
-    /// Share of its rate that a link must carry in some round, from 0 to 1.
-    pub share: f64,
-    /// The test is bidirectional: every flow has a simultaneous reverse flow.
-    pub both_ways: bool,
-    pub seed: u64,
-}
+use demand::{Demand, Flow};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cover {

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Agree, Attached, Cabling, Finding};
+use super::{
+    finding::{Agree, Cabling, Finding},
+    plugged::Attached,
+};
 
 type Board<'a> = (&'a str, &'a str, Vec<&'a Attached>);
 

@@ -1,8 +1,48 @@
 //! Findings for technicians.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use super::{Agree, At};
+use super::plugged::At;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cabling {
+    pub findings: Vec<Finding>,
+    pub unjudged: Vec<Unjudged>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unjudged {
+    /// By name; empty for links between switches only.
+    pub hosts: Vec<String>,
+    pub why: String,
+}
+
+impl Unjudged {
+    pub(super) fn new<'h>(hosts: impl IntoIterator<Item = &'h str>, why: impl Into<String>) -> Self {
+        Self { hosts: hosts.into_iter().map(str::to_owned).collect(), why: why.into() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Agree {
+    pub agree: usize,
+    /// Hosts or links that were compared, including the judged one.
+    pub of: usize,
+}
+
+impl fmt::Display for Agree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.agree, self.of)
+    }
+}
+
+impl Agree {
+    /// Whether that is enough to call the rest wrong: at least two others, and two thirds, so that one fault among three is found and two
+    /// designs in one cluster are not called faults.
+    pub(super) fn is_rule(self) -> bool {
+        self.agree >= 2 && 3 * self.agree >= 2 * self.of
+    }
+}
 
 /// A fault of the cables, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,4 +143,14 @@ impl fmt::Display for Finding {
             ),
         }
     }
+}
+
+/// The most frequent value and its count; the least of several.
+pub(super) fn most<T: Ord>(values: impl Iterator<Item = T>) -> Option<(T, Agree)> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let of = counts.values().sum();
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(value, agree)| (value, Agree { agree, of }))
 }

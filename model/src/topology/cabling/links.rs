@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Agree, Attached, Cabling, Finding, Run, Trunk, Unjudged, most};
+use super::{
+    finding::{Agree, Cabling, Finding, Unjudged, most},
+    plugged::{Attached, Run, Trunk},
+};
 use crate::topology::ibnetdiscover::lane_gbps;
 
 /// Mbit/s, lanes, Mbit/s of a lane.

@@ -1,5 +1,52 @@
-use super::{At, Run, Trunk};
+use std::fmt;
+
 use crate::topology::fabric::{End, Fabric, Link, Node};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Attached {
+    pub host: String,
+    pub device: String,
+    /// Ports of one rail may be plugged into several leaves (dual ToR).
+    pub rail: u32,
+    /// A system image GUID, or the PCI address of the board.
+    pub board: Option<String>,
+    /// The switch's port; `None` if no source knows a cable of the port.
+    pub at: Option<At>,
+    pub run: Run,
+    /// Whether its host reports the link as up; `None` where unknown.
+    pub is_up: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct At {
+    pub key: String,
+    pub name: String,
+    pub port: Option<String>,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.port {
+            Some(port) => write!(f, "{} port {port}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Run {
+    /// In Gbit/s.
+    pub rate_gbps: Option<f64>,
+    pub width: Option<u32>,
+    /// Speed of a lane: `HDR`.
+    pub speed: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trunk {
+    pub ends: [At; 2],
+    pub run: Run,
+}
 
 /// What every NIC port of a fabric is plugged into, by its index in [`Fabric::nics`], and the cables between switches. Only the first of
 /// several cables of a port counts.

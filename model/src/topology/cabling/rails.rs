@@ -1,6 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Agree, Attached, Cabling, Finding, Unjudged, most};
+use super::{
+    finding::{Agree, Cabling, Finding, Unjudged, most},
+    plugged::Attached,
+};
 
 type Leaves<'a> = BTreeSet<&'a str>;
 

@@ -8,10 +8,9 @@ use std::{
 
 use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
-    facts::HostFacts,
     failure::{Failure, Kind, Stage},
     group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, RankEndpoint, Ticket},
-    link::{LinkId, Role},
+    link::Role,
     message::{Answer, Ask},
     remedy,
     terms::Transport,
@@ -19,12 +18,13 @@ use railgauge_wire::{
 };
 use tokio::task::JoinSet;
 
-mod blame;
+mod group;
 mod placing;
 mod record;
 mod times;
 
-use blame::on_all;
+pub(crate) use group::Group;
+use group::{Member, on_all};
 use placing::Placed;
 use record::record;
 
@@ -34,9 +34,8 @@ use super::super::{
     spine::now,
 };
 use super::case::{HostAgent, Tried};
-use crate::cluster::Agent;
 use railgauge_model::{
-    journal::event::{Case, LinkRecord, RankAccount, Sample},
+    journal::event::{Case, RankAccount, Sample},
     plan::{
         Plan,
         model::{Collective, Test},
@@ -46,22 +45,6 @@ use railgauge_model::{
 
 /// How much longer the controller waits than the agent, which gives up first with its own words.
 const GRACE: Duration = Duration::from_secs(8);
-
-pub(crate) struct Group {
-    members: Vec<Member>,
-    pub env: BTreeMap<String, String>,
-    /// Known from the first collective on.
-    pub record: Option<LinkRecord>,
-}
-
-struct Member {
-    agent: Agent,
-    facts: Arc<HostFacts>,
-    link: LinkId,
-    port: Port,
-    gpu: Option<u32>,
-    opened: Option<MemberOpened>,
-}
 
 pub(crate) struct CollectiveCase {
     pub plan: Arc<Plan>,

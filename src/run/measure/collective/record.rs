@@ -10,7 +10,7 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
-use super::{Group, Member};
+use super::group::{Group, Member};
 
 /// What carried the bytes of the group: the slowest kind any rank has evidence of.
 pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Result<LinkRecord, Failure> {

@@ -6,10 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_wire::drivers::Congestion;
 
-use super::{
-    Block, Data,
-    table::{Table, interval, number_column, text_column, told},
-};
+use super::block::{Block, Data, Table, interval, number_column, text_column, told};
 use crate::chart::ChartError;
 
 const TOLD: usize = 4;

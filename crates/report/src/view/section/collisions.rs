@@ -1,7 +1,4 @@
-use super::{
-    Block, Data,
-    table::{Table, number_column, text_column},
-};
+use super::block::{Block, Data, Table, number_column, text_column};
 use railgauge_analysis::{
     collisions::{Collisions, LowFlow},
     words::short,

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::case::CaseResult;
 
-use super::{
-    Block, Data,
-    table::{Table, number_column, text_column},
-};
+use super::block::{Block, Data, Table, number_column, text_column};
 use crate::chart::ChartError;
 
 /// Parts of the names of relevant counters, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).

@@ -15,7 +15,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{Block, Data, Figure, headline, spreads::Spread};
+use super::{
+    block::{Block, Data, Figure, headline},
+    spreads::Spread,
+};
 use crate::chart::{
     ChartError, Tip,
     layers::{Layer, Places, Room, layers},

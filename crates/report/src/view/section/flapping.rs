@@ -10,10 +10,7 @@ use railgauge_analysis::{
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
 
-use super::{
-    Block, Data,
-    table::{Table, number_column, text_column},
-};
+use super::block::{Block, Data, Table, number_column, text_column};
 use crate::chart::ChartError;
 
 const HEADING: &str = "Steadiness";

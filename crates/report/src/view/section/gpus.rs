@@ -7,10 +7,7 @@ use railgauge_analysis::{
 use railgauge_model::plan::hostlist;
 use railgauge_wire::{gpu_state::Hold, remedy::Remedy};
 
-use super::{
-    Block, Data,
-    table::{Table, number_column, text_column},
-};
+use super::block::{Block, Data, Table, number_column, text_column};
 use crate::chart::ChartError;
 
 const LISTED: usize = 16;

@@ -7,10 +7,7 @@ use railgauge_analysis::{
     words::{change, spread},
 };
 
-use super::{
-    Data, standing,
-    table::{Table, number_column, text_column},
-};
+use super::block::{Data, Table, number_column, standing, text_column};
 
 pub(super) const LISTED: usize = 10;
 

@@ -16,12 +16,11 @@ use railgauge_wire::{
     terms::{Better, Op},
     unit::Bytes,
 };
-use serde::Serialize;
 
 use super::{
-    Block, Data, Figure, cells, curves,
+    block::{Block, Data, Figure, Map, MapCell},
+    cells, curves,
     listed::{LISTED, by, standing_out, value_words},
-    table::Table,
 };
 use crate::{
     chart::{
@@ -30,36 +29,6 @@ use crate::{
     },
     view::alike,
 };
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Map {
-    pub large: Vec<Figure>,
-    /// Summaries of folded large matrices; empty if each fits a screen, so that none is folded.
-    pub folded: Vec<String>,
-    pub open: usize,
-    /// Names of rows and of columns for the page's script, a line each; `None` where it has no cell values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub names: Option<(String, String)>,
-    pub unit: String,
-    /// Of every cell: its repeats and the plan's limits.
-    pub of_cells: String,
-    /// Whether every pair was measured one way only, and has one cell.
-    pub half: bool,
-    /// Class and meaning of every colour, shared by all matrices.
-    pub legend: Vec<(String, String)>,
-    pub sentence: String,
-    pub links: Option<Table>,
-    pub links_more: usize,
-    #[serde(skip)]
-    pub cells: Vec<MapCell>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct MapCell {
-    pub case: u64,
-    pub look: Look,
-    pub outlined: bool,
-}
 
 /// Links below which a matrix adds nothing to a table.
 const AT_LEAST: usize = 3;

@@ -1,38 +1,34 @@
 //! One test: what it did and its results. Each file, except for helpers, is a block of the page; [`blocks`] lists them in order.
 
+mod block;
 pub(super) mod cells;
 mod listed;
 mod spreads;
 mod table;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
-
 use railgauge_analysis::{
     case::CaseResult,
-    collisions::Collisions,
-    costs::ValueCost,
     journal::Journal,
-    outliers::{OfTest, Outliers, Part},
-    percentile,
+    outliers::{OfTest, Outliers},
     row::Row,
     rows::Maker,
-    together::Beside,
     verdict::Verdicts,
-    words::size,
 };
-use railgauge_model::plan::{self, model::Test};
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_model::plan::model::Test;
+use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
-use crate::{ReportError, chart::ChartError};
+use crate::{chart::ChartError, error::ReportError};
 
+use block::Data;
+pub(super) use block::headline;
+pub use block::{Block, Column, Figure, Map, MapCell, Table};
+pub(crate) use block::{number_column, text_column};
 pub(crate) use counters::telling;
 pub(super) use map::legend;
-pub use map::{Map, MapCell};
-use spreads::{Mark, Spread};
-pub use table::{Column, Table};
-pub(crate) use table::{number_column, text_column};
+use spreads::Variants;
+pub(super) use words::sizes;
 pub use words::{how, title};
 
 macro_rules! declare {
@@ -96,109 +92,6 @@ impl TestView {
     }
 }
 
-/// A part of a test under one heading on the page, its members in this order. Empty members are left out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Block {
-    pub name: &'static str,
-    pub heading: &'static str,
-    pub sentence: String,
-    pub map: Option<Map>,
-    pub figures: Vec<Figure>,
-    pub table: Option<Table>,
-    pub method: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figure {
-    pub title: String,
-    pub svg: String,
-    pub legend: Vec<(String, String)>,
-}
-
-struct Data<'a> {
-    test: &'a Test,
-    results: Vec<&'a CaseResult<'a>>,
-    /// Rows of the sum over a round, by case; empty unless flows run at once.
-    totals: HashMap<u64, &'a Row>,
-    collisions: Option<&'a Collisions>,
-    costs: Vec<&'a ValueCost>,
-    beside: Vec<&'a Beside>,
-    spreads: Vec<&'a Spread>,
-    variants: &'a Variants,
-    groups: &'a BTreeMap<String, Vec<String>>,
-    out: &'a OfTest<'a>,
-    outliers: &'a Outliers<'a>,
-}
-
-impl Data<'_> {
-    fn variant(&self, result: &CaseResult<'_>) -> u32 {
-        self.variants.of(result)
-    }
-
-    /// In the order of the cases.
-    fn own_variants(&self) -> Vec<u32> {
-        let mut own = Vec::new();
-        for result in &self.results {
-            let variant = self.variant(result);
-            if own.last() != Some(&variant) && !own.contains(&variant) {
-                own.push(variant);
-            }
-        }
-        own
-    }
-
-    /// Empty where the test has only one.
-    fn variant_words(&self, variant: u32) -> &str {
-        self.variants.labels.get(variant as usize).map_or("", String::as_str)
-    }
-
-    fn carried(&self, metric: Metric, (variant, bytes): (u32, Bytes)) -> bool {
-        let here =
-            self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));
-        let trusted = here.filter(|result| result.state.is_trusted());
-        trusted.into_iter().all(|result| percentile::carried_by(metric, result))
-    }
-
-    /// `64 KiB, 4 queue pairs`.
-    fn cell_words(&self, (variant, bytes): (u32, Bytes)) -> String {
-        match self.variant_words(variant) {
-            "" => size(bytes),
-            words => format!("{}, {words}", size(bytes)),
-        }
-    }
-}
-
-struct Variants {
-    labels: Vec<String>,
-    marks: Vec<Mark>,
-}
-
-impl Variants {
-    fn new(results: &[CaseResult<'_>]) -> Self {
-        let mut known: HashMap<(&str, String), u32> = HashMap::new();
-        let mut labels = Vec::new();
-        let mut marks = Vec::with_capacity(results.len());
-        for result in results {
-            let label = result.variant();
-            let variant = *known.entry((&*result.case.test, label.clone())).or_insert_with(|| {
-                labels.push(label);
-                u32::try_from(labels.len() - 1).unwrap_or(u32::MAX)
-            });
-            marks.push(Mark { variant, trusted: result.state.is_trusted() });
-        }
-        Self { labels, marks }
-    }
-
-    fn of(&self, result: &CaseResult<'_>) -> u32 {
-        self.mark(result).variant
-    }
-
-    fn mark(&self, result: &CaseResult<'_>) -> Mark {
-        let mark = usize::try_from(result.case.id).ok().and_then(|case| self.marks.get(case)).copied();
-        mark.unwrap_or(Mark { variant: u32::MAX, trusted: false })
-    }
-}
-
 /// All tests, and the charts that several of them share.
 ///
 /// # Errors
@@ -258,13 +151,4 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, ChartError> {
         remarks: table::remarks(data),
         blocks: blocks(data)?,
     })
-}
-
-/// `host gpu05 (confirmed)`.
-fn standing(part: &Part<'_>) -> String {
-    format!("{} ({})", part.name, part.state())
-}
-
-pub(super) const fn headline(test: &Test) -> Metric {
-    plan::headline(test.metric, test.op)
 }

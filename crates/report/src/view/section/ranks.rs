@@ -7,10 +7,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::median;
 
-use super::{
-    Block, Data,
-    table::{Table, number_column, text_column},
-};
+use super::block::{Block, Data, Table, number_column, text_column};
 use crate::chart::ChartError;
 
 const LISTED: usize = 10;

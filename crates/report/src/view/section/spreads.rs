@@ -7,8 +7,6 @@ use railgauge_model::plan::{metrics_of, model::Test};
 use railgauge_stats::robust::quantile_sorted;
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
-use super::Variants;
-
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spread {
     pub metric: Metric,
@@ -30,6 +28,37 @@ pub(super) struct Mark {
     pub variant: u32,
     /// Whether the value of the case counts: wrong or disturbed ones are excluded.
     pub trusted: bool,
+}
+
+pub(super) struct Variants {
+    pub labels: Vec<String>,
+    marks: Vec<Mark>,
+}
+
+impl Variants {
+    pub(super) fn new(results: &[CaseResult<'_>]) -> Self {
+        let mut known: HashMap<(&str, String), u32> = HashMap::new();
+        let mut labels = Vec::new();
+        let mut marks = Vec::with_capacity(results.len());
+        for result in results {
+            let label = result.variant();
+            let variant = *known.entry((&*result.case.test, label.clone())).or_insert_with(|| {
+                labels.push(label);
+                u32::try_from(labels.len() - 1).unwrap_or(u32::MAX)
+            });
+            marks.push(Mark { variant, trusted: result.state.is_trusted() });
+        }
+        Self { labels, marks }
+    }
+
+    pub(super) fn of(&self, result: &CaseResult<'_>) -> u32 {
+        self.mark(result).variant
+    }
+
+    pub(super) fn mark(&self, result: &CaseResult<'_>) -> Mark {
+        let mark = usize::try_from(result.case.id).ok().and_then(|case| self.marks.get(case)).copied();
+        mark.unwrap_or(Mark { variant: u32::MAX, trusted: false })
+    }
 }
 
 /// In the order of their first cases; within a case in the order of the metrics. `results` are those of the test.

@@ -1,47 +1,14 @@
 use railgauge_analysis::{
     percentile,
-    words::{number, percent_of, size, spread},
+    words::{percent_of, size, spread},
 };
 use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::{Better, Metric, TestMetric};
-use serde::Serialize;
 
-use super::{Data, headline, spreads::Spread};
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Table {
-    pub columns: Vec<Column>,
-    pub rows: Vec<Vec<String>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Column {
-    pub name: String,
-    pub unit: String,
-    pub number: bool,
-}
-
-impl Column {
-    pub(crate) fn head(&self) -> String {
-        if self.unit.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.unit) }
-    }
-}
-
-pub(crate) fn number_column(name: &str, unit: &str) -> Column {
-    Column { name: name.to_owned(), unit: unit.to_owned(), number: true }
-}
-
-pub(crate) fn text_column(name: &str) -> Column {
-    Column { name: name.to_owned(), unit: String::new(), number: false }
-}
-
-pub(super) fn told(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), number)
-}
-
-pub(super) fn interval(ends: Option<(f64, f64)>) -> String {
-    ends.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high)))
-}
+use super::{
+    block::{Data, Table, headline, number_column, text_column},
+    spreads::Spread,
+};
 
 pub(super) fn table(data: &Data<'_>) -> Table {
     let (test, spreads) = (data.test, &data.spreads);

@@ -12,7 +12,7 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{Block, Data, Figure};
+use super::block::{Block, Data, Figure};
 use crate::chart::{
     ChartError, Tip,
     layers::{Layer, Places, Room, layers},

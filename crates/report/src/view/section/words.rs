@@ -15,8 +15,6 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use crate::view::sizes;
-
 /// By the field's names: `RDMA write bandwidth`.
 pub fn title(test: &Test) -> String {
     let transport = match test.transport {
@@ -222,4 +220,12 @@ pub(super) fn verified(test: &Test, results: &[&CaseResult<'_>]) -> String {
     let cases = results.iter().filter(|result| result.checked().0 > 0).count();
     let bytes = if wrong == 1 { "byte" } else { "bytes" };
     format!("{} compared in {}, {wrong} {bytes} wrong.", amount(Bytes(verified)), count(cases, "case"))
+}
+
+/// `64 B, 256 B, 1 KiB`; if there are many, `64 B … 16 MiB (10 sizes)`.
+pub(in crate::view) fn sizes(list: &[Bytes]) -> String {
+    match list {
+        [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),
+        list => list.iter().map(|bytes| size(*bytes)).collect::<Vec<_>>().join(", "),
+    }
 }

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use railgauge_analysis::{
-    soak::{Soaking, rates::PartRate, span::Span},
+    soak::{
+        Soaking,
+        rates::PartRate,
+        span::Span,
+        stalls::{PortsWatched, Unexplained},
+    },
     words::{lasting, moment, number},
 };
 use railgauge_wire::unit::Nanoseconds;
 
-use super::OfStall;
 use crate::{
     chart::{
         ChartError, Tip,
@@ -19,6 +23,39 @@ use crate::{
     },
     view::section::Figure,
 };
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfStall {
+    LostHost,
+    PortsUp,
+    NotWatched,
+}
+
+impl OfStall {
+    pub(super) const fn of(stall: &Unexplained) -> Self {
+        match (&stall.lost, stall.ports_watched) {
+            (Some(_), _) => Self::LostHost,
+            (None, PortsWatched::None) => Self::NotWatched,
+            (None, _) => Self::PortsUp,
+        }
+    }
+
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::LostHost => "stall behind a lost host",
+            Self::PortsUp => "stall with no watched port down",
+            Self::NotWatched => "stall of flows whose ports were not watched",
+        }
+    }
+
+    pub(super) const fn line(self) -> &'static str {
+        match self {
+            Self::LostHost => "stalls behind lost hosts",
+            Self::PortsUp => "stalls with no watched port down",
+            Self::NotWatched => "stalls, ports not watched",
+        }
+    }
+}
 
 /// Places in the timeline, worst first.
 const LINES: usize = 24;

@@ -9,7 +9,7 @@ use railgauge_analysis::{
 };
 use railgauge_wire::unit::Nanoseconds;
 
-use super::{Listed, listed};
+use super::tables::{Listed, listed};
 use crate::view::section::{Table, number_column, text_column};
 
 /// A sort key, and a row that is only made if it is shown.

@@ -6,17 +6,15 @@ mod tables;
 
 use railgauge_analysis::{
     reason::frequency,
-    soak::{
-        LISTED, Soaking,
-        span::Span,
-        stalls::{PortsWatched, Unexplained},
-    },
+    soak::{Soaking, span::Span},
     words::{count, lasting, moment},
 };
 use serde::Serialize;
 
-use super::section::{Figure, Table};
+use super::section::Figure;
 use crate::chart::ChartError;
+use drawn::OfStall;
+pub use tables::Listed;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoakView {
@@ -38,13 +36,6 @@ pub struct SoakView {
     /// Ports with unwatched times, worst first.
     pub coverage: Listed,
     pub counted: Vec<String>,
-}
-
-/// A table with the first of many rows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Listed {
-    pub table: Table,
-    pub more: usize,
 }
 
 const REMARKS: usize = 4;
@@ -116,39 +107,6 @@ fn sentence(found: &Soaking) -> String {
     words + " Rates of a soak are not judged."
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OfStall {
-    LostHost,
-    PortsUp,
-    NotWatched,
-}
-
-impl OfStall {
-    const fn of(stall: &Unexplained) -> Self {
-        match (&stall.lost, stall.ports_watched) {
-            (Some(_), _) => Self::LostHost,
-            (None, PortsWatched::None) => Self::NotWatched,
-            (None, _) => Self::PortsUp,
-        }
-    }
-
-    const fn noun(self) -> &'static str {
-        match self {
-            Self::LostHost => "stall behind a lost host",
-            Self::PortsUp => "stall with no watched port down",
-            Self::NotWatched => "stall of flows whose ports were not watched",
-        }
-    }
-
-    const fn line(self) -> &'static str {
-        match self {
-            Self::LostHost => "stalls behind lost hosts",
-            Self::PortsUp => "stalls with no watched port down",
-            Self::NotWatched => "stalls, ports not watched",
-        }
-    }
-}
-
 /// `2 outages of ports`: the noun has words after it.
 fn told(n: usize, noun: &str) -> String {
     match noun.split_once(' ') {
@@ -176,13 +134,4 @@ fn remarks(found: &Soaking) -> Vec<String> {
     remarks.extend(failed.clone().take(REMARKS).map(|(port, failure)| format!("{port} could not be read: {failure}")));
     more(&mut remarks, failed.count(), "more port");
     remarks
-}
-
-fn listed(table: Table, all: usize) -> Listed {
-    let more = all.saturating_sub(table.rows.len());
-    Listed { table, more }
-}
-
-fn first<T>(all: &[T]) -> &[T] {
-    &all[..all.len().min(LISTED)]
 }

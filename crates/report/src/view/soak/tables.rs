@@ -1,12 +1,12 @@
 use railgauge_analysis::{
     gpus,
     reason::frequency,
-    soak::{Soaking, families::Family},
+    soak::{LISTED, Soaking, families::Family},
     words::{count, lasting, moment, number, size},
 };
 use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
+use serde::Serialize;
 
-use super::{Listed, first, listed};
 use crate::view::section::{Column, Table, number_column, text_column};
 
 fn rate(rate: Option<GigabitsPerSecond>) -> String {
@@ -15,6 +15,22 @@ fn rate(rate: Option<GigabitsPerSecond>) -> String {
 
 fn table(columns: Vec<Column>, rows: Vec<Vec<String>>, all: usize) -> Listed {
     listed(Table { columns, rows }, all)
+}
+
+/// A table with the first of many rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Listed {
+    pub table: Table,
+    pub more: usize,
+}
+
+pub(super) fn listed(table: Table, all: usize) -> Listed {
+    let more = all.saturating_sub(table.rows.len());
+    Listed { table, more }
+}
+
+fn first<T>(all: &[T]) -> &[T] {
+    &all[..all.len().min(LISTED)]
 }
 
 /// Slowest first.

@@ -1,16 +1,34 @@
-//! Asks all ranks of a group at once, and determines which one caused a failure.
+//! The ranks of a collective: asks all of them at once, and determines which one caused a failure.
 
-use std::{future::Future, time::Duration};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
+use railgauge_model::{journal::event::LinkRecord, schedule::Port};
 use railgauge_wire::{
+    facts::HostFacts,
     failure::{Failure, Kind, Stage},
+    group::MemberOpened,
     link::LinkId,
     remedy,
 };
 use tokio::task::JoinSet;
 
-use super::Group;
 use crate::cluster::Agent;
+
+pub(crate) struct Group {
+    pub members: Vec<Member>,
+    pub env: BTreeMap<String, String>,
+    /// Known from the first collective on.
+    pub record: Option<LinkRecord>,
+}
+
+pub(in crate::run) struct Member {
+    pub agent: Agent,
+    pub facts: Arc<HostFacts>,
+    pub link: LinkId,
+    pub port: Port,
+    pub gpu: Option<u32>,
+    pub opened: Option<MemberOpened>,
+}
 
 /// How long other ranks may still report after one failed: the first to notice is not always the cause.
 const ATTRIBUTION: Duration = Duration::from_millis(2500);

@@ -1,0 +1,111 @@
+//! What a check is, and the words of every check.
+
+pub(super) use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
+
+pub(super) use railgauge_model::plan::{
+    Plan,
+    count::count,
+    model::{Launcher, Rails, Test},
+};
+pub(super) use railgauge_wire::{
+    facts::{
+        AMD_SMI, Bond, Bridge, CUBLASLT, DeviceFile, GPUS, Gid, Gpu, HIP, HIPBLASLT, HostFacts, IOMMUS, IpcLock,
+        LIMITS, NEIGHBOURS, POWER_CAP, PciErrors, RCCL, Registration, Traffic,
+    },
+    gpu_state::is_of_program,
+    link::Joining,
+    remedy::{self, Entry, Remedy},
+    terms::{Distance, GpuPath, Memory, Op, Service, TestMetric, Transport},
+    unit::{Bytes, Nanoseconds},
+};
+
+pub(super) use crate::{
+    finding::Found,
+    observed::{Observation, Severity, Usual, Value, WantedBy},
+    scene::{Around, Port, Scene},
+};
+
+#[derive(Debug)]
+pub struct Check {
+    pub name: &'static str,
+    pub rule: Rule,
+}
+
+#[derive(Debug)]
+pub struct Rule {
+    /// The facts it reads, and their source.
+    pub reads: &'static str,
+    pub meaning: &'static str,
+    pub source: &'static str,
+    pub spoils: Spoils,
+    pub subject: Subject,
+    /// What must be readable of each subject: if one is missing, an empty result means nothing.
+    pub(crate) needs: &'static [Need],
+    pub(super) find: fn(&Scene<'_>) -> Vec<Found>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spoils {
+    Everything,
+    Bandwidth,
+    Latency,
+    GpuMemory,
+    Nothing,
+}
+
+/// What a check examines. An empty result means nothing for a host without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The host itself, or whether it has what the plan needs.
+    Host,
+    /// A port of an RDMA device that the plan can use, also of a software device.
+    Port,
+    RocePort,
+    Nic,
+    RoceNic,
+    InfiniBand,
+    Gpu,
+    NicOrGpu,
+    GpuBesideNic,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Need {
+    Host(fn(&HostFacts) -> bool, &'static str),
+    Port(fn(&Port<'_>) -> bool, &'static str),
+    /// Of every GPU; this implies that GPUs can be read at all.
+    Gpu(fn(&Gpu) -> bool, &'static str),
+    /// Nothing of this name is among the facts' `unreadable`.
+    Readable(&'static str),
+    Plan(fn(&Plan, &str, &HostFacts) -> Option<String>),
+    Clock,
+}
+
+impl Check {
+    pub(crate) fn find(&self, scene: &Scene<'_>) -> Vec<Found> {
+        (self.rule.find)(scene)
+    }
+}
+
+/// The common value of all ports of this name, of at least two hosts: the design of the cluster, not a fault of one host.
+pub(super) fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a>, T)>) -> Option<T> {
+    let of_name = |other: &Port<'_>| {
+        (&other.device.name, other.port.number, other.member) == (&port.device.name, port.port.number, port.member)
+    };
+    let mut values = all.filter(|(other, _)| of_name(other)).map(|(_, value)| value);
+    let (first, second) = (values.next()?, values.next()?);
+    (first == second && values.all(|value| value == first)).then_some(first)
+}
+
+pub(super) fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {
+    let interface = port.interface.map(|interface| ("interface", &*interface.name));
+    remedy.with(beside.iter().copied().chain(interface))
+}
+
+pub(super) fn at_address(remedy: Entry, pci: Option<&str>) -> Remedy {
+    remedy.with(pci.map(|pci| ("pci", pci)))
+}
