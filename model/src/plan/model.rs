@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 pub use super::alert::Alert;
-use super::baseline::Baseline;
 pub use super::beside::{Beside, Command as BesideCommand, On as BesideOn, Way as BesideWay, is_loss};
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
 pub use super::soak::{Degraded, RateLimit, Soak};
 pub use super::subset::{LeftOut, Subset};
+use super::{baseline::Baseline, per_end::PerEnd};
 use crate::topology::told::Told;
 
 pub use super::flows::{AtOnce, Cut, Victim};
@@ -197,7 +197,7 @@ pub struct Test {
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
-    pub memory: Memory,
+    pub memory: PerEnd<Memory>,
     pub gpu_path: Option<GpuPath>,
     /// Ascending, unique.
     pub sizes: Vec<Bytes>,
@@ -226,7 +226,7 @@ pub struct Test {
     /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. If empty, the nearest ones, or those with the same
     /// numbers.
     #[serde(default)]
-    pub gpus: Vec<u32>,
+    pub gpus: PerEnd<Vec<u32>>,
     /// Demanded distance between the GPU of each end and its NIC; the nearest GPU if `None`.
     #[serde(default)]
     pub gpu_distance: Option<Distance>,

@@ -12,6 +12,7 @@ use super::{kind::Kind, pattern};
 use crate::plan::{
     mistakes::Mistake,
     model::Rails,
+    per_end::PerEnd,
     read::{At, Table},
 };
 
@@ -83,7 +84,7 @@ pub fn read(
         test.wrong(metric.span.clone(), message, format!("set {}", words.join(" or ")));
     }
     let memory = match own {
-        Transport::Nic => test.term("memory", Memory::from_word).map(|at| at.value),
+        Transport::Nic => of_loop(test),
         Transport::Gpu => Some(Memory::Cuda),
         _ => Some(Memory::Host),
     };
@@ -92,11 +93,20 @@ pub fn read(
         metric: metric.filter(|_| suits).map(|at| at.value),
         transport: Some(own),
         service: Some(Service::Rc),
-        memory,
+        memory: memory.map(PerEnd::same),
         gpu_path: if is_nic { gpu_path(test, memory) } else { None },
         bidirectional: false,
         qps: vec![1],
     }
+}
+
+fn of_loop(test: &Table<'_>) -> Option<Memory> {
+    let memory = super::kind::memory(test)?;
+    if memory.value.from != memory.value.to {
+        let message = "nic_loopback writes within one memory";
+        return test.reject(memory.span, message, "set memory = \"host\" or memory = \"cuda\"");
+    }
+    Some(memory.value.from)
 }
 
 /// The path from a NIC to the memory of its GPU. A staged path in the test itself is refused: the NIC would not access the GPU.
@@ -247,7 +257,7 @@ mod tests {
     fn a_test_within_a_host_needs_one_host_and_takes_nothing_from_the_defaults_of_networks() {
         let of = |test: &str| read(test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0);
         let test = of("op = \"host_to_gpu\"");
-        assert_eq!((test.transport, test.memory, &*test.sizes), (Transport::Gpu, Memory::Cuda, &[OF_GPU][..]));
+        assert_eq!((test.transport, test.memory.from, &*test.sizes), (Transport::Gpu, Memory::Cuda, &[OF_GPU][..]));
         assert_eq!((test.window, &test.rails), (Window::Duration(USUAL), &Rails::Aligned));
         assert_eq!(
             (&test.pattern, &*test.qps, test.name.as_str()),
@@ -255,11 +265,11 @@ mod tests {
         );
         let test = of("op = \"memory_copy\"\nsizes = \"1MiB\"\ntransport = \"cpu\"\nknobs = { footprint = \"cache\" }");
         assert_eq!(
-            (test.transport, test.memory, &*test.sizes),
+            (test.transport, test.memory.from, &*test.sizes),
             (Transport::Cpu, Memory::Host, &[Bytes::from_mib(1)][..])
         );
         let test = of("op = \"gpu_memory_test\"\nsizes = \"72GiB\"\nmeasure = \"10 iterations\"");
-        assert_eq!((test.memory, &*test.sizes), (Memory::Cuda, &[Bytes::from_gib(72)][..]));
+        assert_eq!((test.memory.from, &*test.sizes), (Memory::Cuda, &[Bytes::from_gib(72)][..]));
         let test = of(
             "op = \"gpu_copy\"\nrails = \"each\"\n[[test.expect]]\nmetric = \"memory_bandwidth\"\nat_least = \"1000 GB/s\"",
         );
@@ -314,7 +324,7 @@ mod tests {
             read(&test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0)
         };
         let test = of("");
-        assert_eq!((test.transport, test.memory, &*test.sizes), (Transport::Nic, Memory::Host, &[OF_NIC][..]));
+        assert_eq!((test.transport, test.memory.from, &*test.sizes), (Transport::Nic, Memory::Host, &[OF_NIC][..]));
         assert_eq!((test.window, &test.rails), (Window::Duration(USUAL), &Rails::Aligned));
         assert_eq!(
             (&test.pattern, &*test.qps, test.name.as_str()),
@@ -325,7 +335,10 @@ mod tests {
                        knobs = { gid_index = 3, relaxed_ordering = true }\n\
                        [[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 5",
         );
-        assert_eq!((test.memory, test.gpu_path, &*test.gpus), (Memory::Cuda, Some(GpuPath::GdrPeermem), &[3, 1][..]));
+        assert_eq!(
+            (test.memory.from, test.gpu_path, &*test.gpus.from),
+            (Memory::Cuda, Some(GpuPath::GdrPeermem), &[3, 1][..])
+        );
         assert_eq!((&test.rails, test.sizes.len(), test.expect.len()), (&Rails::Only(vec![1]), 2, 1));
         assert_eq!((test.knobs.gid_index, test.knobs.relaxed_ordering), (Some(3), Some(true)));
     }
@@ -337,7 +350,7 @@ mod tests {
                     op = \"nic_loopback\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
         let (plan, _) = parse("p.toml", head, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let test = &plan.tests[0];
-        assert_eq!((test.memory, test.gpu_path, test.knobs.joining), (Memory::Cuda, None, None));
+        assert_eq!((test.memory.from, test.gpu_path, test.knobs.joining), (Memory::Cuda, None, None));
         assert_eq!(test.knobs.mtu, Some(1024));
         // The rails are the devices that the plan lists.
         let schedule = crate::schedule::schedule(&plan, &crate::schedule::Inventory::of_plan(&plan)).unwrap();
