@@ -10,7 +10,7 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{GpuDistance, HostFacts, port_name},
     failure::{Failure, Kind, Stage},
-    link::Opened,
+    link::{Opened, Role},
     remedy,
     terms::{Distance, Memory, Transport},
 };
@@ -31,14 +31,16 @@ pub(super) fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance
 /// The host has no GPU at that distance.
 pub(super) fn of_end(
     test: &Test,
+    role: Role,
     port: &Port,
     device: Option<&str>,
     facts: &HostFacts,
 ) -> Result<Option<u32>, Failure> {
-    if test.memory != Memory::Cuda {
+    if *test.memory.of(role) != Memory::Cuda {
         return Ok(None);
     }
-    let named = test.gpus.get(port.rail as usize).or(match test.gpus.as_slice() {
+    let gpus = test.gpus.of(role);
+    let named = gpus.get(port.rail as usize).or(match gpus.as_slice() {
         [only] => Some(only),
         _ => None,
     });
@@ -64,8 +66,9 @@ pub(super) fn of_end(
 }
 
 /// `Err` unless the opened GPU is as far from its NIC as the plan wants: CUDA may number GPUs differently than the facts.
-pub(super) fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
-    let Some(wanted) = test.gpu_distance else { return Ok(()) };
+pub(super) fn as_far(test: &Test, role: Role, host: &str, end: &Opened) -> Result<(), Failure> {
+    let on_gpu = *test.memory.of(role) == Memory::Cuda;
+    let Some(wanted) = test.gpu_distance.filter(|_| on_gpu) else { return Ok(()) };
     let found = end.settings.get("gpu_distance").map_or("at an unknown distance", String::as_str);
     if found == wanted.word() {
         return Ok(());
@@ -107,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_rail_uses_the_gpu_named_asked_for_or_nearest() {
-        let of = |rest: &str, rail, device| of_end(&test(rest), &Port::new("a", rail), device, &facts());
+        let of =
+            |rest: &str, rail, device| of_end(&test(rest), Role::Initiator, &Port::new("a", rail), device, &facts());
         assert_eq!(of("", 0, Some("mlx5_0")).unwrap(), Some(2));
         assert_eq!(of("", 0, Some("mlx5_1:2")).unwrap(), Some(1), "the device the plan names, not the rail's number");
         assert_eq!(of("gpus = [3, 5]", 1, Some("mlx5_1")).unwrap(), Some(5));
@@ -135,8 +139,8 @@ mod tests {
             write_order: None,
             settings: [("gpu_distance".to_owned(), distance.to_owned()), ("gpu".to_owned(), "1".to_owned())].into(),
         };
-        assert!(as_far(&test("gpu_distance = \"SYS\""), "a", &opened("SYS")).is_ok());
-        let refused = as_far(&test("gpu_distance = \"SYS\""), "a", &opened("PIX")).unwrap_err();
+        assert!(as_far(&test("gpu_distance = \"SYS\""), Role::Initiator, "a", &opened("SYS")).is_ok());
+        let refused = as_far(&test("gpu_distance = \"SYS\""), Role::Initiator, "a", &opened("PIX")).unwrap_err();
         assert!(refused.cause.contains("GPU 1 is PIX"), "{refused}");
         assert_eq!(refused.remedy.unwrap().id, "gpu-order");
     }

@@ -11,7 +11,7 @@ use railgauge_wire::{
     link::{Endpoint, LinkId, LinkSpec, Opened, Role},
     message::{Answer, Ask},
     remedy,
-    terms::{LinkLayer, Transport},
+    terms::{GpuPath, LinkLayer, Transport},
     unit::{Bytes, GigabitsPerSecond},
 };
 
@@ -183,8 +183,8 @@ pub(super) async fn begin(
     let ports = (from_spec.port, to_spec.port);
     let opened = tokio::join!(open_end(from.0, link, from_spec, limit), open_end(to.0, link, to_spec, limit));
     let ends = match opened {
-        (Ok(from_end), Ok(to_end)) => gpus::as_far(wanted.test, from.0.host(), &from_end)
-            .and(gpus::as_far(wanted.test, to.0.host(), &to_end))
+        (Ok(from_end), Ok(to_end)) => gpus::as_far(wanted.test, Role::Initiator, from.0.host(), &from_end)
+            .and(gpus::as_far(wanted.test, Role::Responder, to.0.host(), &to_end))
             .map(|()| (smaller(from_end.rate_gbps, to_end.rate_gbps), from_end.endpoint, to_end.endpoint)),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
@@ -337,7 +337,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
         (Transport::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
         (Transport::Tcp | Transport::Nccl | Transport::Cpu | Transport::Gpu | Transport::Nic, _) => {}
     }
-    let gpu = gpus::of_end(test, port, chosen.map(String::as_str), facts)?;
+    let gpu = gpus::of_end(test, role, port, chosen.map(String::as_str), facts)?;
     Ok(LinkSpec {
         role,
         transport: test.transport,
@@ -345,7 +345,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
         device,
         port: number,
         address,
-        memory: test.memory,
+        memory: *test.memory.of(role),
         gpu,
         gpu_path: test.gpu_path,
         qps: wanted.qps,
@@ -398,7 +398,7 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
     // A loopback at only one end is still a path that leaves that end: the other's report counts.
     let link_layer = if from.link_layer == LinkLayer::Loopback { to.link_layer } else { from.link_layer };
     let mut settings = from.settings;
-    for name in ["gpu", "gpu_distance"] {
+    for name in ["gpu", "gpu_name", "gpu_pci", "gpu_distance"] {
         if let Some(there) = to.settings.get(name) {
             settings.insert(format!("{name}_remote"), there.clone());
         }
@@ -409,7 +409,7 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
     LinkRecord {
         transport: from.transport,
         link_layer,
-        gpu_path: from.gpu_path,
+        gpu_path: if from.gpu_path == GpuPath::None { to.gpu_path } else { from.gpu_path },
         software: from.software || to.software,
         from_device: from.device,
         to_device: to.device.clone(),

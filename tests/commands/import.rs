@@ -122,7 +122,7 @@ fn the_values_of_all_tools_and_versions_are_in_units_of_the_frame() {
 fn what_else_a_file_says_is_in_its_rows() {
     let place = tempfile::tempdir().unwrap();
     let cuda = imported(place.path(), "perftest-6.29-write-bw-cuda.txt", &PAIR).rows();
-    assert!(cuda.iter().all(|row| (&*row.memory, &*row.transport) == ("cuda", "verbs-rc")));
+    assert!(cuda.iter().all(|row| (&*row.src_memory, &*row.transport) == ("cuda", "verbs-rc")));
     assert!(cuda.iter().all(|row| (&*row.src_host, &*row.dst_host, row.rail) == ("gpu01", "gpu02", 1)));
     let bidirectional = imported(place.path(), "perftest-6.06-send-bw-bidir.txt", &PAIR);
     assert!(bidirectional.said.plan.tests[0].bidirectional && bidirectional.rows()[0].qps == 4);

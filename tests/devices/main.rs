@@ -6,6 +6,7 @@
 mod devices;
 #[path = "../support/example.rs"]
 mod example;
+mod memories;
 #[path = "../support/railgauge.rs"]
 mod railgauge;
 #[path = "../../agent/src/facts/tests/tree.rs"]
@@ -50,7 +51,12 @@ fn tests(device: &Device, more: &str) -> String {
 }
 
 /// A run of these tests between two hosts with devices of one profile.
-fn run_of([first, second]: [&Device; 2], hostile: &str, tests: &str) -> (Scene, Ended, Results) {
+fn run_of(devices: [&Device; 2], hostile: &str, tests: &str) -> (Scene, Ended, Results) {
+    run_with(devices, hostile, "", tests)
+}
+
+/// As [`run_of`], with agents that find libraries in this folder.
+fn run_with([first, second]: [&Device; 2], hostile: &str, libraries: &str, tests: &str) -> (Scene, Ended, Results) {
     let device = first;
     let scene = Scene::new();
     let fabric = scene.path("fabric");
@@ -63,7 +69,7 @@ fn run_of([first, second]: [&Device; 2], hostile: &str, tests: &str) -> (Scene, 
          [launch]\nvia = \"command\"\n\
          command = [\"env\", \"VERBS_DOUBLE_HOST={{host}}\", \"RAILGAUGE_ROOT={root}{{host}}\"]\n\
          env = {{ RAILGAUGE_IBVERBS = \"{library}\", RAILGAUGE_RDMACM = \"{library}\", VERBS_DOUBLE_DIR = \"{fabric}\", \
-         VERBS_DOUBLE_PROFILE = \"{profile}\", VERBS_DOUBLE_HOSTILE = \"{hostile}\" }}\n\
+         VERBS_DOUBLE_PROFILE = \"{profile}\", VERBS_DOUBLE_HOSTILE = \"{hostile}\", LD_LIBRARY_PATH = \"{libraries}\" }}\n\
          [localise]\nwaive = [\"all\"]\n\
          [defaults]\nwarm_up = \"1ms\"\ndeadline = \"20s\"\n\
          [defaults.knobs]\ntimeout = 18\n{tests}",

@@ -155,7 +155,7 @@ group = "right"
         (test.op, test.metric, test.transport, test.service),
         (Op::Write, TestMetric::Bandwidth, Transport::Verbs, Service::Uc)
     );
-    assert_eq!((test.memory, test.gpu_path), (Memory::Host, None));
+    assert_eq!((test.memory.from, test.gpu_path), (Memory::Host, None));
     assert_eq!(test.sizes, [8, 64, 128, 256, 1024].map(Bytes));
     assert_eq!((test.qps.as_slice(), test.bidirectional, test.repeats, test.verify), (&[1, 4][..], true, 3, false));
     assert_eq!(test.pattern, Pattern::Between("left".into(), "right".into()));
@@ -203,7 +203,7 @@ fn what_is_left_out_has_its_preset() {
     assert_eq!((plan.launch.timeout, plan.launch.keep_agent), (Duration::from_secs(20), false));
     let test = &plan.tests[0];
     assert_eq!(test.name, "write-bandwidth-verbs");
-    assert_eq!((test.transport, test.service, test.memory), (Transport::Verbs, Service::Rc, Memory::Host));
+    assert_eq!((test.transport, test.service, test.memory.from), (Transport::Verbs, Service::Rc, Memory::Host));
     assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.repeats), (&[Bytes(65_536)][..], &[1][..], 1));
     assert_eq!((&test.pattern, &test.rails), (&Pattern::Tournament, &Rails::Aligned));
     assert_eq!((test.window, test.warm_up), (Window::Duration(Nanoseconds::from_secs(2)), Duration::from_millis(500)));
@@ -384,7 +384,7 @@ fn gpu_memory_goes_over_tcp() {
     let text = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"n[1-2]\"] }\n[[test]]\nop = \"write\"\n\
                 metric = \"bandwidth\"\ntransport = \"tcp\"\nmemory = \"cuda\"\ngpu_path = \"staged\"\n";
     let (plan, _) = parse("plan.toml", text, Path::new("")).unwrap();
-    assert_eq!((plan.tests[0].memory, plan.tests[0].gpu_path), (Memory::Cuda, Some(GpuPath::Staged)));
+    assert_eq!((plan.tests[0].memory.from, plan.tests[0].gpu_path), (Memory::Cuda, Some(GpuPath::Staged)));
 }
 
 /// A plan of four hosts with what `places` is.

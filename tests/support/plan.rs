@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use railgauge_model::plan::{
     Plan,
     model::{Expectation, Host, Interleave, Launch, Launcher, Limit, Pattern, Rails, Ssh, Subset, Test},
+    per_end::PerEnd,
 };
 use railgauge_wire::{
     step::Window,
@@ -18,7 +19,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     let hosts: Vec<String> = (0..scenario.hosts).map(|index| scenario.name(index)).collect();
     let (left, right) = hosts.split_at(scenario.hosts / 2);
     let rdma = Test {
-        gpus: Vec::new(),
+        gpus: PerEnd::default(),
         gpu_distance: None,
         rate_limit: None,
         collective: None,
@@ -29,7 +30,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         metric: TestMetric::Bandwidth,
         transport: Transport::Verbs,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         gpu_path: None,
         sizes: scenario.sizes.iter().copied().map(Bytes).collect(),
         qps: vec![1],
@@ -52,7 +53,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         ],
     };
     let latency = Test {
-        gpus: Vec::new(),
+        gpus: PerEnd::default(),
         gpu_distance: None,
         rate_limit: None,
         collective: None,
@@ -72,7 +73,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         ..rdma.clone()
     };
     let tcp = Test {
-        gpus: Vec::new(),
+        gpus: PerEnd::default(),
         gpu_distance: None,
         rate_limit: None,
         collective: None,

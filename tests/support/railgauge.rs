@@ -204,6 +204,8 @@ pub struct Row {
     pub dst: String,
     pub src_device: String,
     pub dst_device: String,
+    /// Memory of each end, with the number of its GPU.
+    pub memory: [(String, Option<u64>); 2],
     pub verified: u64,
     pub wrong: u64,
     pub error: Option<String>,
@@ -355,6 +357,10 @@ fn row(frame: &DataFrame, at: usize) -> Row {
         dst: text("dst_host"),
         src_device: text("src_device"),
         dst_device: text("dst_device"),
+        memory: ["src", "dst"].map(|end| {
+            let gpu = some(&format!("{end}_gpu")).map(|gpu| gpu.extract().unwrap());
+            (text(&format!("{end}_memory")), gpu)
+        }),
         verified: number("verified_bytes"),
         wrong: number("wrong"),
         error: some("error").map(|_| text("error")),

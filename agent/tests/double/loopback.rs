@@ -3,20 +3,21 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind},
-    link::{Completion, Knobs},
+    link::{Completion, Knobs, LinkSpec, Role, WriteLatency},
     message::{Answer, Ask},
     node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
     step::{Checked, Window},
-    terms::{GpuPath, LinkLayer, Op, TestMetric},
+    terms::{GpuPath, LinkLayer, Memory, Op, Service, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
 use crate::{
-    controller::{DEADLINE_MS, ENDLESS},
-    double::{Fabric, devices, folder_of},
+    controller::{DEADLINE_MS, ENDLESS, pair::timing},
+    double::{Fabric, devices, folder_of, verbs},
 };
 
 const SIZE: u64 = 100_003;
+const TWENTY: Window = Window::Iterations(20);
 
 /// Port 1 of a device. The threads of the double share this machine's processors with everything else.
 fn port(device: &str) -> NicPort {
@@ -49,7 +50,7 @@ fn looped(fabric: &mut Fabric, ports: &[NicPort], window: Window) -> Vec<NodeAcc
 }
 
 fn one(fabric: &mut Fabric, port: NicPort) -> NodeAccount {
-    looped(fabric, &[port], Window::Iterations(20)).remove(0)
+    looped(fabric, &[port], TWENTY).remove(0)
 }
 
 fn failed(fabric: &mut Fabric, port: NicPort) -> Failure {
@@ -185,6 +186,72 @@ fn a_port_writes_from_the_memory_of_its_gpu_to_the_memory_of_its_gpu() {
     assert!(!account.settings.contains_key("data_direct"));
     let flipped = one(&mut with_gpus(true, &[("RAILGAUGE_FAULT", "flip-bit")]), on_gpu(0, None));
     assert_eq!(flipped.account.checked.wrong, Bytes(2));
+}
+
+/// The GPU of each end, or none for host memory.
+type Gpus = [Option<u32>; 2];
+
+/// A link between the memories of two agents; whether each end has the GPU and the path that it was given.
+fn between(fabric: &mut Fabric, gpus: Gpus, path: GpuPath) {
+    let of = |spec: &mut LinkSpec| {
+        verbs(Service::Rc)(spec);
+        spec.gpu = gpus[usize::from(spec.role == Role::Responder)];
+        spec.memory = if spec.gpu.is_some() { Memory::Cuda } else { Memory::Host };
+        (spec.gpu_path, spec.knobs.write_latency) = (Some(path), Some(WriteLatency::Immediate));
+    };
+    let (near, far) = fabric.pair.open(of, 1, 1 << 20).unwrap();
+    for (end, gpu) in [near, far].iter().zip(gpus) {
+        let number = end.settings.get("gpu").map(|number| number.parse().unwrap());
+        assert_eq!((number, end.gpu_path), (gpu, gpu.map_or(GpuPath::None, |_| path)));
+    }
+}
+
+#[test]
+fn each_end_of_a_link_has_the_memory_it_was_given() {
+    let direct = [(Op::Write, 7), (Op::Write, 1 << 20), (Op::Read, 100_003), (Op::Send, 65536), (Op::WriteImm, 4096)];
+    let (dma_buf, staged) = ((GpuPath::GdrDmabuf, &direct[..]), (GpuPath::Staged, &direct[3..]));
+    for (gpus, (path, all)) in [
+        ([None, Some(1)], dma_buf),
+        ([Some(1), None], dma_buf),
+        ([Some(0), Some(1)], dma_buf),
+        ([None, Some(1)], staged),
+        ([Some(1), None], staged),
+    ] {
+        let mut fabric = with_gpus(false, &[]);
+        between(&mut fabric, gpus, path);
+        for (op, size) in all.iter().copied() {
+            let right = Checked { verified: Bytes(size), wrong: Bytes::ZERO, first_wrong: None };
+            assert_eq!(fabric.pair.verify(op, size, 1), right, "{gpus:?} {path} {op}");
+            let (near, _) = fabric.pair.time(timing(op, TestMetric::Bandwidth, size, TWENTY));
+            assert_eq!((near.operations, near.bytes), (20, Bytes(20 * size)), "{gpus:?} {path} {op}");
+            assert_eq!(fabric.pair.verify(op, size, 2), right, "{gpus:?} {path} {op}");
+        }
+        assert_eq!(["1", "2"].map(|host| fabric.misuses(host)).concat(), "", "{gpus:?} {path}");
+    }
+}
+
+/// In the memory where the bytes arrive: those of a read at the end that asks for them.
+#[test]
+fn a_wrong_byte_is_found_in_the_memory_of_either_end() {
+    for gpus in [[None, Some(1)], [Some(1), None]] {
+        let mut fabric = with_gpus(false, &[("RAILGAUGE_FAULT", "flip-bit")]);
+        between(&mut fabric, gpus, GpuPath::GdrDmabuf);
+        for op in [Op::Write, Op::Read] {
+            assert_eq!(fabric.pair.verify(op, 4096, 1).wrong, Bytes(1), "{gpus:?} {op}");
+        }
+    }
+}
+
+#[test]
+fn latency_is_measured_between_a_host_and_a_gpu() {
+    for gpus in [[None, Some(1)], [Some(1), None]] {
+        let mut fabric = with_gpus(false, &[]);
+        between(&mut fabric, gpus, GpuPath::GdrDmabuf);
+        for op in [Op::Write, Op::Send, Op::Read] {
+            let (near, _) = fabric.pair.time(timing(op, TestMetric::Latency, 8, TWENTY));
+            assert_eq!(near.operations, 20, "{gpus:?} {op}");
+        }
+    }
 }
 
 /// A ConnectX-8 reaches GPUs by a second PCI function, unless the plan says otherwise.

@@ -88,7 +88,7 @@ fn spoils_row(spoils: Spoils, row: &Row) -> bool {
         Spoils::Everything => true,
         Spoils::Bandwidth => row.better == Better::Higher,
         Spoils::Latency => row.better == Better::Lower,
-        Spoils::GpuMemory => &*row.memory == "cuda",
+        Spoils::GpuMemory => [&row.src_memory, &row.dst_memory].iter().any(|memory| &***memory == "cuda"),
         Spoils::Nothing => false,
     }
 }

@@ -76,7 +76,8 @@ pub struct CellColumns {
     /// Empty if nothing carried bytes.
     pub transport: Arc<str>,
     pub link_layer: Arc<str>,
-    pub memory: Arc<str>,
+    pub src_memory: Arc<str>,
+    pub dst_memory: Arc<str>,
     pub gpu_path: Arc<str>,
     pub src_device: Arc<str>,
     pub src_gpu: Option<u32>,

@@ -13,7 +13,7 @@ use railgauge_model::{
 use railgauge_stats::robust::median;
 use railgauge_wire::{
     facts::HostFacts,
-    terms::{Family, Memory, Metric, Reads, Side},
+    terms::{Family, Metric, Reads, Side},
 };
 
 use super::{
@@ -227,9 +227,9 @@ fn shared_by<'j>(journal: &Journal, result: &CaseResult<'j>) -> Key<'j> {
 
 fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, texts: &mut Texts) -> CellColumns {
     let (cell, link) = (&of.case.cell, of.link);
-    let gpu_path = match (cell.memory, link) {
-        (Memory::Host, _) => "none",
-        (Memory::Cuda, link) => link.map_or("", |link| link.gpu_path.word()),
+    let gpu_path = match (cell.memory.has_gpu(), link) {
+        (false, _) => "none",
+        (true, link) => link.map_or("", |link| link.gpu_path.word()),
     };
     CellColumns {
         run_id: texts.shared(&journal.run_id),
@@ -241,7 +241,8 @@ fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, te
         qps: if cell.only.is_some() { 1 } else { cell.qps },
         transport: texts.shared(link.filter(|_| key.measured).map_or("", |link| link.transport.word())),
         link_layer: texts.shared(link.map_or("", |link| link.link_layer.word())),
-        memory: texts.shared(cell.memory.word()),
+        src_memory: texts.shared(cell.memory.from.word()),
+        dst_memory: texts.shared(cell.memory.to.word()),
         gpu_path: texts.shared(gpu_path),
         src_device: texts.shared(link.map_or("", |link| &link.from_device)),
         src_gpu: key.gpus[0],

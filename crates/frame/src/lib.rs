@@ -27,13 +27,13 @@ pub use run::{RunFrame, frame_of};
 pub use written::Parquet;
 
 /// Version of the columns, in the metadata of the Parquet file under [`VERSION_KEY`].
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 pub const VERSION_KEY: &str = "railgauge.frame";
 
 /// Microseconds since 1970, UTC.
 const TIME: DataType = DataType::Datetime(TimeUnit::Microseconds, Some(TimeZone::UTC));
 
-pub const COLUMNS: [(&str, DataType); 35] = [
+pub const COLUMNS: [(&str, DataType); 36] = [
     ("run_id", DataType::String),
     ("plan", DataType::String),
     ("test", DataType::String),
@@ -53,14 +53,15 @@ pub const COLUMNS: [(&str, DataType); 35] = [
     ("qps", DataType::UInt32),
     ("transport", DataType::String),
     ("link_layer", DataType::String),
-    ("memory", DataType::String),
     ("gpu_path", DataType::String),
     ("src_host", DataType::String),
     ("src_device", DataType::String),
     ("src_gpu", DataType::UInt32),
+    ("src_memory", DataType::String),
     ("dst_host", DataType::String),
     ("dst_device", DataType::String),
     ("dst_gpu", DataType::UInt32),
+    ("dst_memory", DataType::String),
     ("rail", DataType::UInt32),
     ("ceiling", DataType::Float64),
     ("verified_bytes", DataType::UInt64),
@@ -102,14 +103,15 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         column!("qps", |row| row.qps),
         column!("transport", |row| &*row.transport),
         column!("link_layer", |row| &*row.link_layer),
-        column!("memory", |row| &*row.memory),
         column!("gpu_path", |row| &*row.gpu_path),
         column!("src_host", |row| &*row.src_host),
         column!("src_device", |row| &*row.src_device),
         column!("src_gpu", |row| row.src_gpu),
+        column!("src_memory", |row| &*row.src_memory),
         column!("dst_host", |row| &*row.dst_host),
         column!("dst_device", |row| &*row.dst_device),
         column!("dst_gpu", |row| row.dst_gpu),
+        column!("dst_memory", |row| &*row.dst_memory),
         column!("rail", |row| row.rail),
         column!("ceiling", |row| row.ceiling),
         column!("verified_bytes", |row| row.verified_bytes),

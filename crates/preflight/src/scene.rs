@@ -7,6 +7,7 @@ use std::{
 use railgauge_model::plan::{
     Plan,
     model::{Launcher, Test, Wanted},
+    per_end::PerEnd,
 };
 use railgauge_wire::{
     facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
@@ -193,12 +194,13 @@ impl<'a> Scene<'a> {
     }
 
     pub(super) fn needs_gpus(&self) -> bool {
-        self.whole || self.has(|test| test.memory == Memory::Cuda || test.transport == Transport::Nccl)
+        let of_all = |test: &Test| test.memory == PerEnd::same(Memory::Cuda);
+        self.whole || self.has(|test| of_all(test) || test.transport == Transport::Nccl)
     }
 
     pub(super) fn may_use_gpudirect(&self) -> bool {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
-        self.whole || self.has(|test| test.memory == Memory::Cuda && test.transport != Transport::Tcp && !staged(test))
+        self.whole || self.has(|test| test.memory.has_gpu() && test.transport != Transport::Tcp && !staged(test))
     }
 }
 

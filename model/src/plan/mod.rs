@@ -17,7 +17,7 @@
 //! | [`subset`] | some hosts and tests of a plan, chosen on the command line |
 //! | [`allocation`] | the hosts that a scheduler has given to this process |
 //! | [`limits`] | how much a plan may make |
-//! | [`model`] | the plan itself |
+//! | [`model`], [`per_end`] | the plan itself; settings of a flow's two ends |
 
 mod alert;
 pub mod allocation;
@@ -35,6 +35,7 @@ mod localise;
 mod metrics;
 mod mistakes;
 pub mod model;
+pub mod per_end;
 mod plan_table;
 mod preflight;
 mod read;

@@ -13,7 +13,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::grammar::quantity::Written;
+use super::{grammar::quantity::Written, per_end::PerEnd};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
@@ -22,7 +22,7 @@ pub struct Test {
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
-    pub memory: Memory,
+    pub memory: PerEnd<Memory>,
     pub gpu_path: Option<GpuPath>,
     /// Ascending, unique.
     pub sizes: Vec<Bytes>,
@@ -51,7 +51,7 @@ pub struct Test {
     /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. If empty, the nearest ones, or those with the same
     /// numbers.
     #[serde(default)]
-    pub gpus: Vec<u32>,
+    pub gpus: PerEnd<Vec<u32>>,
     /// Demanded distance between the GPU of each end and its NIC; the nearest GPU if `None`.
     #[serde(default)]
     pub gpu_distance: Option<Distance>,

@@ -146,7 +146,7 @@ fn rounds(
         let why = "its list of rails is empty".to_owned();
         return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
     }
-    let rounds = inventory.at_distance(rounds, test.gpu_distance);
+    let rounds = inventory.at_distance(rounds, test);
     if let (true, Some(distance)) = (rounds.is_empty(), test.gpu_distance) {
         notes.push(format!("test {}: no two ends have GPUs that are {distance} from their NICs", test.name));
     }

@@ -9,7 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
-use crate::plan::model::{Collective, Test};
+use crate::plan::{
+    model::{Collective, Test},
+    per_end::PerEnd,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {
@@ -109,7 +112,7 @@ pub struct Cell {
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
-    pub memory: Memory,
+    pub memory: PerEnd<Memory>,
     pub size: Bytes,
     pub qps: u32,
     /// Index of the only queue pair or stream in use; all of them if `None`.

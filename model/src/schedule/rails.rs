@@ -3,7 +3,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::terms::{Distance, Transport};
+use railgauge_wire::terms::{Distance, Memory, Transport};
 
 use super::{Flow, Port, at_once::Pair, pattern::Directory};
 use crate::{
@@ -112,10 +112,11 @@ impl Inventory {
         of_host.is_none_or(|rails| rails.get(port.rail as usize).is_none_or(|known| known.contains(&distance)))
     }
 
-    /// Drops flows with an end without a GPU at this distance, and empty rounds.
-    pub(super) fn at_distance(&self, rounds: Vec<Vec<Flow>>, distance: Option<Distance>) -> Vec<Vec<Flow>> {
-        let Some(distance) = distance else { return rounds };
-        let fits = |flow: &Flow| self.has_gpu(&flow.from, distance) && self.has_gpu(&flow.to, distance);
+    /// Drops flows with an end whose memory is on no GPU at the distance of the test, and empty rounds.
+    pub(super) fn at_distance(&self, rounds: Vec<Vec<Flow>>, test: &Test) -> Vec<Vec<Flow>> {
+        let Some(distance) = test.gpu_distance else { return rounds };
+        let has = |memory: Memory, port: &Port| memory == Memory::Host || self.has_gpu(port, distance);
+        let fits = |flow: &Flow| has(test.memory.from, &flow.from) && has(test.memory.to, &flow.to);
         let rounds = rounds.into_iter().map(|round| round.into_iter().filter(fits).collect::<Vec<_>>());
         rounds.filter(|round| !round.is_empty()).collect()
     }

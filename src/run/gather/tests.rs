@@ -1,4 +1,7 @@
-use railgauge_model::schedule::{Cell, Port};
+use railgauge_model::{
+    plan::per_end::PerEnd,
+    schedule::{Cell, Port},
+};
 use railgauge_wire::{
     case::Spent,
     failure::Stage,
@@ -26,7 +29,7 @@ fn case() -> Case {
         metric: TestMetric::Bandwidth,
         transport: Transport::Tcp,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         size: Bytes(64),
         qps: 1,
         only: None,

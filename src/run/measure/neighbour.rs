@@ -6,7 +6,10 @@ use std::time::Duration;
 use railgauge_model::schedule::devices::devices;
 use railgauge_model::{
     journal::event::{Neighbour, Together},
-    plan::model::{Beside, Host, RateLimit, Test},
+    plan::{
+        model::{Beside, Host, RateLimit, Test},
+        per_end::PerEnd,
+    },
     schedule::{AFTER, BEFORE, Cell, Flow, Port},
 };
 use railgauge_wire::{
@@ -101,9 +104,9 @@ fn traffic(test: &Test) -> Test {
         metric: TestMetric::Bandwidth,
         transport: Transport::Tcp,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         gpu_path: None,
-        gpus: Vec::new(),
+        gpus: PerEnd::default(),
         gpu_distance: None,
         rate_limit: None,
         threads: 1,
@@ -121,7 +124,7 @@ fn cell(beside: &Beside, flows: u32) -> Cell {
         metric: TestMetric::Bandwidth,
         transport: Transport::Tcp,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         size: message(beside.rate, flows),
         qps: flows,
         only: None,

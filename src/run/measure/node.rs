@@ -14,7 +14,7 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{Gpu, HostFacts, port_name},
     failure::{Failure, Kind, Stage},
-    link::Footprint,
+    link::{Footprint, Role},
     message::{Answer, Ask},
     node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
@@ -149,7 +149,7 @@ fn nic(plan: &Plan, test: &Test, port: &Port, facts: &HostFacts) -> Result<NicPo
     Ok(NicPort {
         device: device.to_owned(),
         port: number.unwrap_or(1),
-        gpu: gpus::of_end(test, port, Some(named.as_str()), facts)?.map(of_gpu),
+        gpu: gpus::of_end(test, Role::Initiator, port, Some(named.as_str()), facts)?.map(of_gpu),
         gpu_path: test.gpu_path,
         knobs: test.knobs.clone(),
     })

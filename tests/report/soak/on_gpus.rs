@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use railgauge_analysis::{journal::Journal, status::Status};
-use railgauge_model::journal::event::SoakedGpu;
+use railgauge_model::{journal::event::SoakedGpu, plan::per_end::PerEnd};
 use railgauge_report::draw;
 use railgauge_wire::{
     failure::{Failure, Kind as Why, Stage},
@@ -128,8 +128,8 @@ fn a_gpu_that_tells_nothing_has_not_been_well() {
 #[test]
 fn hosts_whose_gpus_nobody_told_of_are_open() {
     let mut journal = soak(|_, _| ());
-    journal.plan.tests.iter_mut().for_each(|test| test.memory = Memory::Cuda);
-    journal.cases.iter_mut().for_each(|case| Arc::make_mut(&mut case.cell).memory = Memory::Cuda);
+    journal.plan.tests.iter_mut().for_each(|test| test.memory = PerEnd::same(Memory::Cuda));
+    journal.cases.iter_mut().for_each(|case| Arc::make_mut(&mut case.cell).memory = PerEnd::same(Memory::Cuda));
     let (open, reason) = status(&judged(&journal).1, "gpus");
     assert!(open == Status::Inconclusive && reason.contains("3 hosts reported no GPU: gpu001"), "{reason}");
 }

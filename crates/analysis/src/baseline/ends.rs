@@ -28,13 +28,14 @@ impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
 
     /// Names of the ends, the initiator first; every kind once for a collective. `None` if a host's facts are unknown.
     pub(super) fn of(&mut self, case: &Case, reading: &Reading) -> Option<Vec<String>> {
-        let cuda = case.cell.memory == Memory::Cuda;
+        let memory = case.cell.memory;
+        let [from_gpu, to_gpu] = [memory.from, memory.to].map(|memory| memory == Memory::Cuda);
         if case.flow.members.is_empty() {
             let [from, to] = &reading.devices;
-            let from = self.end(&case.flow.from.host, from, cuda)?.0.clone();
-            return Some(vec![from, self.end(&case.flow.to.host, to, cuda)?.0.clone()]);
+            let from = self.end(&case.flow.from.host, from, from_gpu)?.0.clone();
+            return Some(vec![from, self.end(&case.flow.to.host, to, to_gpu)?.0.clone()]);
         }
-        let kind = |host: &std::sync::Arc<str>| Some(self.end(host, "", cuda)?.0.clone());
+        let kind = |host: &std::sync::Arc<str>| Some(self.end(host, "", from_gpu)?.0.clone());
         let mut kinds = case.flow.hosts().into_iter().map(kind).collect::<Option<Vec<_>>>()?;
         kinds.sort_unstable();
         kinds.dedup();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_model::{
     journal::event::{COLLNET, LinkRecord},
+    plan::per_end::PerEnd,
     schedule::Cell,
 };
 use railgauge_wire::{
@@ -284,7 +285,7 @@ fn collectives_of_nccl_on_one_host() {
     };
     let four = host(vec![gpu.clone(); 4]);
     let seats = |facts| (0..4).map(|gpu| RankHost { facts: Some(facts), gpu: Some(gpu) }).collect::<Vec<_>>();
-    let cell = |op| Cell { transport: Transport::Nccl, memory: Memory::Cuda, op, ..cell() };
+    let cell = |op| Cell { transport: Transport::Nccl, memory: PerEnd::same(Memory::Cuda), op, ..cell() };
     let linked = |layer, transport, nvls: &str| LinkRecord {
         settings: [("channels: coll", "24"), ("channels: nvls", nvls)].map(|(k, v)| (k.into(), v.into())).into(),
         ..record("GPU 0", layer, transport, None)
@@ -362,7 +363,7 @@ pub(super) fn cell() -> Cell {
         metric: TestMetric::Bandwidth,
         transport: Transport::Verbs,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         size: Bytes(65536),
         qps: 1,
     }

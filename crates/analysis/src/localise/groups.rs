@@ -254,10 +254,13 @@ pub(super) fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Tes
         let Some(of) = journal.plan.tests.iter().find(|test| test.name == found.test) else { return false };
         match of.transport {
             Transport::Nic => {
-                let passes_it = of.memory == Memory::Host || of.memory == test.memory;
+                let passes_it = !of.memory.has_gpu() || test.memory.has_gpu();
                 passes_it && test.transport != Transport::Tcp && between_hosts()
             }
-            by => (by == Transport::Gpu) == (test.memory == Memory::Cuda),
+            by => {
+                let passed = if by == Transport::Gpu { Memory::Cuda } else { Memory::Host };
+                test.memory.any(|memory| *memory == passed)
+            }
         }
     };
     let explains =

@@ -15,10 +15,7 @@ pub mod stalls;
 pub mod tables;
 mod traffic;
 
-use railgauge_wire::{
-    terms::Memory,
-    unit::{Nanoseconds, NanosecondsF64},
-};
+use railgauge_wire::unit::{Nanoseconds, NanosecondsF64};
 use serde::{Serialize, Serializer};
 
 use super::{journal::Journal, switches::ways::Ways};
@@ -182,7 +179,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         coverage = Vec::new();
     }
     let holes = coverage::holes(&traffic, &ports, told.unwrap_or(Nanoseconds::MAX));
-    let on_gpus = traffic::test(journal, soak).is_some_and(|test| test.memory == Memory::Cuda);
+    let on_gpus = traffic::test(journal, soak).is_some_and(|test| test.memory.has_gpu());
     let gpus = on_gpus::gpus(&traffic, on_gpus && traffic::is_busy(journal, soak));
     let pauses = span::between(&traffic.times, HOLE);
     let counts = Counts {

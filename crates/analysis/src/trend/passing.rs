@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use railgauge_wire::terms::Memory;
-
 use super::{
     Series, State, Way,
     assemble::Everything,
@@ -69,7 +67,7 @@ impl<'a> Passing<'a> {
         let subject = &self.everything.subjects[one.subject];
         let whole = match part.kind {
             PartKind::Machine | PartKind::Board => true,
-            PartKind::Gpu => subject.cell.memory != Memory::Host,
+            PartKind::Gpu => subject.cell.memory.has_gpu(),
             PartKind::Card | PartKind::Module => false,
         };
         match &one.part {

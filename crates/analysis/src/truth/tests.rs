@@ -1,4 +1,7 @@
-use railgauge_model::schedule::{Cell, Flow, Port};
+use railgauge_model::{
+    plan::per_end::PerEnd,
+    schedule::{Cell, Flow, Port},
+};
 use railgauge_wire::{
     facts::{Interface, RdmaDevice, RdmaPort},
     measure::Measurement,
@@ -14,7 +17,7 @@ pub(super) fn case(op: Op) -> Case {
         metric: TestMetric::Bandwidth,
         transport: Transport::Verbs,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         size: Bytes(65536),
         qps: 1,
         only: None,

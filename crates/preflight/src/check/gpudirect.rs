@@ -26,7 +26,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             // RCCL has its own ways: links of this program reach the memory of AMD's GPUs only through the host.
             let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
             let by_nic = |over: Transport| {
-                scene.has(|test| test.memory == Memory::Cuda && test.transport == over && !staged(test))
+                scene.has(|test| test.memory.has_gpu() && test.transport == over && !staged(test))
             };
             let what = "its GPUs are AMD's, whose memory is not registered with NICs";
             if by_nic(Transport::Verbs) {

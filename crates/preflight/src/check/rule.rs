@@ -19,7 +19,7 @@ pub(super) use railgauge_wire::{
     gpu_state::is_of_program,
     link::Joining,
     remedy::{self, Entry, Remedy},
-    terms::{Distance, GpuPath, Memory, Op, Service, TestMetric, Transport},
+    terms::{Distance, GpuPath, Op, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
 

@@ -89,6 +89,8 @@ pub enum Shape {
     RailList,
     Quantity,
     Percent(f64, f64),
+    /// A value of the shape of each key, or a table with one value for each end.
+    PerEnd(&'static Section),
     Table(&'static Section),
     Tables(&'static Section),
 }
@@ -138,6 +140,7 @@ impl Shape {
             Self::Rails => ("\"aligned\", \"crossed\", \"each\", or a list of rails such as [0, 2]", "[0, 2]"),
             Self::RailList => ("a list of rails such as [0, 2]", "[0, 2]"),
             Self::Quantity => ("a number with a unit such as \"90 Gb/s\" or \"5us\"", "\"90 Gb/s\""),
+            Self::PerEnd(ends) => ends.keys[0].shape.told(),
             Self::Table(_) => ("a table", "{ … }"),
             Self::Tables(_) => ("a list of tables", "[{ … }]"),
             Self::Time(..) => ("a duration", "\"2s\""),
@@ -155,6 +158,7 @@ impl Shape {
             Self::Wholes(least, most) => format!("{words} from {least} to {most}, or a list of them"),
             Self::Word(words) => one_of(&words()),
             Self::Words(words) => format!("{}, or a list of them", one_of(&words())),
+            Self::PerEnd(ends) => format!("{}, or {{ from = …, to = … }}", ends.keys[0].shape.words()),
             Self::Time(least, most) => format!("{words} from \"{least}\" to \"{most}\""),
             Self::Percent(least, most) => format!("{words} from {least} to {most}"),
             _ => words.into(),
@@ -165,6 +169,7 @@ impl Shape {
         match self {
             Self::Whole(least, _) | Self::Wholes(least, _) => least.to_string(),
             Self::Word(_) | Self::Words(_) => format!("\"{}\"", self.told().1),
+            Self::PerEnd(ends) => ends.keys[0].shape.example(),
             _ => self.told().1.into(),
         }
     }
@@ -188,6 +193,7 @@ impl Shape {
             Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
             Self::Environment | Self::Versions | Self::Frequencies | Self::Groups | Self::Matrix => values(),
             Self::Places => value.is_str() || values(),
+            Self::PerEnd(ends) => value.is_table() || ends.keys[0].shape.fits(value),
             Self::Table(_) => value.is_table(),
         }
     }
@@ -200,6 +206,7 @@ impl Shape {
             Self::Pairs => Self::TwoGroups.fits(value),
             Self::Groups | Self::Matrix => Self::Hosts.fits(value),
             Self::Tables(_) => value.is_table(),
+            Self::PerEnd(ends) => ends.keys[0].shape.fits_inside(value),
             _ => value.is_str(),
         }
     }

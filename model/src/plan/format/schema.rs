@@ -90,6 +90,7 @@ fn shape(of: Shape) -> Value {
         Shape::Percent(least, most) => {
             either(json!({ "type": "number", "minimum": least, "maximum": most }), pattern(r"^[0-9]+(\.[0-9]+)? *%?$"))
         }
+        Shape::PerEnd(ends) => either(shape(ends.keys[0].shape), section(ends)),
         Shape::Table(inner) => section(inner),
         Shape::Tables(inner) => list(section(inner)),
     }

@@ -81,6 +81,14 @@ impl<'a> Table<'a> {
         self.section.key(name).unwrap_or(&self.section.keys[0])
     }
 
+    /// Of the value of a key, or of an end's.
+    pub(super) fn shape(&self, name: &str) -> Shape {
+        match self.key(name).shape {
+            Shape::PerEnd(ends) => ends.keys[0].shape,
+            shape => shape,
+        }
+    }
+
     pub(super) fn keys(&self) -> &'static [Key] {
         self.section.keys
     }
@@ -183,8 +191,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("dc xrc", "connections are those of a queue pair with one peer"),
     ("gather scatter all_to_all_v alltoallv", "`broadcast` and `all_to_all` have the same paths"),
     ("rocm hip", "memory = \"cuda\" is that of AMD GPUs too, over tcp or staged"),
-    ("remote_memory memory_to memory_far", "both ends of a pair have the same `memory`"),
-    ("remote_gpus gpus_to gpus_far", "both ends of a rail use the GPU of the same number, or each the nearest"),
     ("local_register register registered symmetric", "NCCL registers no user buffers here"),
     ("use_ooo ooo", "packets are placed out of order if `ece` negotiates it"),
     ("use_srq srq", "every queue pair has a receive queue of its own"),
@@ -286,19 +292,12 @@ mod tests {
 
     #[test]
     fn what_only_other_tools_measure_is_named_as_not_supported() {
-        for (line, at) in [
-            ("service = \"srd\"\n", 4),
-            ("service = \"dc\"\n", 4),
-            ("memory = [\"cuda\", \"host\"]\n", 4),
-            ("memory_to = \"host\"\n", 4),
-            ("knobs = { use_srq = true }\n", 4),
-        ] {
+        for (line, at) in [("service = \"srd\"\n", 4), ("service = \"dc\"\n", 4), ("knobs = { use_srq = true }\n", 4)] {
             let plan = format!("{HEAD}[[test]]\n{line}op = \"write\"\nmetric = \"bandwidth\"\n");
             let wrong = parse("p.toml", &plan, Path::new(".")).unwrap_err();
             assert_eq!(wrong.list.len(), 1, "{wrong}");
             let text = wrong.to_string();
-            let names_it = text.contains("not supported") || text.contains("both ends of a pair");
-            assert!(names_it && text.contains(&format!("p.toml:{}:", at + 1)), "{text}");
+            assert!(text.contains("not supported") && text.contains(&format!("p.toml:{}:", at + 1)), "{text}");
         }
     }
 

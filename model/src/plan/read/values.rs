@@ -1,6 +1,6 @@
 //! Typed values of a table. A reader returns `None` if there is no value, or after recording a mistake.
 
-use std::{fmt::Display, ops::Range, path::PathBuf, time::Duration};
+use std::{borrow::Cow, fmt::Display, ops::Range, path::PathBuf, time::Duration};
 
 use railgauge_wire::unit::Nanoseconds;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,7 @@ use crate::plan::{
     format::{Shape, expected},
     grammar::{Wrong, nearest, quantity},
     mistakes::Mistake,
+    per_end::PerEnd,
 };
 
 impl<'a> Table<'a> {
@@ -66,7 +67,7 @@ impl<'a> Table<'a> {
 
     pub fn wholes<N: TryFrom<u64>>(&self, name: &str) -> Option<At<Vec<At<N>>>> {
         let raw = self.raw(name)?;
-        let Shape::Wholes(least, most) = self.key(name).shape else { return None };
+        let Shape::Wholes(least, most) = self.shape(name) else { return None };
         Some(At { value: self.numbers(name, (least, most), &raw), span: raw.span.clone(), own: raw.own })
     }
 
@@ -92,7 +93,7 @@ impl<'a> Table<'a> {
     }
 
     pub fn word(&self, name: &str) -> Option<At<&'static str>> {
-        let Shape::Word(words) = self.key(name).shape else { return None };
+        let Shape::Word(words) = self.shape(name) else { return None };
         self.known(name, self.quoted(name)?.map(|words| words.text), &words())
     }
 
@@ -183,6 +184,20 @@ impl<'a> Table<'a> {
     pub fn term<T>(&self, name: &str, from_word: impl FnOnce(&str) -> Option<T>) -> Option<At<T>> {
         let word = self.word(name)?;
         Some(At { value: from_word(word.value)?, span: word.span, own: word.own })
+    }
+
+    /// What `read` reads of a key, once for both ends or from a table for each.
+    pub fn per_end<T: Clone>(&self, name: &str, read: impl Fn(&Table<'_>, &str) -> Option<T>) -> Option<At<PerEnd<T>>> {
+        let Raw { value, span, own } = self.raw(name)?;
+        let value = match (self.key(name).shape, value) {
+            (Shape::PerEnd(ends), Cow::Borrowed(DeValue::Table(entries))) => {
+                let ends = Table::new(self.book, ends, span.clone(), Some(entries));
+                let (from, to) = (read(&ends, "from"), read(&ends, "to"));
+                PerEnd { from: from?, to: to? }
+            }
+            _ => PerEnd::same(read(self, name)?),
+        };
+        Some(At { value, span, own })
     }
 
     pub fn time(&self, name: &str) -> Option<At<Nanoseconds>> {

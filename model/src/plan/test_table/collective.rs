@@ -9,6 +9,7 @@ use super::{environments::environments, kind::Kind, members::Members, pattern, t
 use crate::plan::{
     count::count,
     model::{Collective, Grouping},
+    per_end::PerEnd,
     read::Table,
 };
 
@@ -50,7 +51,7 @@ pub fn read(
     let of_patterns = pattern::own_names().filter(|_| op.is_some());
     test.refuse(names.iter().copied().chain(of_patterns), why);
     let op = op?;
-    let host = kind.memory == Some(Memory::Host);
+    let host = kind.memory == Some(PerEnd::same(Memory::Host));
     let datatypes = test.terms("datatype", Datatype::from_word);
     let reductions = if op.reduces() { test.terms("reduction", Reduction::from_word) } else { Vec::new() };
     if !op.reduces() {
@@ -93,12 +94,20 @@ fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     }
 }
 
-pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
-    if memory == Some(Memory::Host) {
+pub fn gpus(test: &Table<'_>, kind: &Kind) -> PerEnd<Vec<u32>> {
+    if kind.memory.is_some_and(|memory| !memory.has_gpu()) {
         test.refuse(["gpus"], "does not apply to host memory");
-        return Vec::new();
+        return PerEnd::default();
     }
-    test.wholes::<u32>("gpus").map(|given| test.unique("gpus", given.value)).unwrap_or_default()
+    let read = |table: &Table<'_>, name: &str| table.wholes::<u32>(name).map(|given| table.unique(name, given.value));
+    let Some(gpus) = test.per_end("gpus", read) else { return PerEnd::default() };
+    let is_pair = kind.op.is_none_or(|op| !op.is_collective() && op.within_host().is_none());
+    let on_gpus = kind.memory.is_none_or(|memory| memory == PerEnd::same(Memory::Cuda));
+    if gpus.value.from != gpus.value.to && !(is_pair && on_gpus) {
+        let help = "give one list: that of the end with GPU memory, or of every host";
+        test.wrong(gpus.span, "`gpus` of each end apply to pairs with GPU memory at both ends", help);
+    }
+    gpus.value
 }
 
 fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
@@ -270,7 +279,7 @@ mod tests {
         assert_eq!(collective.reductions, [Reduction::Max]);
         assert_eq!(collective.env.len(), 4);
         assert!(collective.env.iter().all(|cell| cell["X"] == "1"));
-        assert_eq!(plan.tests[0].gpus, [0, 2]);
+        assert_eq!(plan.tests[0].gpus.from, [0, 2]);
     }
 
     #[test]
@@ -314,7 +323,7 @@ mod tests {
         let plan = read("algorithm = [\"ring\", \"auto\"]\nranks_per_host = 2").unwrap();
         let collective = plan.tests[0].collective.as_ref().unwrap();
         assert_eq!(collective.algorithms, [Some(Algorithm::Ring), None]);
-        assert_eq!((plan.tests[0].memory, collective.env.len()), (Memory::Host, 1));
+        assert_eq!((plan.tests[0].memory.from, collective.env.len()), (Memory::Host, 1));
         assert_eq!(read("").unwrap().tests[0].collective.as_ref().unwrap().algorithms, [None]);
         for (rest, words) in [
             ("algorithm = \"butterfly\"", "`algorithm` cannot be"),

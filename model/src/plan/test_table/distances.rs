@@ -1,6 +1,6 @@
 //! `gpu_distance`: how far the GPU of a pair may be from its NIC; each distance is a test of its own.
 
-use railgauge_wire::terms::{Distance, Memory, Transport};
+use railgauge_wire::terms::{Distance, Transport};
 
 use super::kind::Kind;
 use crate::plan::{model::Test, read::Table};
@@ -9,7 +9,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     let collective = kind.op.is_some_and(railgauge_wire::terms::Op::is_collective);
     let refused = match (kind.memory, kind.transport) {
         _ if collective => Some("belongs to pairs and does not apply to a collective"),
-        (Some(Memory::Host), _) => Some("does not apply to host memory"),
+        (Some(memory), _) if !memory.has_gpu() => Some("does not apply to host memory"),
         (_, Some(Transport::Tcp)) => Some("does not apply to TCP: it is the distance between GPU and RDMA device"),
         _ => None,
     };

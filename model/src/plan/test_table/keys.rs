@@ -21,6 +21,24 @@ pub static DEFAULTS: Section = Section {
     keys: shared(KEYS),
 };
 
+static MEMORY: Section = Section {
+    header: "[test.memory]",
+    about: "Where the data of a pair is, at each end.",
+    keys: keys! {
+        "from": Word(Memory::all_words), Required, "At the end that posts the operations.";
+        "to": Word(Memory::all_words), Required, "At the other end.";
+    },
+};
+
+static GPUS: Section = Section {
+    header: "[test.gpus]",
+    about: "CUDA devices of a pair, at each end.",
+    keys: keys! {
+        "from": Wholes(0, 63), Required, "At the end that posts the operations.";
+        "to": Wholes(0, 63), Required, "At the other end.";
+    },
+};
+
 const fn shared(keys: &'static [Key]) -> &'static [Key] {
     let (_, behind) = keys.split_at(3);
     behind.split_at(behind.len() - 3).0
@@ -53,23 +71,23 @@ const KEYS: &[Key] = keys! {
     "service": Word(Service::all_words), Is("\"rc\""),
         "Queue pair service: reliable, unreliable connected, or datagrams. `uc` carries `write`, `write_imm` and \
          `send`; `ud` carries `send` of at most 4096 bytes.", "perftest `--connection`";
-    "memory": Word(Memory::all_words), Is("\"host\""),
-        "Where the data is. Collectives of `nccl` always work on GPU memory, those over `tcp` and `verbs` on host \
-         memory.", "perftest `--use_cuda`";
+    "memory": PerEnd(&MEMORY), Is("\"host\""),
+        "Where the data is; of a pair also at each end: `from` posts the operations. Collectives of `nccl` always work on GPU memory, those over `tcp` and `verbs` on \
+         host memory.", "perftest `--use_cuda`";
     "gpu_path": Word(|| vec!["gdr-dmabuf", "gdr-peermem", "staged"]),
         Means("over verbs dma-buf, else peermem, as far as the NIC goes; over TCP staged"),
-        "Demanded way of GPU memory to the fabric; only with `memory = \"cuda\"`. `gdr-dmabuf` and `gdr-peermem`: the \
-         NIC reads and writes it (GPUDirect RDMA). `staged`: every message is copied through page-locked host memory, \
-         at both ends; over verbs it must be asked for, and there are `send` and `write_imm`. `nic_loopback` has no \
+        "Demanded way of GPU memory to the fabric, at each end that has it. `gdr-dmabuf` and `gdr-peermem`: the \
+         NIC reads and writes it (GPUDirect RDMA). `staged`: every message is copied through page-locked host memory; \
+         over verbs it must be asked for, and there are `send` and `write_imm`. `nic_loopback` has no \
          `staged`.", "perftest `--use_cuda_dmabuf`; `NCCL_DMABUF_ENABLE`, `NCCL_NET_GDR_LEVEL`";
-    "gpus": Wholes(0, 63), Means("rail i and rank i use the GPU nearest to their NIC, else GPU i"),
+    "gpus": PerEnd(&GPUS), Means("rail i and rank i use the GPU nearest to their NIC, else GPU i"),
         "CUDA devices by number: for a pair or a `nic_loopback` with `memory = \"cuda\"` one for each rail, in rail \
-         order (one alone serves all rails); for a collective one for each rank of a host.",
+         order (one alone serves all rails), of a pair also at each end; for a collective one for each rank of a host.",
         "perftest `--use_cuda`; `CUDA_VISIBLE_DEVICES`";
     "gpu_distance": Words(Distance::all_words), Means("the nearest GPU, whatever its distance"),
         "Distance between the GPU and the NIC of each end, in the words of `nvidia-smi topo -m`; a list is one test \
-         for each, called after it, over the rails that have a GPU at that distance at both ends. Only over verbs \
-         with `memory = \"cuda\"`.", "`NCCL_NET_GDR_LEVEL`";
+         for each, called after it, over the rails that have a GPU at that distance at each end with GPU memory. \
+         Only over verbs.", "`NCCL_NET_GDR_LEVEL`";
     "groups": Word(|| super::collective::GROUPINGS.to_vec()), Is("\"all\""),
         "Which hosts form a group of a collective: `all` of the test; `each` named group; all `pairs`; the two \
          `halves`; `every` `group_size` hosts in their order. Groups without a common host run at the same time.";

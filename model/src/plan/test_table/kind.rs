@@ -3,6 +3,7 @@ use railgauge_wire::terms::{GpuPath, Memory, Op, Service, TestMetric, Transport}
 use super::pattern;
 use crate::plan::{
     mistakes::Mistake,
+    per_end::PerEnd,
     read::{At, Table},
 };
 
@@ -30,7 +31,7 @@ pub struct Kind {
     pub transport: Option<Transport>,
     /// `rc` for TCP, which has none.
     pub service: Option<Service>,
-    pub memory: Option<Memory>,
+    pub memory: Option<PerEnd<Memory>>,
     pub gpu_path: Option<GpuPath>,
     pub bidirectional: bool,
     pub qps: Vec<u32>,
@@ -41,7 +42,7 @@ pub fn read(test: &Table<'_>) -> Kind {
     let metric = test.term("metric", TestMetric::from_word);
     let transport = test.term("transport", Transport::from_word);
     let tcp = transport.as_ref().is_some_and(|transport| transport.value == Transport::Tcp);
-    let memory = test.term("memory", Memory::from_word);
+    let memory = memory(test);
     let words = (op.as_ref().map(|op| op.value), transport.as_ref().map(|transport| transport.value));
     let metric = suited(test, metric, words.0);
     if let Some((op, own)) = op.as_ref().and_then(|op| Some((op, op.value.within_host()?))) {
@@ -109,7 +110,7 @@ fn of_host(
         test.wrong(metric.span.clone(), message, format!("set {}", words.join(" or ")));
     }
     let memory = match own {
-        Transport::Nic => test.term("memory", Memory::from_word).map(|at| at.value),
+        Transport::Nic => of_loop(test),
         Transport::Gpu => Some(Memory::Cuda),
         _ => Some(Memory::Host),
     };
@@ -118,11 +119,24 @@ fn of_host(
         metric: metric.filter(|_| suits).map(|at| at.value),
         transport: Some(own),
         service: Some(Service::Rc),
-        memory,
+        memory: memory.map(PerEnd::same),
         gpu_path: if is_nic { path_of_nic(test, memory) } else { None },
         bidirectional: false,
         qps: vec![1],
     }
+}
+
+fn memory(test: &Table<'_>) -> Option<At<PerEnd<Memory>>> {
+    test.per_end("memory", |table, name| Some(table.term(name, Memory::from_word)?.value))
+}
+
+fn of_loop(test: &Table<'_>) -> Option<Memory> {
+    let memory = memory(test)?;
+    if memory.value.from != memory.value.to {
+        let message = "nic_loopback writes within one memory";
+        return test.reject(memory.span, message, "set memory = \"host\" or memory = \"cuda\"");
+    }
+    Some(memory.value.from)
 }
 
 /// The path from a NIC to the memory of its GPU. A staged path in the test itself is refused: the NIC would not access the GPU.
@@ -150,14 +164,14 @@ fn of_group(
     op: &At<Op>,
     metric: Option<At<TestMetric>>,
     transport: Option<&At<Transport>>,
-    memory: Option<&At<Memory>>,
+    memory: Option<&At<PerEnd<Memory>>>,
 ) -> Kind {
     let fits = transport.is_some_and(|transport| carried_in_group(test, op, transport.value));
     let (lives, words) = match transport.map(|transport| transport.value) {
         Some(Transport::Verbs | Transport::Tcp) => (Memory::Host, "collectives over verbs and TCP work on host memory"),
         _ => (Memory::Cuda, "NCCL works on GPU memory"),
     };
-    if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value != lives) {
+    if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value != PerEnd::same(lives)) {
         test.wrong(memory.span.clone(), words, format!("leave `memory` out, or set memory = \"{lives}\""));
     }
     Kind {
@@ -165,7 +179,7 @@ fn of_group(
         metric: metric.map(|at| at.value),
         transport: transport.filter(|_| fits).map(|transport| transport.value),
         service: Some(Service::Rc),
-        memory: Some(lives),
+        memory: Some(PerEnd::same(lives)),
         gpu_path: None,
         bidirectional: false,
         qps: vec![1],
@@ -232,13 +246,12 @@ fn service(test: &Table<'_>, op: Option<&At<Op>>, transport: Option<&At<Transpor
 /// The path of GPU memory: a socket has only one, and a staged path needs a target that is notified of every message.
 fn gpu_path(
     test: &Table<'_>,
-    memory: Option<&At<Memory>>,
+    memory: Option<&At<PerEnd<Memory>>>,
     transport: Option<&At<Transport>>,
     op: Option<&At<Op>>,
 ) -> Option<GpuPath> {
     let path = test.term("gpu_path", GpuPath::from_word)?;
-    let memory = memory?.value;
-    if memory == Memory::Host {
+    if !memory?.value.has_gpu() {
         if path.own {
             test.wrong(path.span, "`gpu_path` does not apply to host memory", "leave it out, or set memory = \"cuda\"");
         }
@@ -286,4 +299,62 @@ fn qps(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> Vec<u32> {
     let mut list = test.unique("qps", given.value);
     list.sort_unstable();
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{model::Test, parse};
+
+    const NCCL: &str = "op = \"all_reduce\"\ntransport = \"nccl\"";
+    const LOOP: &str = "op = \"nic_loopback\"";
+    const EACH: &str = "memory = { from = \"host\", to = \"cuda\" }";
+
+    fn read(rest: &str) -> Result<Test, String> {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = \"a[1-2]\" }\n[[test]]\n";
+        let text = format!("{head}metric = \"bandwidth\"\n{rest}\n");
+        let parsed = parse("p.toml", &text, std::path::Path::new(""));
+        parsed.map(|(mut plan, _)| plan.tests.remove(0)).map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn each_end_of_a_pair_may_have_its_own_memory_and_gpu() {
+        let test = read(&format!("op = \"write\"\n{EACH}\ngpus = [2, 3]\ngpu_path = \"gdr-dmabuf\"")).unwrap();
+        assert_eq!(test.memory, PerEnd { from: Memory::Host, to: Memory::Cuda });
+        assert_eq!((test.gpus, test.gpu_path), (PerEnd::same(vec![2, 3]), Some(GpuPath::GdrDmabuf)));
+        assert_eq!(test.memory.to_string(), "host to cuda");
+        let test = read("op = \"write\"\nmemory = \"cuda\"\ngpus = { from = 0, to = [4, 5] }").unwrap();
+        assert_eq!((test.memory, test.gpus), (PerEnd::same(Memory::Cuda), PerEnd { from: vec![0], to: vec![4, 5] }));
+        let knobs = "knobs = { inline = 0, huge_pages = true, data_direct = false }";
+        read(&format!("op = \"write\"\n{EACH}\n{knobs}")).expect("of the end that each applies to");
+    }
+
+    #[test]
+    fn ends_that_cannot_differ_are_refused() {
+        for (rest, words) in [
+            (format!("{NCCL}\n{EACH}"), "NCCL works on GPU memory"),
+            (format!("{LOOP}\n{EACH}"), "within one memory"),
+            (format!("{LOOP}\nmemory = \"cuda\"\ngpus = {{ from = 0, to = 1 }}"), "pairs with GPU memory at both"),
+            (format!("{NCCL}\ngpus = {{ from = 0, to = 1 }}"), "pairs with GPU memory at both"),
+            (format!("op = \"write\"\n{EACH}\ngpus = {{ from = 0, to = 1 }}"), "pairs with GPU memory at both"),
+            ("op = \"write\"\nmemory = { from = \"cuda\" }".into(), "`to` is missing"),
+            ("op = \"write\"\nmemory = { from = \"cuda\", at = \"host\", to = \"host\" }".into(), "unknown key `at`"),
+            ("op = \"write\"\nmemory = { from = \"cuda\", to = \"disk\" }".into(), "`to` cannot be \"disk\""),
+            ("op = \"write\"\nmemory = [\"cuda\", \"host\"]".into(), "{ from = …, to = … }"),
+        ] {
+            let refused = read(&rest).expect_err(&rest);
+            assert!(refused.contains(words), "{rest}: {refused}");
+        }
+    }
+
+    #[test]
+    fn equal_ends_are_one_word_in_json() {
+        let json = |memory| serde_json::to_value(memory).unwrap();
+        let each = PerEnd { from: Memory::Cuda, to: Memory::Host };
+        assert_eq!(json(PerEnd::same(Memory::Cuda)), serde_json::json!("cuda"));
+        assert_eq!(json(each), serde_json::json!({ "from": "cuda", "to": "host" }));
+        for memory in [each, PerEnd::same(Memory::Host)] {
+            assert_eq!(serde_json::from_value::<PerEnd<Memory>>(json(memory)).unwrap(), memory);
+        }
+    }
 }

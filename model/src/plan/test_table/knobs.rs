@@ -7,6 +7,7 @@ use super::kind::Kind;
 use crate::plan::{
     format::{Section, Unset, keys},
     mistakes::Mistake,
+    per_end::PerEnd,
     read::Table,
 };
 
@@ -105,8 +106,10 @@ const WRITE_LATENCY: (Option<Transport>, Option<Op>, Option<TestMetric>) =
 
 /// `table` inherits from `[defaults.knobs]`. A knob that does not apply is a mistake in a test, and dropped in a default.
 pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
-    // Memory that the NIC can access but the CPU cannot.
-    let direct = kind.memory == Some(Memory::Cuda) && kind.gpu_path != Some(GpuPath::Staged);
+    // Memory that the NIC can access but the CPU cannot: of either end, of both.
+    let is_direct = |memory: &Memory| *memory == Memory::Cuda && kind.gpu_path != Some(GpuPath::Staged);
+    let of_ends = |memory: PerEnd<Memory>| (memory.any(is_direct), memory.all(is_direct));
+    let direct = kind.memory.map(of_ends).unwrap_or_default();
     let mut knobs: Knobs = table.settings(|name| {
         let why = meaningless(name, kind, direct);
         if let (Some(why), Some(span)) = (why, table.name_span(name)) {
@@ -144,7 +147,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     }
     let relaxed = knobs.relaxed_ordering == Some(true);
     knobs.write_latency =
-        ((kind.transport, kind.op, kind.metric) == WRITE_LATENCY).then(|| write_latency(table, direct, relaxed));
+        ((kind.transport, kind.op, kind.metric) == WRITE_LATENCY).then(|| write_latency(table, direct.0, relaxed));
     if knobs.write_latency == Some(WriteLatency::Poll) && knobs.completion == Some(Completion::Events) {
         // A default is meant for other tests: this one polls, and its record says so.
         knobs.completion = None;
@@ -159,7 +162,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
 }
 
 /// Why a knob does not apply to a kind of test.
-fn meaningless(name: &str, kind: &Kind, direct: bool) -> Option<&'static str> {
+fn meaningless(name: &str, kind: &Kind, (any, both): (bool, bool)) -> Option<&'static str> {
     let op = kind.op?;
     let reads = op.pulls() || op.is_atomic();
     Some(match kind.transport? {
@@ -173,11 +176,9 @@ fn meaningless(name: &str, kind: &Kind, direct: bool) -> Option<&'static str> {
         Transport::Nccl => "does not apply to NCCL, which is configured with `env`",
         _ if op.is_collective() && OF_PAIRS.contains(&name) => "does not apply to a collective",
         Transport::Verbs if name == "congestion_control" => "applies only to TCP",
-        Transport::Verbs if direct && name == "inline" => {
-            "cannot be used: the CPU cannot access a payload in GPU memory"
-        }
-        Transport::Verbs | Transport::Nic if direct && name == "huge_pages" => "does not apply to GPU memory",
-        _ if name == "data_direct" && !direct => "applies only to GPU memory that the NIC reaches",
+        Transport::Verbs if both && name == "inline" => "cannot be used: the CPU cannot access a payload in GPU memory",
+        Transport::Verbs | Transport::Nic if both && name == "huge_pages" => "does not apply to GPU memory",
+        _ if name == "data_direct" && !any => "applies only to GPU memory that the NIC reaches",
         _ if name == "inline" && reads => "cannot be used: reads and atomics carry no payload inside the work request",
         _ if name == "write_latency" && (kind.transport, kind.op, kind.metric) != WRITE_LATENCY => {
             "applies only to the latency of `write`"
@@ -230,6 +231,8 @@ mod tests {
         };
         assert_eq!(way(""), Ok(Some(WriteLatency::Poll)));
         assert_eq!(way("memory = \"cuda\""), Ok(Some(WriteLatency::Immediate)));
+        let each = "memory = { from = \"cuda\", to = \"host\" }";
+        assert_eq!(way(each), Ok(Some(WriteLatency::Immediate)), "both ends write");
         assert_eq!(way("knobs = { relaxed_ordering = true }"), Ok(Some(WriteLatency::Immediate)));
         assert_eq!(way("knobs = { relaxed_ordering = false }"), Ok(Some(WriteLatency::Poll)));
         assert_eq!(way("knobs = { write_latency = \"immediate\" }"), Ok(Some(WriteLatency::Immediate)));

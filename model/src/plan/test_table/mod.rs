@@ -33,6 +33,7 @@ use super::{
     metrics::metrics_of,
     mistakes::Mistake,
     model::{Pattern, Rails, Test},
+    per_end::PerEnd,
     read::Table,
     soak,
     subset::{Chosen, LeftOut},
@@ -126,11 +127,11 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         None => sizes,
     };
     let gpus = match (within, kind.transport) {
-        (true, transport) if transport != Some(Transport::Nic) => Vec::new(),
-        _ => collective::gpus(table, kind.memory),
+        (true, transport) if transport != Some(Transport::Nic) => PerEnd::default(),
+        _ => collective::gpus(table, &kind),
     };
     let distances = if within { Vec::new() } else { distances::read(table, &kind) };
-    let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
+    let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus.from);
     let pair = collective.is_none();
     let pattern = match (pair, within) {
         (true, true) => Some(Pattern::Within),
@@ -173,7 +174,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         metric: kind.metric.unwrap_or(TestMetric::Bandwidth),
         transport: kind.transport.unwrap_or(Transport::Verbs),
         service: kind.service.unwrap_or(Service::Rc),
-        memory: kind.memory.unwrap_or(Memory::Host),
+        memory: kind.memory.unwrap_or(PerEnd::same(Memory::Host)),
         gpu_path: kind.gpu_path,
         knobs: turned,
         gpus,

@@ -163,7 +163,7 @@ mod tests {
     fn a_test_within_a_host_needs_one_host_and_takes_nothing_from_the_defaults_of_networks() {
         let of = |test: &str| read(test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0);
         let test = of("op = \"host_to_gpu\"");
-        assert_eq!((test.transport, test.memory, &*test.sizes), (Transport::Gpu, Memory::Cuda, &[OF_GPU][..]));
+        assert_eq!((test.transport, test.memory.from, &*test.sizes), (Transport::Gpu, Memory::Cuda, &[OF_GPU][..]));
         assert_eq!((test.window, &test.rails), (Window::Duration(USUAL), &Rails::Aligned));
         assert_eq!(
             (&test.pattern, &*test.qps, test.name.as_str()),
@@ -171,11 +171,11 @@ mod tests {
         );
         let test = of("op = \"memory_copy\"\nsizes = \"1MiB\"\ntransport = \"cpu\"\nknobs = { footprint = \"cache\" }");
         assert_eq!(
-            (test.transport, test.memory, &*test.sizes),
+            (test.transport, test.memory.from, &*test.sizes),
             (Transport::Cpu, Memory::Host, &[Bytes::from_mib(1)][..])
         );
         let test = of("op = \"gpu_memory_test\"\nsizes = \"72GiB\"\nmeasure = \"10 iterations\"");
-        assert_eq!((test.memory, &*test.sizes), (Memory::Cuda, &[Bytes::from_gib(72)][..]));
+        assert_eq!((test.memory.from, &*test.sizes), (Memory::Cuda, &[Bytes::from_gib(72)][..]));
         let test = of(
             "op = \"gpu_copy\"\nrails = \"each\"\n[[test.expect]]\nmetric = \"memory_bandwidth\"\nat_least = \"1000 GB/s\"",
         );
@@ -230,7 +230,7 @@ mod tests {
             read(&test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0)
         };
         let test = of("");
-        assert_eq!((test.transport, test.memory, &*test.sizes), (Transport::Nic, Memory::Host, &[OF_NIC][..]));
+        assert_eq!((test.transport, test.memory.from, &*test.sizes), (Transport::Nic, Memory::Host, &[OF_NIC][..]));
         assert_eq!((test.window, &test.rails), (Window::Duration(USUAL), &Rails::Aligned));
         assert_eq!(
             (&test.pattern, &*test.qps, test.name.as_str()),
@@ -241,7 +241,10 @@ mod tests {
                        knobs = { gid_index = 3, relaxed_ordering = true }\n\
                        [[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 5",
         );
-        assert_eq!((test.memory, test.gpu_path, &*test.gpus), (Memory::Cuda, Some(GpuPath::GdrPeermem), &[3, 1][..]));
+        assert_eq!(
+            (test.memory.from, test.gpu_path, &*test.gpus.from),
+            (Memory::Cuda, Some(GpuPath::GdrPeermem), &[3, 1][..])
+        );
         assert_eq!((&test.rails, test.sizes.len(), test.expect.len()), (&Rails::Only(vec![1]), 2, 1));
         assert_eq!((test.knobs.gid_index, test.knobs.relaxed_ordering), (Some(3), Some(true)));
     }
@@ -253,7 +256,7 @@ mod tests {
                     op = \"nic_loopback\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
         let (plan, _) = parse("p.toml", head, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let test = &plan.tests[0];
-        assert_eq!((test.memory, test.gpu_path, test.knobs.joining), (Memory::Cuda, None, None));
+        assert_eq!((test.memory.from, test.gpu_path, test.knobs.joining), (Memory::Cuda, None, None));
         assert_eq!(test.knobs.mtu, Some(1024));
         // The rails are the devices that the plan lists.
         let schedule = crate::schedule::schedule(&plan, &crate::schedule::Inventory::of_plan(&plan)).unwrap();

@@ -13,7 +13,7 @@ use crate::{
 fn collective(hosts: usize, grouping: Grouping, ranks_per_host: u32) -> Plan {
     let mut plan = plan(Pattern::Tournament, Rails::Aligned, &vec![1; hosts], 1);
     let test = &mut plan.tests[0];
-    (test.op, test.transport, test.memory) = (Op::AllReduce, Transport::Nccl, Memory::Cuda);
+    (test.op, test.transport, test.memory) = (Op::AllReduce, Transport::Nccl, PerEnd::same(Memory::Cuda));
     let env = |value: &str| BTreeMap::from([("NCCL_ALGO".to_owned(), value.to_owned())]);
     test.collective = Some(Collective {
         grouping,

@@ -19,6 +19,7 @@ use super::{Flow, Inventory, Port, Schedule, schedule};
 use crate::plan::{
     Plan,
     model::{Host, Launch, Launcher, Pattern, Rails, Test},
+    per_end::PerEnd,
 };
 
 fn host(index: usize, devices: usize) -> Host {
@@ -34,7 +35,7 @@ fn host(index: usize, devices: usize) -> Host {
 
 fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
     Test {
-        gpus: Vec::new(),
+        gpus: PerEnd::default(),
         gpu_distance: None,
         rate_limit: None,
         collective: None,
@@ -44,7 +45,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         metric: TestMetric::Bandwidth,
         transport: Transport::Verbs,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         gpu_path: None,
         sizes: [64, 4096, 65536].map(Bytes).into(),
         qps: vec![1, 4],

@@ -99,7 +99,7 @@ async fn open(
             .get(&*port.host)
             .cloned()
             .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the host is not there").at(&port.host))?;
-        let gpu = test.gpus.get(port.rail as usize).copied().unwrap_or(port.rail);
+        let gpu = test.gpus.from.get(port.rail as usize).copied().unwrap_or(port.rail);
         let gpu = (test.transport == Transport::Nccl).then_some(gpu);
         group.members.push(Member { agent, facts, link: fresh_id(), port: port.clone(), gpu, opened: None });
     }

@@ -11,7 +11,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     group::Training,
-    terms::{Memory, Op, TestMetric, Transport},
+    terms::{Op, TestMetric, Transport},
     unit::Bytes,
 };
 
@@ -45,7 +45,7 @@ fn within_hosts(test: &Test) -> String {
         Op::GpuToHost => "Copies from GPU to host",
         Op::GpuCopy => "Copies within the memory of a GPU",
         Op::GpuMemoryTest => "Patterns written to the memory of GPUs and compared",
-        Op::NicLoopback if test.memory == Memory::Cuda => "RDMA writes of each NIC to itself, in the memory of its GPU",
+        Op::NicLoopback if test.memory.has_gpu() => "RDMA writes of each NIC to itself, in the memory of its GPU",
         Op::NicLoopback => "RDMA writes of each NIC to itself, in host memory",
         _ => "Copies from GPU to GPU of a host",
     };
