@@ -58,8 +58,8 @@ impl ReportError {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct JunitError(#[from] quick_junit::SerializeError);
+#[error("{0}")]
+pub struct JunitError(pub(super) String);
 
 /// Writes the file as a whole or not at all.
 ///

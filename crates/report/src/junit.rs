@@ -74,7 +74,7 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
     if !soak.test_cases.is_empty() {
         report.add_test_suite(soak);
     }
-    Ok(report.to_string()?)
+    report.to_string().map_err(|error| JunitError(error.to_string()))
 }
 
 /// What was left out of the plan: JUnit readers show skipped cases next to passed ones.

@@ -6,10 +6,7 @@ use std::{
     f64::consts::FRAC_PI_2,
 };
 
-use super::{
-    known::Known,
-    search::{Found, Setting},
-};
+use super::{Found, Setting, known::Known};
 use crate::robust::{Level, median};
 
 /// Standard deviations below the reference at which a group fails.

@@ -26,5 +26,35 @@ mod search;
 mod sides;
 mod unlike;
 
-pub use search::{Found, Search, Setting};
+pub use search::Search;
 pub use unlike::{Repeats, unlike};
+
+use std::collections::BTreeMap;
+
+use crate::robust::Level;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Setting {
+    pub least: f64,
+    /// Standard deviation of repeated results on the scale of logarithms. 0 if not known.
+    pub noise: f64,
+    pub references: BTreeMap<usize, Level>,
+    /// Hosts that are near one another, such as those of a leaf; empty if not known. Groups of the screen follow them.
+    pub leaves: Vec<Vec<u32>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// Hosts in no good group, and low with good hosts of every side.
+    pub hosts: Vec<u32>,
+    /// Pairs of sides that are good by themselves and low together, as narrow as could be found.
+    pub boundaries: Vec<(Vec<u32>, Vec<u32>)>,
+    /// Three sides or more that are good by themselves, any two being low together; empty otherwise. A shared level of the fabric causes
+    /// that: which one is at fault, if any, is unknown.
+    pub parted: Vec<Vec<u32>>,
+    /// Groups that failed twice and passed when taken apart, or a host that passed when confirmed.
+    pub transient: Vec<Vec<u32>>,
+    /// Failing groups that could not be taken apart, because too few known good hosts give a reference.
+    pub open: Vec<Vec<u32>>,
+    pub tests: usize,
+}

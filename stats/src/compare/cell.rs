@@ -1,7 +1,7 @@
 //! One cell of a comparison: one metric of one link at one size.
 
 use super::{
-    LEVEL, Margin, Order,
+    Margin, Order,
     means::{Means, mean, steady, variance},
     strays::strays,
 };
@@ -47,6 +47,8 @@ pub struct Comparison {
     pub need: Option<usize>,
 }
 
+/// Share of false discoveries in [`verdicts`](super::verdicts), and level of a single [`verdict`](super::verdict()).
+pub const LEVEL: f64 = 0.05;
 /// Fewest blocks with which a signed rank test can reach 5 %.
 const FEWEST: usize = 6;
 /// Fewest runs of a side that has a variance of its own.

@@ -19,10 +19,10 @@ mod strays;
 mod verdict;
 
 pub use blocks::{Variant, block_difference, block_orders};
-pub use cell::{Comparison, paired, unpaired};
+pub use cell::{Comparison, LEVEL, paired, unpaired};
 pub use floor::{Margin, WIDEST, margin, noise_floor};
 pub use headline::{Headline, paired_headline, unpaired_headline};
 pub use order::{NEIGHBOURS, Order, Turns};
 pub use runs::RunSet;
 pub use strays::strays;
-pub use verdict::{Judged, LEVEL, Obstacle, Verdict, verdict, verdicts};
+pub use verdict::{Judged, Obstacle, Verdict, verdict, verdicts};

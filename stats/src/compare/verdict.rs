@@ -1,8 +1,5 @@
-use super::Comparison;
+use super::{Comparison, LEVEL};
 use crate::{multiple::benjamini_hochberg, refusal::Refusal, shift::Interval};
-
-/// Share of false discoveries in [`verdicts`], and level of a single [`verdict`].
-pub const LEVEL: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {

@@ -26,10 +26,10 @@ mod table;
 
 pub use confirm::{Judgement, confirm};
 pub use part::{Fabric, Link, Part};
-pub use probes::{Ports, Probe, Route, probes};
-pub use suspect::{Findings, Suspect};
+pub use probes::{Ports, Probe, probes};
+pub use suspect::{Findings, Suspect, locate};
 
-use crate::refusal::Refusal;
+pub type Route = Vec<u32>;
 
 /// Results of the same ends and flow over the same routes used the same one of them; they count together.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,41 +66,3 @@ impl Default for Setting {
 pub const FEWEST: usize = 8;
 /// Assumed value of a test without arrivals: a thousandth of a good one.
 pub const DEAD: f64 = -6.907_755_278_982_137;
-
-/// Finds the suspects among all links, cables and devices that the tests pass.
-///
-/// A part is a suspect if its likelihood ratio exceeds what chance reaches once in a hundred healthy fabrics (Student's t for the spread,
-/// Bonferroni over the parts that the tests separate).
-///
-/// # Errors
-/// No kind with [`FEWEST`] flows, a value that is not finite, a route without links or with a link that the fabric does not have, or a
-/// least effect or noise that is negative.
-pub fn locate(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<Findings, Refusal> {
-    check(fabric, tests, setting)?;
-    let first = table::Table::new(fabric, tests, setting)?;
-    let candidates = candidates::Candidates::new(fabric, &first);
-    let found = search::search(fabric, &first, &candidates, setting);
-    // If most paths are low, the better cluster is good: no fault makes a path better.
-    if let Some(second) = first.above() {
-        let other = search::search(fabric, &second, &candidates, setting);
-        if other.cost < found.cost {
-            return Ok(suspect::findings(fabric, tests, &second, &candidates, other));
-        }
-    }
-    Ok(suspect::findings(fabric, tests, &first, &candidates, found))
-}
-
-fn check(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<(), Refusal> {
-    if let Some(at) = tests.iter().position(|test| test.value.is_some_and(|value| !value.is_finite())) {
-        return Err(Refusal::NotFinite { at });
-    }
-    if !(setting.least >= 0.0 && setting.least.is_finite() && setting.noise >= 0.0 && setting.noise.is_finite()) {
-        return Err(Refusal::Parameter("the least effect and the noise are not negative"));
-    }
-    let links = fabric.links().len() as u32;
-    let known = |test: &Test| {
-        let all = |route: &Route| !route.is_empty() && route.iter().all(|&link| link < links);
-        !test.routes.is_empty() && test.routes.len() <= usize::from(u16::MAX) && test.routes.iter().all(all)
-    };
-    if tests.iter().all(known) { Ok(()) } else { Err(Refusal::Parameter("a route has no links, or an unknown one")) }
-}

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Fabric, Findings, Test, interest};
+use super::{Fabric, Findings, Route, Test, interest};
 
 /// Good paths per round, for comparison with suspects.
 const CONTROLS: usize = 16;
@@ -11,8 +11,6 @@ const REPEATS: usize = 6;
 const MOST: usize = 32;
 /// Cost of another doubtful link on a path, relative to a link that no good test passed.
 const DOUBT: usize = 16;
-
-pub type Route = Vec<u32>;
 
 pub struct Ports<'a> {
     pub ports: &'a [u32],

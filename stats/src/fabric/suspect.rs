@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Fabric, Part, Test,
+    Fabric, Part, Route, Setting, Test,
     candidates::Candidates,
-    search::{Found, Search},
+    search::{Found, Search, search},
     state::State,
     table::{Table, counted},
 };
-use crate::{robust::Level, shift::Interval, student::t_quantile};
+use crate::{refusal::Refusal, robust::Level, shift::Interval, student::t_quantile};
 
 /// Log odds that exclude another part: a thousand to one.
 const RULED_OUT: f64 = 6.907_755_278_982_137;
@@ -75,13 +75,45 @@ impl Findings {
     }
 }
 
-pub(super) fn findings(
-    fabric: &Fabric,
-    tests: &[Test],
-    table: &Table,
-    candidates: &Candidates,
-    found: Found<'_>,
-) -> Findings {
+/// Finds the suspects among all links, cables and devices that the tests pass.
+///
+/// A part is a suspect if its likelihood ratio exceeds what chance reaches once in a hundred healthy fabrics (Student's t for the spread,
+/// Bonferroni over the parts that the tests separate).
+///
+/// # Errors
+/// No kind with [`FEWEST`](super::FEWEST) flows, a value that is not finite, a route without links or with a link that the fabric does not have, or a
+/// least effect or noise that is negative.
+pub fn locate(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<Findings, Refusal> {
+    check(fabric, tests, setting)?;
+    let first = Table::new(fabric, tests, setting)?;
+    let candidates = Candidates::new(fabric, &first);
+    let found = search(fabric, &first, &candidates, setting);
+    // If most paths are low, the better cluster is good: no fault makes a path better.
+    if let Some(second) = first.above() {
+        let other = search(fabric, &second, &candidates, setting);
+        if other.cost < found.cost {
+            return Ok(findings(fabric, tests, &second, &candidates, other));
+        }
+    }
+    Ok(findings(fabric, tests, &first, &candidates, found))
+}
+
+fn check(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<(), Refusal> {
+    if let Some(at) = tests.iter().position(|test| test.value.is_some_and(|value| !value.is_finite())) {
+        return Err(Refusal::NotFinite { at });
+    }
+    if !(setting.least >= 0.0 && setting.least.is_finite() && setting.noise >= 0.0 && setting.noise.is_finite()) {
+        return Err(Refusal::Parameter("the least effect and the noise are not negative"));
+    }
+    let links = fabric.links().len() as u32;
+    let known = |test: &Test| {
+        let all = |route: &Route| !route.is_empty() && route.iter().all(|&link| link < links);
+        !test.routes.is_empty() && test.routes.len() <= usize::from(u16::MAX) && test.routes.iter().all(all)
+    };
+    if tests.iter().all(known) { Ok(()) } else { Err(Refusal::Parameter("a route has no links, or an unknown one")) }
+}
+
+fn findings(fabric: &Fabric, tests: &[Test], table: &Table, candidates: &Candidates, found: Found<'_>) -> Findings {
     let price = found.price;
     let mut search = Search { fabric, table, candidates, state: found.state };
     let unexplained = unexplained(&search.state, table, price);

@@ -41,13 +41,12 @@ pub fn arrows(texts: impl IntoIterator<Item = (String, String)>) -> Arrows {
         let full = |path: &[&str]| absolute(of, path, |module| texts.contains_key(module));
         for found in imports.captures_iter(text) {
             let dense: String = found[2].split_whitespace().collect::<Vec<_>>().join(" ");
-            for (path, name) in leaves(&dense) {
+            // Of a macro's variables nothing is known.
+            for (path, name) in leaves(&dense).into_iter().filter(|(path, _)| !path.contains('$')) {
                 let path: Vec<&str> = path.split("::").collect();
                 let Some(target) = full(&path) else { continue };
                 // What a file only passes on, others import from where it is.
-                let word =
-                    |name: &str| rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name);
-                if found.get(1).is_none() || name == "*" || word(&name) {
+                if found.get(1).is_none() || name == "*" || uses(&rest, &name) {
                     file.used.push(target.clone());
                 }
                 if found.get(1).is_some() {
@@ -64,6 +63,16 @@ pub fn arrows(texts: impl IntoIterator<Item = (String, String)>) -> Arrows {
         file.used.iter().map(|path| resolved(&files, path, 0)).filter(|target| target != of).collect()
     };
     files.iter().map(|(of, file)| (of.clone(), targets(of, file))).collect()
+}
+
+/// Whether a text has a name, other than as a field or as a part of a path.
+fn uses(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        let is_field = before.ends_with('.') || (after.starts_with(':') && !after.starts_with("::"));
+        !(is_field || before.ends_with(is_part) || before.ends_with(':') || after.starts_with(is_part))
+    })
 }
 
 fn module(file: &str) -> Module {
@@ -172,8 +181,13 @@ fn every_way_to_import_is_seen() {
 #[test]
 fn a_file_may_pass_on_what_its_children_define() {
     let child = ("a/child.rs", "use super::{Type, other::f};\n");
-    let passed = [("a/mod.rs", "pub use types::Type;\npub fn read() { child::f() }\n"), ("a/types.rs", ""), child];
+    let passed = [
+        ("a/mod.rs", "pub use types::Type;\npub fn read() { child::f() }\n"),
+        ("a/types.rs", ""),
+        ("a/other.rs", ""),
+        child,
+    ];
     assert_eq!(cycles(&made(&passed)), []);
-    let own = [("a/mod.rs", "pub struct Type;\npub fn read() { child::f() }\n"), child];
+    let own = [("a/mod.rs", "pub struct Type;\npub fn read() { child::f() }\n"), ("a/other.rs", ""), child];
     assert_eq!(cycles(&made(&own)), [("a".into(), "a::child".into()), ("a::child".into(), "a".into())]);
 }

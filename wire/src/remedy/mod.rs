@@ -16,47 +16,6 @@ pub const VALUES: usize = 12;
 
 pub const LONGEST: usize = 1024;
 
-/// Names in braces, as `{interface}`, are filled in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Entry {
-    pub id: &'static str,
-    /// `{0}` is the first command, `{name}` a value.
-    pub text: &'static str,
-    pub commands: &'static [Template],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Template {
-    /// Shell command with names in braces. A part in brackets, `[--context {context}]`, is omitted if its value is unknown.
-    pub command: &'static str,
-    pub changes: bool,
-    pub on: Place,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Place {
-    Host,
-    Controller,
-}
-
-macro_rules! kinds {
-    ($($kind:ident = $changes:literal, $on:ident;)*) => {
-        impl Template {
-            $(const fn $kind(command: &'static str) -> Self {
-                Self { command, changes: $changes, on: Place::$on }
-            })*
-        }
-    };
-}
-
-kinds! {
-    look = false, Host;
-    change = true, Host;
-    look_here = false, Controller;
-    change_here = true, Controller;
-}
-
 /// As JSON it also has its words (`text`), its `commands` and the place of its explanation (`docs`); these are not read back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Remedy {

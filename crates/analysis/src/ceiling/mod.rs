@@ -17,36 +17,7 @@ pub(super) use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_
 pub(super) use group::{Group, busbw};
 pub(super) use nccl::{RankHost, of_nccl};
 pub(super) use pcie::Pcie;
-
-use railgauge_wire::terms::{LinkLayer, Op, Service};
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Link {
-    pub layer: LinkLayer,
-    /// Of the slower end, as the port reports it; `None` means no ceiling. For an emulated device, the speed of the
-    /// interface below it and never its own claim.
-    pub rate_gbps: Option<f64>,
-    /// Payload bytes per packet for InfiniBand and RoCE (path MTU); bytes per IP packet for TCP and iWARP.
-    pub mtu: u32,
-    /// Whether packets use IPv6 (RoCE v2, iWARP, TCP).
-    pub ipv6: bool,
-    pub vlan: bool,
-    /// Whether packets of InfiniBand carry a global route header.
-    pub grh: bool,
-    pub from_pcie: Option<Pcie>,
-    pub to_pcie: Option<Pcie>,
-}
-
-/// The traffic on a link. The number of queue pairs or streams only affects the rate of a bond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Traffic {
-    /// A collective has no ceiling here, see [`busbw`].
-    pub op: Op,
-    pub service: Service,
-    /// Bytes; atomics always move 8.
-    pub size: u64,
-    pub bidirectional: bool,
-}
+pub(super) use wire::{Link, Traffic};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ceiling {

@@ -6,7 +6,35 @@
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 
-use super::{Link, Traffic};
+use super::pcie::Pcie;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Link {
+    pub layer: LinkLayer,
+    /// Of the slower end, as the port reports it; `None` means no ceiling. For an emulated device, the speed of the
+    /// interface below it and never its own claim.
+    pub rate_gbps: Option<f64>,
+    /// Payload bytes per packet for InfiniBand and RoCE (path MTU); bytes per IP packet for TCP and iWARP.
+    pub mtu: u32,
+    /// Whether packets use IPv6 (RoCE v2, iWARP, TCP).
+    pub ipv6: bool,
+    pub vlan: bool,
+    /// Whether packets of InfiniBand carry a global route header.
+    pub grh: bool,
+    pub from_pcie: Option<Pcie>,
+    pub to_pcie: Option<Pcie>,
+}
+
+/// The traffic on a link. The number of queue pairs or streams only affects the rate of a bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    /// A collective has no ceiling here, see [`busbw`](super::busbw).
+    pub op: Op,
+    pub service: Service,
+    /// Bytes; atomics always move 8.
+    pub size: u64,
+    pub bidirectional: bool,
+}
 
 /// Preamble with start delimiter, gap between frames, addresses with type, frame check sequence.
 const ETHERNET: u64 = 8 + 12 + 14 + 4;

@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::{
     Comparison, Design, LeftOut, OneSided, Options, Side, When,
     configuration::{Configuration, different},
+    sentence::tell,
     table::{Collected, Lack, Pair, other_method},
-    tell,
 };
 use crate::{
     case::CaseResult,

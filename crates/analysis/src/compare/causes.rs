@@ -3,36 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{terms::Metric, unit::Bytes};
-use serde::Serialize;
 
-use super::{Word, digits, judge::Judged, table::Collected};
+use super::{Cause, Part, Word, digits, judge::Judged, table::Collected};
 use crate::{
     history::{self, Labels, Moved},
     words::{count, size},
 };
 
 const SIZES: usize = 4;
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cause {
-    pub verdict: Word,
-    /// For example `host gpu07`; with metric and sizes if it only holds for these.
-    pub name: String,
-    pub cells: (usize, usize),
-    pub parts: Vec<Part>,
-    pub text: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
-    pub test: String,
-    pub metric: Metric,
-    pub sizes: Vec<Bytes>,
-    pub of_sizes: usize,
-    pub cells: usize,
-    /// Smallest and largest change in percent of the value before.
-    pub percent: (f64, f64),
-}
 
 impl Part {
     fn at(&self) -> String {

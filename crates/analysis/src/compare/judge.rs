@@ -9,9 +9,9 @@ use railgauge_stats::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Cell, Change, Counts, Design, Group, Obstacle, Options, Stray, When, Word,
-    order::{Order, told},
-    reason,
+    Cell, Change, Counts, Design, Group, Obstacle, Options, Order, Stray, When, Word,
+    order::told,
+    reason::{self, need, percent},
     table::{Collected, Lack, Pair},
 };
 
@@ -296,11 +296,6 @@ fn cell(
     })
 }
 
-/// How many runs would be enough; `None` if more would not help, because runs are far off or have no value.
-pub(super) fn need(found: &Comparison) -> Option<usize> {
-    found.need.filter(|_| found.strays == [0, 0] && found.missing[1] == 0)
-}
-
 fn logs(pair: &Pair) -> [Vec<f64>; 2] {
     pair.sides.each_ref().map(|side| side.iter().map(|(_, value)| *value).collect())
 }
@@ -317,9 +312,4 @@ fn higher(metric: Metric) -> bool {
 
 fn change(effect: f64, interval: Option<Interval>) -> Change {
     Change { percent: percent(effect), interval: interval.map(|i| (percent(i.low), percent(i.high))) }
-}
-
-/// From a difference of logarithms.
-pub(super) fn percent(difference: f64) -> f64 {
-    100.0 * difference.exp_m1()
 }

@@ -13,20 +13,18 @@ mod reason;
 mod sentence;
 mod table;
 
-use railgauge_stats::Refusal;
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 use serde::Serialize;
 
 use crate::status::Status;
 
 pub use blocks::{Interleaved, interleaved};
-pub use causes::{Cause, Part};
 pub use configuration::{Configuration, Setting};
-pub use order::{Order, Turns};
-use table::Collected;
-pub use table::{Table, When};
-
-const VERSION: u32 = 2;
+pub use sentence::compare;
+pub use table::Table;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,6 +32,24 @@ pub enum Design {
     Runs,
     /// Two values per block, one of each test, measured in turn: only their difference counts.
     Blocks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    Before,
+    After,
+}
+
+impl When {
+    pub(super) const BOTH: [Self; 2] = [Self::Before, Self::After];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -151,7 +167,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, word: Word) {
+    pub(super) fn add(&mut self, word: Word) {
         *match word {
             Word::Regressed => &mut self.regressed,
             Word::Improved => &mut self.improved,
@@ -247,6 +263,51 @@ pub struct LeftOut {
     pub example: String,
 }
 
+/// The order of both sides' runs in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    OneSideFirst,
+    Mixed,
+    InTurn,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Order {
+    pub turns: Turns,
+    /// In order of time: `A` is a run before, `B` one after.
+    pub sequence: String,
+    /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
+    pub worth: f64,
+    /// Cells with a change, or its absence, that would be shown if the runs had alternated.
+    pub held_back: usize,
+    /// The cost of this order, if any.
+    pub costs: Option<String>,
+    /// How to measure instead, unless the order is good.
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    pub verdict: Word,
+    /// For example `host gpu07`; with metric and sizes if it only holds for these.
+    pub name: String,
+    pub cells: (usize, usize),
+    pub parts: Vec<Part>,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    pub test: String,
+    pub metric: Metric,
+    pub sizes: Vec<Bytes>,
+    pub of_sizes: usize,
+    pub cells: usize,
+    /// Smallest and largest change in percent of the value before.
+    pub percent: (f64, f64),
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     pub version: u32,
@@ -278,69 +339,7 @@ pub struct Comparison {
     pub left_out: Vec<LeftOut>,
 }
 
-/// # Errors
-/// A statistic refuses values that the table accepted, which is a bug.
-pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
-    tell(table.finish(), options)
-}
-
-fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
-    let judged = judge::judge(&collected, options)?;
-    let mut counts = Counts::default();
-    judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
-    let causes = causes::causes(&collected, &judged.cells);
-    let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
-    let size = |cell: &Cell| cell.change.percent.abs();
-    cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
-    let mut comparison = Comparison {
-        version: VERSION,
-        design: collected.design,
-        status: Status::Inconclusive,
-        exit_code: 0,
-        sentence: String::new(),
-        alternating: collected.alternating,
-        order: judged.order,
-        carriers: collected.carriers,
-        configuration: collected.configuration,
-        before: collected.before,
-        after: collected.after,
-        counts,
-        headline: judged.headline,
-        headline_margin: judged.headline_margin,
-        groups: judged.groups,
-        causes,
-        cells,
-        one_sided: collected.one_sided,
-        left_out: collected.left_out,
-    };
-    let of_run = |(side, number): (When, usize), comparison: &mut Comparison| {
-        let side = if side == When::Before { &mut comparison.before } else { &mut comparison.after };
-        side.runs[number].strays += 1;
-    };
-    judged.strays.into_iter().for_each(|run| of_run(run, &mut comparison));
-    comparison.status = comparison.comes_to();
-    comparison.exit_code = comparison.status.exit_code();
-    comparison.sentence = sentence::sentence(&comparison);
-    Ok(comparison)
-}
-
 impl Comparison {
-    /// A pass needs a verdict of every cell and row, no cell of one side only, and a headline inside its margin.
-    fn comes_to(&self) -> Status {
-        let settled = |group: &Group| matches!(group.verdict, Word::Improved | Word::Equivalent);
-        if self.counts.regressed > 0 {
-            Status::Fail
-        } else if !self.cells.is_empty()
-            && self.one_sided.is_empty()
-            && self.groups.iter().all(settled)
-            && self.headline_kept()
-        {
-            Status::Pass
-        } else {
-            Status::Inconclusive
-        }
-    }
-
     /// Whether the headline's interval stays inside its margin; above it is fine where something improved.
     pub fn headline_kept(&self) -> bool {
         let Some((headline, margin)) = self.headline.zip(self.headline_margin) else { return true };

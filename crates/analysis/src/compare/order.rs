@@ -1,34 +1,9 @@
 //! The cost of the order of runs, and how to measure without that cost.
 
 use railgauge_stats::compare as stats;
-use serde::Serialize;
 
-use super::table::Collected;
+use super::{Order, Turns, table::Collected};
 use crate::words::count;
-
-/// The order of both sides' runs in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Turns {
-    OneSideFirst,
-    Mixed,
-    InTurn,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Order {
-    pub turns: Turns,
-    /// In order of time: `A` is a run before, `B` one after.
-    pub sequence: String,
-    /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
-    pub worth: f64,
-    /// Cells with a change, or its absence, that would be shown if the runs had alternated.
-    pub held_back: usize,
-    /// The cost of this order, if any.
-    pub costs: Option<String>,
-    /// How to measure instead, unless the order is good.
-    pub hint: Option<String>,
-}
 
 pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize) -> Order {
     let turns = match order.turns() {

@@ -2,7 +2,6 @@ use railgauge_stats::compare::{Comparison, Judged, Obstacle, Verdict};
 
 use super::{
     Design, Stray, When, digits,
-    judge::{need, percent},
     table::{Collected, Pair},
 };
 use crate::words::{brief, count};
@@ -183,4 +182,14 @@ fn moved(effect: f64) -> String {
         Some(share) if effect < 0.0 => format!("fell by {share}"),
         Some(share) => format!("rose by {share}"),
     }
+}
+
+/// How many runs would be enough; `None` if more would not help, because runs are far off or have no value.
+pub(super) fn need(found: &Comparison) -> Option<usize> {
+    found.need.filter(|_| found.strays == [0, 0] && found.missing[1] == 0)
+}
+
+/// From a difference of logarithms.
+pub(super) fn percent(difference: f64) -> f64 {
+    100.0 * difference.exp_m1()
 }

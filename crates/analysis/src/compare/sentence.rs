@@ -1,10 +1,84 @@
-use super::{
-    Change, Comparison, Counts, Group, OneSided, digits,
-    reason::{fewest, unit},
-};
-use crate::words::{are, be, count, have};
+//! The comparison of what a table has collected, and its sentence.
 
-pub(super) fn sentence(comparison: &Comparison) -> String {
+use railgauge_stats::Refusal;
+
+use super::{
+    Cell, Change, Comparison, Counts, Group, OneSided, Options, When, Word,
+    causes::causes,
+    digits, judge,
+    reason::{fewest, unit},
+    table::{Collected, Table},
+};
+use crate::{
+    status::Status,
+    words::{are, be, count, have},
+};
+
+const VERSION: u32 = 2;
+
+/// # Errors
+/// A statistic refuses values that the table accepted, which is a bug.
+pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
+    tell(table.finish(), options)
+}
+
+pub(super) fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
+    let judged = judge::judge(&collected, options)?;
+    let mut counts = Counts::default();
+    judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
+    let causes = causes(&collected, &judged.cells);
+    let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
+    let size = |cell: &Cell| cell.change.percent.abs();
+    cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
+    let mut comparison = Comparison {
+        version: VERSION,
+        design: collected.design,
+        status: Status::Inconclusive,
+        exit_code: 0,
+        sentence: String::new(),
+        alternating: collected.alternating,
+        order: judged.order,
+        carriers: collected.carriers,
+        configuration: collected.configuration,
+        before: collected.before,
+        after: collected.after,
+        counts,
+        headline: judged.headline,
+        headline_margin: judged.headline_margin,
+        groups: judged.groups,
+        causes,
+        cells,
+        one_sided: collected.one_sided,
+        left_out: collected.left_out,
+    };
+    let of_run = |(side, number): (When, usize), comparison: &mut Comparison| {
+        let side = if side == When::Before { &mut comparison.before } else { &mut comparison.after };
+        side.runs[number].strays += 1;
+    };
+    judged.strays.into_iter().for_each(|run| of_run(run, &mut comparison));
+    comparison.status = comes_to(&comparison);
+    comparison.exit_code = comparison.status.exit_code();
+    comparison.sentence = sentence(&comparison);
+    Ok(comparison)
+}
+
+/// A pass needs a verdict of every cell and row, no cell of one side only, and a headline inside its margin.
+fn comes_to(comparison: &Comparison) -> Status {
+    let settled = |group: &Group| matches!(group.verdict, Word::Improved | Word::Equivalent);
+    if comparison.counts.regressed > 0 {
+        Status::Fail
+    } else if !comparison.cells.is_empty()
+        && comparison.one_sided.is_empty()
+        && comparison.groups.iter().all(settled)
+        && comparison.headline_kept()
+    {
+        Status::Pass
+    } else {
+        Status::Inconclusive
+    }
+}
+
+fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;
     let apart = not_compared(&comparison.one_sided);
     if counts.all() == 0 {

@@ -12,34 +12,15 @@ use railgauge_wire::{
     link::WriteLatency,
     terms::{Metric, Op},
 };
-use serde::Serialize;
 
 use super::{
-    Design, LeftOut, OneSided, RunSummary, Side,
+    Design, LeftOut, OneSided, RunSummary, Side, When,
     configuration::{Configuration, Seen, configuration},
 };
 use crate::{
     history::{Run, Subject},
     row::Reading,
 };
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum When {
-    Before,
-    After,
-}
-
-impl When {
-    const BOTH: [Self; 2] = [Self::Before, Self::After];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Before => "before",
-            Self::After => "after",
-        }
-    }
-}
 
 #[derive(Debug, Clone, Default)]
 struct Has {

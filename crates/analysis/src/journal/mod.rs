@@ -15,16 +15,13 @@ pub(super) mod times;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::TryLockError,
-    io::{self, BufRead, BufReader},
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
     sync::Arc,
 };
 
-use jiff::Timestamp;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
-    files,
     journal::{
         event::{Case, Change, FlowRoute, Imported, LinkRecord, Sample, Soaked, Started, VERSION},
         line::Tail,
@@ -42,7 +39,7 @@ use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsI64},
     watch::Watched,
 };
-use reader::Reader;
+pub use reader::{parse, read};
 
 /// Programs that wrote the files of an imported run, by name.
 pub(crate) fn tools(said: &Imported) -> String {
@@ -251,59 +248,3 @@ fn beside_the_first(others: usize) -> String {
         _ => format!("the other {others} lines cannot be judged without it"),
     }
 }
-
-/// # Errors
-/// The file cannot be read, is empty, lost its first line, holds a whole line that is not ours, or has another version.
-pub fn read(path: &Path) -> Result<Journal, JournalError> {
-    let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
-    let file = files::open(path).map_err(unreadable)?;
-    // The writer holds the lock (see run::journal). File systems without locks return another error.
-    let written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    let mut journal = parse(BufReader::with_capacity(1 << 20, file), path)?;
-    if written && journal.end == JournalEnd::Broken {
-        journal.end = JournalEnd::Running;
-    }
-    // Valid times depend on the current day, so lines are decoded without a clock.
-    let now = Timestamp::now();
-    let last = usize::try_from(journal.tail.next.saturating_sub(1)).unwrap_or(usize::MAX);
-    let times = [(1, &journal.time.0), (last, &journal.time.1)];
-    let wrong = |(line, at): (usize, &String)| {
-        Some(Contradiction { line, what: times::wrong(at.parse().ok()?, now)?, by_clock: true })
-    };
-    let first = times.into_iter().find_map(wrong);
-    journal.contradictions.extend(first);
-    Ok(journal)
-}
-
-/// `path` is for errors.
-///
-/// # Errors
-/// Those of [`read`].
-pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalError> {
-    let mut reader = Reader::new(path);
-    let (mut lines, mut ends) = (Vec::new(), Vec::new());
-    let mut is_over = false;
-    // Stop at the end that the file had once the run was over: later lines are for the next reader.
-    while !is_over {
-        lines.clear();
-        ends.clear();
-        while !is_over && lines.len() < BYTES_AT_ONCE && ends.len() < LINES_AT_ONCE {
-            let got = from
-                .read_until(b'\n', &mut lines)
-                .map_err(|cause| JournalError::Unreadable { path: path.to_owned(), cause })?;
-            is_over = got == 0;
-            if !is_over {
-                ends.push(lines.len());
-            }
-        }
-        let mut begin = 0;
-        let lines = ends.iter().map(|&end| &lines[std::mem::replace(&mut begin, end)..end]);
-        reader.lines(&lines.collect::<Vec<_>>())?;
-    }
-    reader.finish()
-}
-
-/// Bytes of lines read before several threads decode them.
-const BYTES_AT_ONCE: usize = 1 << 23;
-/// Limit for short lines: each takes memory of its own until it is decoded.
-const LINES_AT_ONCE: usize = 1 << 14;

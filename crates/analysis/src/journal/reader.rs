@@ -1,8 +1,15 @@
-//! Decodes lines to a journal, one by one.
+//! Reads a file as a journal, and decodes its lines one by one.
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    fs::TryLockError,
+    io::{BufRead, BufReader},
+    path::Path,
+    sync::Arc,
+};
 
 use foldhash::HashMap;
+use jiff::Timestamp;
 
 use super::{
     Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, losses::Losses, structure::Structure,
@@ -11,6 +18,7 @@ use super::{
 use crate::parallel;
 use railgauge_model::{
     border::facts,
+    files,
     journal::{
         event::{Case, Change, Event, Line, LinkRecord},
         line::{self, LineError, Numbered, Tail},
@@ -19,7 +27,63 @@ use railgauge_model::{
 };
 use railgauge_wire::unit::Bytes;
 
-pub(super) struct Reader<'p> {
+/// # Errors
+/// The file cannot be read, is empty, lost its first line, holds a whole line that is not ours, or has another version.
+pub fn read(path: &Path) -> Result<Journal, JournalError> {
+    let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
+    let file = files::open(path).map_err(unreadable)?;
+    // The writer holds the lock (see run::journal). File systems without locks return another error.
+    let written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let mut journal = parse(BufReader::with_capacity(1 << 20, file), path)?;
+    if written && journal.end == JournalEnd::Broken {
+        journal.end = JournalEnd::Running;
+    }
+    // Valid times depend on the current day, so lines are decoded without a clock.
+    let now = Timestamp::now();
+    let last = usize::try_from(journal.tail.next.saturating_sub(1)).unwrap_or(usize::MAX);
+    let times = [(1, &journal.time.0), (last, &journal.time.1)];
+    let wrong = |(line, at): (usize, &String)| {
+        Some(Contradiction { line, what: times::wrong(at.parse().ok()?, now)?, by_clock: true })
+    };
+    let first = times.into_iter().find_map(wrong);
+    journal.contradictions.extend(first);
+    Ok(journal)
+}
+
+/// `path` is for errors.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalError> {
+    let mut reader = Reader::new(path);
+    let (mut lines, mut ends) = (Vec::new(), Vec::new());
+    let mut is_over = false;
+    // Stop at the end that the file had once the run was over: later lines are for the next reader.
+    while !is_over {
+        lines.clear();
+        ends.clear();
+        while !is_over && lines.len() < BYTES_AT_ONCE && ends.len() < LINES_AT_ONCE {
+            let got = from
+                .read_until(b'\n', &mut lines)
+                .map_err(|cause| JournalError::Unreadable { path: path.to_owned(), cause })?;
+            is_over = got == 0;
+            if !is_over {
+                ends.push(lines.len());
+            }
+        }
+        let mut begin = 0;
+        let lines = ends.iter().map(|&end| &lines[std::mem::replace(&mut begin, end)..end]);
+        reader.lines(&lines.collect::<Vec<_>>())?;
+    }
+    reader.finish()
+}
+
+/// Bytes of lines read before several threads decode them.
+const BYTES_AT_ONCE: usize = 1 << 23;
+/// Limit for short lines: each takes memory of its own until it is decoded.
+const LINES_AT_ONCE: usize = 1 << 14;
+
+struct Reader<'p> {
     path: &'p Path,
     number: usize,
     last: u64,
@@ -40,7 +104,7 @@ pub(super) struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(path: &'p Path) -> Self {
+    fn new(path: &'p Path) -> Self {
         Self {
             path,
             number: 0,
@@ -63,7 +127,7 @@ impl<'p> Reader<'p> {
         JournalError::Foreign { path: self.path.to_owned(), line: self.number, cause: cause.into() }
     }
 
-    pub(super) fn lines(&mut self, mut lines: &[&[u8]]) -> Result<(), JournalError> {
+    fn lines(&mut self, mut lines: &[&[u8]]) -> Result<(), JournalError> {
         // The first readable line names the run.
         while self.run.is_none()
             && let Some((first, rest)) = lines.split_first()
@@ -300,7 +364,7 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Journal, JournalError> {
+    fn finish(mut self) -> Result<Journal, JournalError> {
         // Damaged lines at the end: the number of their events is unknown, so the next process leaves out one number.
         if self.unread.is_some() {
             self.missing(self.last + 2);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::facts::HostFacts;
 
-use super::OpenReason;
+use super::told::OpenReason;
 use crate::journal::{HostUp, Journal};
 
 /// Share of a host that other programs may use, as in the check `idle` of preflight.

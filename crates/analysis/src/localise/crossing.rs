@@ -16,7 +16,6 @@ use railgauge_stats::{
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
-use super::{Good, Localisation};
 use crate::words::worse;
 
 /// Share of pairs of hosts whose difference must be near the median one.
@@ -52,7 +51,7 @@ impl Crossing {
         crossing
     }
 
-    fn kind(&self, from: Port, to: Port) -> usize {
+    pub(super) fn kind(&self, from: Port, to: Port) -> usize {
         let group = |port: Port| self.groups.get(port.host as usize);
         usize::from(group(from) != group(to))
     }
@@ -167,50 +166,6 @@ fn spread(values: &[f64], away: &mut Vec<f64>) {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let of_mean = (values.len() as f64 / (values.len() - 1) as f64).sqrt();
         away.extend(values.iter().map(|value| (value - mean).abs() * of_mean));
-    }
-}
-
-impl Localisation {
-    pub(super) fn tell_crossing(&mut self, crossing: &Crossing, cases: &[u64], pairs: &[Pair]) {
-        let mut levels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-        for (case, pair) in cases.iter().zip(pairs) {
-            let below = crossing.of(pair.from, pair.to);
-            let Some(level) = self.level_of.of(*case).filter(|_| below > 0.0) else { continue };
-            let next = self.good.len();
-            let own = *levels.entry((level, crossing.kind(pair.from, pair.to))).or_insert(next);
-            let usual = self.good[level].clone();
-            self.level_of.change(*case, own);
-            if own == next {
-                let change = self.percent(-below);
-                let (which, centre) = (usual.which.on_rails(true), usual.centre * (1.0 + change / 100.0));
-                self.good.push(Good { which, centre, ..usual });
-                self.across_rails_percent.push(change);
-            }
-        }
-        let usual: BTreeSet<usize> = levels.into_keys().map(|(level, _)| level).collect();
-        for level in usual {
-            let which = &mut self.good[level].which;
-            *which = which.on_rails(false);
-        }
-    }
-
-    /// For too few hosts to know a level: notes which pairs are alike; `farther` says whether latencies between groups are higher.
-    pub(super) fn tell_kinds(&mut self, cases: &[u64], pairs: &[Pair], farther: bool) {
-        let crossing = &self.bounds.crossing;
-        let farther = |pair: &Pair| farther && crossing.kind(pair.from, pair.to) == 1;
-        let kind = |pair: &Pair| usize::from(farther(pair)) + 2 * usize::from(crossing.of(pair.from, pair.to) > 0.0);
-        self.level_of = cases.iter().copied().zip(pairs.iter().map(kind)).collect();
-        let mut below: Vec<f64> = pairs.iter().map(|pair| crossing.of(pair.from, pair.to)).collect();
-        below.retain(|below| *below > 0.0);
-        below.sort_unstable_by(f64::total_cmp);
-        below.dedup();
-        self.across_rails_percent = below.into_iter().map(|below| self.percent(-below)).collect();
-    }
-
-    /// `None` unless they are worse and all alike.
-    pub fn across_rails(&self) -> Option<AcrossRails> {
-        let percent = self.across_rails_percent.clone();
-        (!percent.is_empty()).then(|| AcrossRails { percent, better: self.metric.better() })
     }
 }
 

@@ -7,9 +7,13 @@ use railgauge_model::{
     journal::event::Case,
     schedule::{Cell, Flow, Port},
 };
-use railgauge_stats::localise::MOST_BATCHES;
 
-use super::{Further, Localisation, groups, groups::is_explained, lanes, localise, node};
+use super::{
+    Localisation,
+    groups::{self, is_explained},
+    lanes, node,
+    search::localise,
+};
 use crate::{case::CaseResult, journal::Journal, results, row::Row, rows::rows_without_ceilings};
 
 /// The further cases that settle the suspects and are not yet in the journal, round by round: a round uses no NIC
@@ -106,52 +110,4 @@ fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
         rounds[at].1.push(flow);
     }
     rounds.into_iter().map(|(_, flows)| flows).collect()
-}
-
-/// Sets the standing of every suspect of `all` from the journal's further cases and their rows.
-pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], values: &[Row]) {
-    for found in all {
-        // Each further case answers one probe, since some probes measure the same flow several times.
-        let own = |result: &&CaseResult<'_>| {
-            *result.case.test == *found.test && found.cell.as_ref() == Some(&*result.case.cell)
-        };
-        let mut open: Vec<&CaseResult<'_>> = further.iter().filter(own).collect();
-        if open.is_empty() {
-            continue;
-        }
-        let mut answers = Vec::new();
-        let first = found.probes.clone();
-        let mut wanted: Vec<bool> = vec![true; found.suspects.len()];
-        // What the same probes may still settle is measured again, a few times.
-        for batch in 0..MOST_BATCHES {
-            let start = found.probes.len();
-            let batch_of = first.iter().filter(|probe| wanted[probe.suspect]).cloned();
-            let from = if batch == 0 {
-                0
-            } else {
-                found.probes.extend(batch_of);
-                start
-            };
-            let mut missing = false;
-            for place in from..found.probes.len() {
-                let probe = found.probes[place].clone();
-                let Some(at) = open.iter().position(|result| result.case.flow == probe.flow) else {
-                    missing = true;
-                    continue;
-                };
-                let result = open.remove(at);
-                let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
-                let value = row.and_then(|row| row.value).filter(|_| result.state.is_trusted());
-                answers.extend(value.map(|value| (place, value)));
-                let told = Further { case: result.case.id, link: result.link_name(), value, error: result.error() };
-                let to = if probe.control { &mut found.controls } else { &mut found.suspects[probe.suspect].further };
-                to.push(told);
-            }
-            wanted = found.confirm(&answers);
-            if missing || !wanted.contains(&true) {
-                break;
-            }
-        }
-        found.tell_lanes(further, values);
-    }
 }

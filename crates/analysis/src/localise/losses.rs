@@ -4,9 +4,9 @@
 use railgauge_stats::localise::{self, Pair, Setting};
 
 use super::{
-    PartName,
-    names::Names,
-    pick::{One, View},
+    names::{Names, One},
+    pick::View,
+    told::PartName,
 };
 use crate::truth::NOTED;
 

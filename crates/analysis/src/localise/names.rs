@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use foldhash::HashMap;
-use railgauge_model::{plan::hostlist, schedule};
-use railgauge_stats::localise::{Part, Port, Way};
+use railgauge_model::{
+    plan::{Plan, hostlist},
+    schedule,
+};
+use railgauge_stats::localise::{Pair, Part, Port, Way};
 use railgauge_wire::natural;
 
-use super::{PartName, pick::One};
-use crate::journal::Journal;
+use super::told::PartName;
+use crate::{case::CaseResult, journal::Journal, row::Row};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Names {
@@ -19,6 +22,26 @@ pub(super) struct Names {
     group_names: Vec<String>,
     devices: BTreeMap<Port, String>,
     pub(super) remark: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct One<'r> {
+    pub(super) result: &'r CaseResult<'r>,
+    pub(super) row: &'r Row,
+    /// On the scale of the judgement; `None` if not trusted.
+    pub(super) log: Option<f64>,
+}
+
+impl One<'_> {
+    /// From the end that sends the bytes to the receiver. `None` if not trusted.
+    pub(super) fn pair(&self, names: &Names) -> Option<Pair> {
+        let flow = &self.result.case.flow;
+        let (mut from, mut to) = (names.port(&flow.from)?, names.port(&flow.to)?);
+        if self.result.case.cell.op.pulls() {
+            std::mem::swap(&mut from, &mut to);
+        }
+        Some(Pair { from, to, path: 0, value: self.log? })
+    }
 }
 
 pub(super) struct Words {
@@ -188,4 +211,9 @@ pub(super) fn groups(
         names.push(REST.to_owned());
     }
     (of.into_iter().map(|group| group.unwrap_or(rest)).collect(), names, None)
+}
+
+pub(super) fn groups_of<'p>(plan: &'p Plan, hosts: &[&str]) -> Vec<&'p str> {
+    let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
+    plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect()
 }

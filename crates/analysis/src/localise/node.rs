@@ -21,7 +21,9 @@ use railgauge_wire::{
 
 use super::{
     Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
-    conditions::Conditions, percent, pick, pick::Scatter, value,
+    conditions::Conditions,
+    pick::{self, Scatter},
+    told::{percent, value},
 };
 use crate::{
     case::CaseResult,

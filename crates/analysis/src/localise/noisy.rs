@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use railgauge_stats::localise::{Findings, HALF};
+use railgauge_stats::localise::HALF;
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
-use super::{Good, Localisation, Which, percent};
+use super::told::{Good, Which, percent};
 use crate::words::{scatter, share};
 
 /// Number of good ones below which it is reported.
@@ -29,17 +29,6 @@ impl TooNoisy {
     pub(super) fn of(&Good { which, spread_percent, n, .. }: &Good, seen_from: f64, better: Better) -> Option<Self> {
         let seen_from_percent = percent(better, -seen_from);
         (seen_from > HALF).then_some(Self { which, n, spread_percent, seen_from_percent })
-    }
-}
-
-impl Localisation {
-    /// The kind of pairs with the most scatter, if one at half the rate would not stand out. Single pairs are the
-    /// smallest named parts, and a larger part shows more easily.
-    pub(super) fn hidden_by_noise(&self, findings: &Findings) -> Option<TooNoisy> {
-        let used = self.good.iter().zip(&findings.seen_from).enumerate();
-        let used = used.filter(|(at, _)| findings.level_of.contains(at));
-        let (_, (good, seen_from)) = used.max_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b))?;
-        TooNoisy::of(good, *seen_from, self.metric.better())
     }
 }
 

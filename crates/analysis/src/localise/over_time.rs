@@ -14,9 +14,9 @@ use railgauge_stats::{
 use serde::Serialize;
 
 use super::{
-    names::Names,
-    percent,
-    pick::{One, View},
+    names::{Names, One},
+    pick::View,
+    told::percent,
 };
 use crate::words::change;
 

@@ -20,7 +20,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::names::Names;
+use super::names::One;
 use crate::{case::CaseResult, percentile, row::Row, rows, words::size};
 
 const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
@@ -66,26 +66,6 @@ impl fmt::Display for Searched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let repeats = if self.repeats.is_median() { "" } else { "worst repeat of " };
         write!(f, "{repeats}{} at {}", self.metric.name(), size(self.size_bytes))
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct One<'r> {
-    pub(super) result: &'r CaseResult<'r>,
-    pub(super) row: &'r Row,
-    /// On the scale of the judgement; `None` if not trusted.
-    pub(super) log: Option<f64>,
-}
-
-impl One<'_> {
-    /// From the end that sends the bytes to the receiver. `None` if not trusted.
-    pub(super) fn pair(&self, names: &Names) -> Option<Pair> {
-        let flow = &self.result.case.flow;
-        let (mut from, mut to) = (names.port(&flow.from)?, names.port(&flow.to)?);
-        if self.result.case.cell.op.pulls() {
-            std::mem::swap(&mut from, &mut to);
-        }
-        Some(Pair { from, to, path: 0, value: self.log? })
     }
 }
 

@@ -1,25 +1,18 @@
 use railgauge_model::schedule::{Flow, Port};
 use railgauge_stats::localise::{
-    self, Doubt, Findings, Judgement, Pair, Part, Role, Setting, Settled, Suspect, settle,
+    self, Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Role, Setting, Settled, Suspect,
 };
 use railgauge_wire::terms::Better;
 
 use super::{
-    Confirmation, Localisation, OpenReason, Screen, Standing,
+    Confirmation, Further, Localisation, OpenReason, Probe, Screen, Standing,
     names::{self, Names},
 };
-use crate::words::{change, count};
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Probe {
-    /// Position in [`Localisation::suspects`].
-    pub suspect: usize,
-    /// The initiator first.
-    pub flow: Flow,
-    pub control: bool,
-    /// `None` with too few hosts to confirm anything.
-    pub(super) raw: Option<localise::Probe>,
-}
+use crate::{
+    case::CaseResult,
+    row::Row,
+    words::{change, count},
+};
 
 /// If the operation `pulls`, the receiving end of a pair is its initiator.
 pub(super) fn probes(
@@ -72,7 +65,7 @@ impl Localisation {
         for at in 0..self.suspects.len() {
             let own = all.iter().filter(|(probe, _)| probe.role == Role::Control || probe.suspect == at).copied();
             let suspect = &screen.findings.suspects[at];
-            let settled = settle(suspect, &own.collect::<Vec<_>>(), &setting);
+            let settled = localise::settle(suspect, &own.collect::<Vec<_>>(), &setting);
             judgements.push(settled.judgement);
             self.settle(at, suspect, &settled, &screen);
         }
@@ -194,5 +187,53 @@ const fn reason(doubt: Doubt, lacks_values: bool) -> OpenReason {
         Doubt::Unclear => OpenReason::Unclear,
         Doubt::UnderLoad => OpenReason::UnderLoad,
         Doubt::Contested => OpenReason::Undecided,
+    }
+}
+
+/// Sets the standing of every suspect of `all` from the journal's further cases and their rows.
+pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], values: &[Row]) {
+    for found in all {
+        // Each further case answers one probe, since some probes measure the same flow several times.
+        let own = |result: &&CaseResult<'_>| {
+            *result.case.test == *found.test && found.cell.as_ref() == Some(&*result.case.cell)
+        };
+        let mut open: Vec<&CaseResult<'_>> = further.iter().filter(own).collect();
+        if open.is_empty() {
+            continue;
+        }
+        let mut answers = Vec::new();
+        let first = found.probes.clone();
+        let mut wanted: Vec<bool> = vec![true; found.suspects.len()];
+        // What the same probes may still settle is measured again, a few times.
+        for batch in 0..MOST_BATCHES {
+            let start = found.probes.len();
+            let batch_of = first.iter().filter(|probe| wanted[probe.suspect]).cloned();
+            let from = if batch == 0 {
+                0
+            } else {
+                found.probes.extend(batch_of);
+                start
+            };
+            let mut missing = false;
+            for place in from..found.probes.len() {
+                let probe = found.probes[place].clone();
+                let Some(at) = open.iter().position(|result| result.case.flow == probe.flow) else {
+                    missing = true;
+                    continue;
+                };
+                let result = open.remove(at);
+                let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
+                let value = row.and_then(|row| row.value).filter(|_| result.state.is_trusted());
+                answers.extend(value.map(|value| (place, value)));
+                let told = Further { case: result.case.id, link: result.link_name(), value, error: result.error() };
+                let to = if probe.control { &mut found.controls } else { &mut found.suspects[probe.suspect].further };
+                to.push(told);
+            }
+            wanted = found.confirm(&answers);
+            if missing || !wanted.contains(&true) {
+                break;
+            }
+        }
+        found.tell_lanes(further, values);
     }
 }

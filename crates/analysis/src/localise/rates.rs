@@ -10,16 +10,26 @@ use std::{
 };
 
 use foldhash::HashMap;
-use railgauge_model::plan::{Plan, hostlist, model::Waiver};
+use railgauge_model::plan::{
+    Plan, hostlist,
+    model::{Limit, Test, Waiver},
+};
 use railgauge_stats::{
-    localise::Port,
+    localise::{Pair, Port},
     robust::{MAD_TO_SIGMA, median},
 };
-use railgauge_wire::natural;
+use railgauge_wire::{natural, terms::Metric};
 use serde::Serialize;
 
-use super::{Localisation, decide::REACHES, names::Names, waived::groups_of};
+use super::{
+    crossing::Crossing,
+    names::{Names, One, groups_of},
+    pick::View,
+};
 use crate::{ceiling::DISPROVED, words::number};
+
+/// Share of a ceiling that counts as reaching it: it includes headers, but not acknowledgements and memory.
+pub(super) const REACHES: f64 = 0.9;
 
 /// Fewest links of a ceiling for the best class; fewer if no class has as many.
 const FEWEST: usize = 3;
@@ -202,12 +212,70 @@ impl Rates {
     }
 }
 
-impl Localisation {
-    /// Without ends that the plan waives; `None` if none remains.
-    pub fn carry_less(&self) -> Option<CarryLess> {
-        let ends: Vec<Lesser> = self.lesser.iter().filter(|end| !end.waived).cloned().collect();
-        let others = self.lesser.first()?.others;
-        (!ends.is_empty()).then(|| CarryLess { ends, others, unit: self.unit.clone() })
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Bounds {
+    /// In the metric's unit, of the best links where they differ; `None` if that of any measured link is unknown.
+    pub(super) ceiling: Option<f64>,
+    pub(super) rates: Rates,
+    pub(super) crossing: Crossing,
+    /// The plan's numeric limits, in the metric's unit.
+    pub(super) limits: Vec<f64>,
+}
+
+impl Bounds {
+    pub(super) fn new(view: &View<'_>, names: &Names, test: &Test, least: f64) -> Self {
+        let Some(One { row: first, .. }) = view.cases.first() else { return Self::default() };
+        // A case without a value has no link, and thus no ceiling.
+        let valued = view.cases.iter().filter(|one| one.log.is_some());
+        let ceilings: Option<Vec<f64>> = valued.map(|one| one.row.ceiling.filter(|c| *c > 0.0)).collect();
+        let ceiling = ceilings.as_ref().and_then(|ceilings| railgauge_stats::robust::median(ceilings).ok());
+        let ceiling = ceiling.filter(|_| view.metric == Metric::Bandwidth);
+        let link = |one: &One<'_>| {
+            let pair = one.pair(names)?;
+            Some((pair.from, pair.to, pair.value, one.row.ceiling?.ln()))
+        };
+        let rates = match ceiling {
+            Some(_) => Rates::new(&view.cases.iter().filter_map(link).collect::<Vec<_>>(), least),
+            None => Rates::default(),
+        };
+        // The reference for all is the level of the best.
+        let ceiling = ceiling.map(|ceiling| rates.best().map_or(ceiling, f64::exp));
+        let size = first.size_bytes;
+        let of = test.expect.iter().filter(|one| {
+            one.metric == view.metric
+                && one.group.is_none()
+                && one.rails.is_empty()
+                && one.sizes.is_none_or(|(from, to)| (from..=to).contains(&size))
+        });
+        let limit = |limit: &Limit| match *limit {
+            Limit::AtLeast(value) | Limit::AtMost(value) => Some(value),
+            Limit::PercentOfCeiling(percent) => ceiling.map(|ceiling| ceiling * percent / 100.0),
+            _ => None,
+        };
+        let limits = of.filter_map(|one| limit(&one.limit)).collect();
+        let mut bounds = Self { ceiling, rates, crossing: Crossing::default(), limits };
+        let pairs: Vec<Pair> = view
+            .cases
+            .iter()
+            .filter_map(|one| one.pair(names))
+            // The loss across rails is independent of an end's lower ceiling.
+            .filter(|pair| ![pair.from, pair.to].into_iter().any(|port| bounds.rates.is_lesser(port)))
+            .filter_map(|pair| Some(Pair { value: bounds.as_of_best(pair.from, pair.to, pair.value)?, ..pair }))
+            .collect();
+        bounds.crossing = Crossing::new(&pairs, &names.groups, least);
+        bounds
+    }
+
+    /// Share of the ceiling that a value reaches, if clearly below it and no limit of the plan judges it.
+    pub(super) fn short_of_ceiling(&self, value: f64) -> Option<f64> {
+        let share = value / self.ceiling.filter(|_| self.limits.is_empty())?;
+        (share < REACHES).then_some(share)
+    }
+
+    /// Logarithm of the value scaled to equal ends and pairs on one rail. `None` for a link that reaches its own lower
+    /// ceiling and has no peers.
+    pub(super) fn as_of_best(&self, from: Port, to: Port, value: f64) -> Option<f64> {
+        Some(self.rates.as_of_best(from, to, value)? + self.crossing.of(from, to))
     }
 }
 

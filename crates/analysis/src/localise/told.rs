@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use railgauge_stats::localise::Way;
-use railgauge_wire::remedy::Entry;
+use railgauge_model::schedule::Flow;
+use railgauge_stats::localise::{self, Way};
+use railgauge_wire::{remedy::Entry, terms::Better};
 use serde::{Serialize, Serializer};
 
 use crate::words::count;
@@ -266,4 +267,25 @@ impl Standing {
             Self::Open => "undecided",
         }
     }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probe {
+    /// Position in [`Localisation::suspects`](super::Localisation::suspects).
+    pub suspect: usize,
+    /// The initiator first.
+    pub flow: Flow,
+    pub control: bool,
+    /// `None` with too few hosts to confirm anything.
+    pub(super) raw: Option<localise::Probe>,
+}
+
+/// In the metric's unit, from the scale of the judgement, on which higher is better.
+pub(super) fn value(better: Better, log: f64) -> f64 {
+    if better == Better::Higher { log.exp() } else { (-log).exp() }
+}
+
+/// In percent of the metric, from a difference on that scale.
+pub(super) fn percent(better: Better, log: f64) -> f64 {
+    100.0 * if better == Better::Higher { log.exp_m1() } else { (-log).exp_m1() }
 }

@@ -5,7 +5,7 @@ use railgauge_model::{
     schedule::Flow,
 };
 
-use super::{Localisation, Named};
+use super::{Localisation, Named, names::groups_of};
 use crate::journal::Journal;
 
 impl Localisation {
@@ -39,9 +39,4 @@ pub(crate) fn waives_flow(plan: &Plan, flow: &Flow) -> bool {
     let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
     let waives = |waiver: &Waiver| waiver.covers(&hosts, &groups_of(plan, &hosts), &[flow.from.rail, flow.to.rail]);
     plan.localise.waive.iter().any(waives)
-}
-
-pub(super) fn groups_of<'p>(plan: &'p Plan, hosts: &[&str]) -> Vec<&'p str> {
-    let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
-    plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect()
 }

@@ -3,7 +3,10 @@ use std::collections::BTreeSet;
 use railgauge_wire::unit::Nanoseconds;
 use serde::{Serialize, Serializer};
 
-use super::{LISTED, silence::Stalled, traffic::Traffic};
+use super::{silence::Stalled, traffic::Traffic};
+
+/// Entries of each list that are reported, worst first, next to their total number.
+pub const LISTED: usize = 50;
 
 const NAMED: usize = 8;
 
@@ -45,7 +48,7 @@ impl FlowStall {
     }
 }
 
-fn listed<S: Serializer>(all: &[FlowStall], serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn listed<T: Serialize, S: Serializer>(all: &[T], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(all.iter().take(LISTED))
 }
 

@@ -16,10 +16,12 @@ pub mod tables;
 mod traffic;
 
 use railgauge_wire::unit::{Nanoseconds, NanosecondsF64};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{journal::Journal, switches::ways::Ways};
 use coverage::{Hole, PortCoverage};
+pub use hit::LISTED;
+use hit::listed;
 use on_gpus::{GpuFailure, GpuInSoak};
 use outages::{Break, Index, Outage};
 use ports::{HOLE, Lower, PortName};
@@ -28,9 +30,6 @@ use span::Span;
 use stalls::Unexplained;
 use tables::{FamilySum, Gauge, Limit, PortCounter, PortGauge};
 use traffic::Traffic;
-
-/// Entries of each list that are reported, worst first, next to their total number.
-pub const LISTED: usize = 50;
 
 /// In JSON the lists have at most [`LISTED`] entries; `counts` has their numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -123,10 +122,6 @@ pub struct PortLower {
     pub port: PortName,
     #[serde(flatten)]
     pub lower: Lower,
-}
-
-fn listed<T: Serialize, S: Serializer>(all: &[T], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(all.iter().take(LISTED))
 }
 
 /// `None` where the plan has no soak.

@@ -15,9 +15,8 @@ use railgauge_wire::{
     natural,
     terms::{Better, Metric},
 };
-use serde::{Deserialize, Serialize};
 
-use super::{Kind, PREFLIGHT, SOAK, Verdict};
+use super::{Component, Judged, Kind, Measured, PREFLIGHT, SOAK, Verdict};
 use crate::{
     case::State,
     journal::{Journal, JournalEnd},
@@ -33,59 +32,6 @@ pub const ANSWERS: &str = "answer";
 
 /// Kinds listed wherever they were measured: their own line says whether they are good.
 pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Judged {
-    Good,
-    Undecided,
-    Faulty,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Component {
-    /// `host`, `nic`, `GPU`, `NUMA node`, `rail`, `path`, or another kind of [`Named`].
-    pub kind: String,
-    /// `host gpu07`, `rail 3 of gpu07`.
-    pub name: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rail: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-    /// `None` where it was measured, and nothing shows whether its values are good.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<Judged>,
-    /// Median in the test's metric, at the largest size for a bandwidth, otherwise at the smallest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<f64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub why: Vec<String>,
-    /// For kinds outside [`LISTED`]: the links that pass it, as keys of [`Measured::links`] and a hostlist of hosts there.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub links: BTreeSet<(String, String)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The test, `preflight mtu`, or `soak`.
-    pub test: String,
-    /// [`measures`](railgauge_model::plan::model::Test::measures) of the test; empty for requirements and the soak.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub measures: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metric: Option<Metric>,
-    pub passed: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    pub components: Vec<Component>,
-    /// Good links: from `gpu07 rail 3` to a hostlist; in a group from `gpu07` to its members.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub links: BTreeMap<String, String>,
-}
 
 impl Component {
     fn new(kind: &str, name: String, hosts: Vec<String>, state: Option<Judged>) -> Self {

@@ -13,7 +13,6 @@
 
 mod causes;
 mod components;
-mod degraded;
 mod demand;
 mod every_case;
 mod flows;
@@ -26,22 +25,22 @@ mod preflight;
 mod scope;
 mod shared;
 mod soak;
+mod soak_events;
 mod soak_gpus;
 mod trouble;
 mod types;
 mod untested;
 mod whole;
 
-pub use components::{ANSWERS, Component, Judged, LISTED, Measured};
+pub use components::{ANSWERS, LISTED};
 pub use links::{loading, searched};
 pub use offender::{OFFENDERS, Offender, Tally};
-pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
 pub use scope::Scope;
 pub use shared::only_shared;
-pub use soak::NAME as SOAK;
+pub use soak_events::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
-pub use types::{Cases, Kind, VERSION, Verdict, Verdicts};
+pub use types::{Cases, Component, Judged, Kind, Measured, Part, VERSION, Verdict, Verdicts};
 pub use untested::{Lack, Untested, not_tested};
 pub use whole::NAME as RUN;
 

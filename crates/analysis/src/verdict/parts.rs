@@ -6,7 +6,7 @@ use railgauge_model::plan::{Plan, model::Waiver};
 use railgauge_wire::remedy;
 use serde_json::json;
 
-use super::{Kind, Lack, Tally, Untested, Verdict, named::named, not_tested};
+use super::{Kind, Lack, Part, Tally, Untested, Verdict, named::named, not_tested};
 use crate::{
     localise::{Confirmation, Localisation, Named, Standing, TwoClusters, waives_flow},
     outliers::Link,
@@ -26,16 +26,6 @@ const OVER_TIME: &str = "values that change during the test";
 const LESSER: &str = "ports or slots that carry less";
 
 pub(super) const LINKS: &str = "outlier links of no component";
-
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Part {
-    pub name: String,
-    pub status: Status,
-    pub waived: bool,
-    /// Place of its host, for a part of one host, if known: rack, or rack and slot joined by `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-}
 
 /// `None` where nothing could be compared, as the localisation's remarks say. `links` are outliers outside of all
 /// parts, each at its worst size: at sizes that were not searched, or with too few hosts for parts.

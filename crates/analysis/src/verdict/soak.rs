@@ -3,24 +3,30 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_model::plan::model::Soak;
+use railgauge_model::plan::model::{Degraded, Soak};
 use railgauge_wire::{
     failure, remedy,
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{Kind, Tally, Verdict, degraded, shared::only_shared, soak_gpus};
+use super::{
+    Tally, Verdict,
+    shared::only_shared,
+    soak_events::{Event, NAMED, WATCHED_PERCENT, at_least, event, of_events, standing, verdict, watched_too_little},
+    soak_gpus,
+};
 use crate::{
     journal::JournalEnd,
     reason::{Id, Reason, Reasons, Value, frequency},
     soak::{
-        Counts, Soaking,
+        Counts, PortLower, Soaking,
         coverage::Hole,
         families::{Family, family},
         hit::{FlowStall, Hit},
         outages::Outage,
+        ports::{Lower, PortName},
         rates::FlowRate,
-        span,
+        span::{self, Span},
         stalls::{LostHost, PortsWatched, Unexplained},
         tables::Limit,
     },
@@ -28,13 +34,8 @@ use crate::{
     words::{count, lasting},
 };
 
-pub const NAME: &str = "soak";
-
-/// Share of the soak for which each port must be watched.
-const WATCHED_PERCENT: f64 = 99.0;
 /// A healthy agent looks many times in this. A pause of a flow also shows from this length on.
 const HANGS: Nanoseconds = Nanoseconds::from_secs(2);
-pub(super) const NAMED: usize = 5;
 
 /// `end` is that of the run.
 pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdict> {
@@ -46,7 +47,7 @@ pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdi
         return vec![verdict("for", demand, &soak.test, Status::Inconclusive, reason, Tally::default())];
     }
     let mut verdicts = vec![length(soak, found, next), watched(found, running), outages(found)];
-    verdicts.extend(soak.longest_degraded.and_then(|limit| degraded::judge(limit, found)));
+    verdicts.extend(soak.longest_degraded.and_then(|limit| degraded(limit, found)));
     verdicts.extend(found.limits.iter().map(of_limit));
     verdicts.push(bytes(found));
     verdicts.extend(soak_gpus::judge(found));
@@ -114,29 +115,6 @@ fn hides_an_outage(found: &Soaking, hole: &Hole) -> bool {
     length > found.longest_outage.max(HANGS)
 }
 
-pub(super) fn watched_too_little(found: &Soaking) -> bool {
-    found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT)
-}
-
-/// The status of a length against the longest allowed. If its start or end was not seen, the length is a minimum.
-pub(super) fn standing(length: Nanoseconds, error: Nanoseconds, open: bool, longest: Nanoseconds) -> Status {
-    let surely = if open { length } else { length.saturating_sub(error) };
-    at_least(surely, (!open).then(|| length.saturating_add(error)), longest)
-}
-
-/// The status of a time between a least and a greatest length against the longest allowed; `most` is `None` if unknown.
-fn at_least(surely: Nanoseconds, most: Option<Nanoseconds>, longest: Nanoseconds) -> Status {
-    if longest.is_zero() {
-        // Anything seen is longer than nothing.
-        return Status::Fail;
-    }
-    match (surely > longest, most.is_none_or(|most| most > longest)) {
-        (true, _) => Status::Fail,
-        (false, true) => Status::Inconclusive,
-        (false, false) => Status::Pass,
-    }
-}
-
 /// A stall that continued at the end of the traffic has no greatest length, and its start may still be off.
 fn of_flow(stall: &FlowStall, longest: Nanoseconds) -> Status {
     let most = (!stall.open).then(|| stall.length.saturating_add(stall.length_error));
@@ -148,12 +126,6 @@ fn of_flow(stall: &FlowStall, longest: Nanoseconds) -> Status {
 fn of_stalls(hit: &Hit, longest: Nanoseconds) -> Option<(Status, &FlowStall)> {
     let all = hit.flow_stalls.iter().map(|stall| (of_flow(stall, longest), stall));
     all.max_by_key(|(status, stall)| (*status, stall.surely(), stall.length))
-}
-
-pub(super) struct Event {
-    pub(super) status: Status,
-    pub(super) length: Nanoseconds,
-    pub(super) reason: Reason,
 }
 
 fn of_outage(outage: &Outage, longest: Nanoseconds) -> Event {
@@ -172,22 +144,6 @@ fn of_port(reason: Reason, status: Status, length: Nanoseconds, hit: &Hit, longe
         length: stall.map_or(length, |(_, stall)| stall.length.max(length)),
         reason: with_hit(reason, hit, stall.map(|(_, stall)| stall)).remedy(Some(remedy::LINK_WENT_DOWN.into())),
     }
-}
-
-pub(super) fn event(
-    id: Id,
-    name: &str,
-    begin: Nanoseconds,
-    (length, error, open): (Nanoseconds, Nanoseconds, bool),
-    longest: Nanoseconds,
-) -> Reason {
-    Reason::new(id)
-        .about(name)
-        .with("begin", Value::Moment(begin))
-        .with("observed", Value::time(length, error, open))
-        .with("required", longest)
-        .with("length_error", error)
-        .with("open", open)
 }
 
 /// Adds the flows that it hit and, for other events than stalls, the stall that is judged.
@@ -223,25 +179,6 @@ fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
         .with("until", until)
         .with("ports_watched", watched.map(|fields| Value::Data(fields, words.to_owned())));
     Some(Event { status, length: worst.length, reason: with_lost(reason, stall.lost.as_ref()) })
-}
-
-pub(super) fn of_events(mut events: Vec<Event>) -> (Reasons, [usize; 3]) {
-    events.sort_by(|a, b| b.status.cmp(&a.status).then(b.length.cmp(&a.length)));
-    let of = |status: Status| events.iter().filter(|one| one.status == status).count();
-    let counts @ [bad, open, short] = [Status::Fail, Status::Inconclusive, Status::Pass].map(of);
-    let (unmet, met) = events.split_at(bad + open);
-    let named = unmet.iter().take(NAMED).map(|one| match one.status {
-        Status::Fail => one.reason.clone(),
-        _ => Reason::new(Id::SoakPerhapsTooLong).with("event", Value::data(&one.reason)),
-    });
-    let longest = met.first().map(|one| Reason::new(Id::SoakShorter).with("event", Value::data(&one.reason)));
-    let more = more(unmet.len(), "more event");
-    (named.chain(more).chain(longest.map(|longest| longest.with("events", short))).collect(), counts)
-}
-
-pub(super) fn more(all: usize, noun: &'static str) -> Option<Reason> {
-    let more = all.checked_sub(NAMED).filter(|more| *more > 0)?;
-    Some(Reason::new(Id::SoakMore).with("more", Value::Counted(more, noun)))
 }
 
 /// Judges lengths, not counts: a job survives a hundred outages below its time limit, but not one above.
@@ -386,18 +323,78 @@ fn bytes(found: &Soaking) -> Verdict {
     verdict("bytes", demand, &count(flows.len(), "flow"), status, reason, tally)
 }
 
-pub(super) fn verdict(
-    key: &str,
-    demand: String,
-    scope: &str,
-    status: Status,
-    reason: Reasons,
-    tally: Tally,
-) -> Verdict {
-    Verdict {
-        key: Some(key.to_owned()),
-        scope: scope.to_owned(),
-        tally,
-        ..Verdict::new(Kind::Soak, NAME, demand, status, reason)
+/// Error of the length of such a time: rate and lanes are read once a second (docs/tests.md).
+const ERROR: Nanoseconds = Nanoseconds::from_secs(1);
+
+/// `None` without a demand and without data.
+fn degraded(limit: Degraded, found: &Soaking) -> Option<Verdict> {
+    let (ports, unknown) = (found.counts.watched_ports, found.counts.without_speed);
+    if unknown == ports && !limit.written {
+        return None;
     }
+    let longest: Nanoseconds = limit.longest.into();
+    let times = lower_times(&found.lower).into_iter().map(|(name, span, lower)| {
+        let (begin, length) = (span.from, (span.length(), ERROR, lower.open));
+        Event {
+            status: standing(span.length(), ERROR, lower.open, longest),
+            length: span.length(),
+            reason: event(Id::SoakLower, name, begin, length, longest)
+                .with("lower", Value::data(&lower))
+                .remedy(Some(remedy::LOOK_AT_CABLE.into())),
+        }
+    });
+    let (mut reason, [bad, open, short]) = of_events(times.collect());
+    if bad + open + short == 0 && unknown < ports {
+        reason.push(Reason::new(Id::SoakFullRate).with("ports", ports - unknown));
+    }
+    if unknown > 0 || ports == 0 {
+        reason.push(Reason::new(Id::SoakUnknownRate).with("ports", unknown).with("of", ports));
+    }
+    let nobody_knows = ports == 0 || (limit.written && unknown > 0) || watched_too_little(found);
+    let status = match (bad, open) {
+        (0, 0) if !nobody_knows => Status::Pass,
+        (0, _) => Status::Inconclusive,
+        _ => Status::Fail,
+    };
+    let demand = match longest {
+        Nanoseconds::ZERO => "no port runs at less than its best rate and width".to_owned(),
+        longest => format!("no port runs at less than its best rate and width for more than {}", lasting(longest)),
+    };
+    let tally = Tally {
+        in_scope: ports,
+        judged: ports - unknown,
+        violating: bad,
+        doubtful: open,
+        missing: unknown,
+        ..Tally::default()
+    };
+    Some(verdict("longest_degraded", demand, &count(ports, "port"), status, reason, tally))
+}
+
+fn lower_times(lower: &[PortLower]) -> Vec<(&str, Span, Lower)> {
+    let mut by_port: BTreeMap<&PortName, Vec<&PortLower>> = BTreeMap::new();
+    for one in lower {
+        by_port.entry(&one.port).or_default().push(one);
+    }
+    let mut found: Vec<(&str, Span, Lower)> = Vec::new();
+    for mut of_port in by_port.into_values() {
+        of_port.sort_by_key(|one| one.lower.span.from);
+        let mut until = None;
+        for one in of_port {
+            let span = one.lower.span;
+            match found.last_mut().filter(|_| until == Some(span.from)) {
+                Some((_, whole, worst)) => {
+                    whole.until = span.until;
+                    let open = worst.open || one.lower.open;
+                    if one.lower.is_worse_than(worst) {
+                        *worst = one.lower.clone();
+                    }
+                    worst.open = open;
+                }
+                None => found.push((&one.name, span, one.lower.clone())),
+            }
+            until = Some(span.until);
+        }
+    }
+    found
 }

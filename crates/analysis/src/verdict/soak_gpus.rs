@@ -3,7 +3,7 @@
 
 use super::{
     Tally, Verdict,
-    soak::{NAMED, more, verdict},
+    soak_events::{NAMED, more, verdict},
 };
 use crate::{
     case::Bad,

@@ -1,6 +1,47 @@
-//! The table: a file for each part of the house, an entry for each remedy.
+//! The table of remedies: a file for each part of the house.
 
-use super::Entry;
+use serde::{Deserialize, Serialize};
+
+/// Names in braces, as `{interface}`, are filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    pub id: &'static str,
+    /// `{0}` is the first command, `{name}` a value.
+    pub text: &'static str,
+    pub commands: &'static [Template],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Template {
+    /// Shell command with names in braces. A part in brackets, `[--context {context}]`, is omitted if its value is unknown.
+    pub command: &'static str,
+    pub changes: bool,
+    pub on: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    Host,
+    Controller,
+}
+
+macro_rules! kinds {
+    ($($kind:ident = $changes:literal, $on:ident;)*) => {
+        impl Template {
+            $(const fn $kind(command: &'static str) -> Self {
+                Self { command, changes: $changes, on: Place::$on }
+            })*
+        }
+    };
+}
+
+kinds! {
+    look = false, Host;
+    change = true, Host;
+    look_here = false, Controller;
+    change_here = true, Controller;
+}
 
 /// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
 /// a command says where it is run and whether it changes something there: `look` and `change` are for the host that the remedy
@@ -9,13 +50,13 @@ macro_rules! remedies {
     ($($name:ident = $id:literal, $text:literal $(, $kind:ident $command:literal)*;)*) => {
         $(
             #[doc = concat!("`", $id, "`")]
-            pub const $name: $crate::remedy::Entry = $crate::remedy::Entry {
+            pub const $name: $crate::remedy::table::Entry = $crate::remedy::table::Entry {
                 id: $id,
                 text: $text,
-                commands: &[$($crate::remedy::Template::$kind($command)),*],
+                commands: &[$($crate::remedy::table::Template::$kind($command)),*],
             };
         )*
-        pub(super) const ALL: &[$crate::remedy::Entry] = &[$($name),*];
+        pub(super) const ALL: &[$crate::remedy::table::Entry] = &[$($name),*];
     };
 }
 
