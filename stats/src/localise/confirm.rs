@@ -33,6 +33,8 @@ const TELLS: f64 = 4.0;
 pub(super) const UNSTEADY: f64 = 0.2;
 /// Good results that clear a part that is bad in some: with half of them bad, chance gives so many once in a thousand times.
 const CLEARS: usize = 10;
+/// How many good results of a part count as much against it as a bad one elsewhere.
+const BAD_ELSEWHERE: usize = 4;
 /// An effect is far if it exceeds the spread of the controls by this factor.
 const FAR: f64 = 3.0;
 
@@ -288,19 +290,25 @@ impl<'a> Scene<'a> {
             return None;
         }
         let parts: Vec<Part> = [settled.part.clone()].into_iter().chain(settled.alternatives.clone()).collect();
-        let fits = |part: &&Part| {
-            let (mut inside, mut outside) = ([0_usize; 2], [0_usize; 2]);
-            for (probe, residual) in all {
-                let count = if part.passed(probe.from, probe.to, setting.groups) { &mut inside } else { &mut outside };
-                count[usize::from(self.is_bad(*residual))] += 1;
-            }
-            let share = |[good, bad]: [usize; 2]| bad as f64 / (good + bad).max(1) as f64;
-            inside[0] + inside[1] > 0 && share(inside) >= NEARLY_ALL && share(outside) <= 1.0 - NEARLY_ALL
+        // Flows through it may be good with few others at once; others have no reason to be bad.
+        let against = |part: &Part| -> usize {
+            let weight = |(probe, residual): &(Probe, f64)| match (
+                part.passed(probe.from, probe.to, setting.groups),
+                self.is_bad(*residual),
+            ) {
+                (true, false) => 1,
+                (false, true) => BAD_ELSEWHERE,
+                _ => 0,
+            };
+            all.iter().map(weight).sum()
         };
-        let fitting: Vec<Part> = parts.iter().filter(fits).cloned().collect();
-        let Some(first) = fitting.first().cloned() else { return Some(settled.part.clone()) };
-        settled.told_apart = fitting.len() < parts.len();
-        settled.alternatives = fitting.into_iter().skip(1).collect();
+        let counts: Vec<usize> = parts.iter().map(against).collect();
+        let least = counts.iter().copied().min().unwrap_or_default();
+        let mut fitting = parts.into_iter().zip(counts).filter(|(_, count)| *count == least).map(|(part, _)| part);
+        let first = fitting.next()?;
+        let others: Vec<Part> = fitting.collect();
+        settled.told_apart = others.len() < settled.alternatives.len();
+        settled.alternatives = others;
         settled.part = first.clone();
         Some(first)
     }

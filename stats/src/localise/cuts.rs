@@ -1,6 +1,6 @@
 //! Partitions of the hosts by low results: trunks between switches that no plan names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Level, Part,
@@ -10,14 +10,17 @@ use crate::robust::median_in_place;
 
 /// Standard deviations below the level from which a result is low.
 const LOW: f64 = 3.0;
-const FEWEST: usize = 4;
-/// Steps of the power iteration: few measured pairs need many.
-const STEPS: [usize; 2] = [60, 600];
-const WORK: usize = 2_000_000;
-const REFINED: usize = 6;
+pub(super) const FEWEST: usize = 3;
+/// Spanning trees that a search starts from, fewer of large graphs.
+const STARTS: [usize; 2] = [8, 64];
+const WORK: usize = 200_000;
+const REFINED: usize = 12;
+/// Most partitions of a search, and most unconnected parts of the graph that are combined in every way.
+const KEPT: usize = 6;
+const UNCONNECTED: usize = 4;
 
-/// Partitions by the signs of all results: two leading eigenvectors of the graph whose edges are good (+1) and low (−1) pairs, refined
-/// host by host, and the connected parts of the good pairs (spectral partitioning: Fiedler 1973). Each side has at least two hosts. Low
+/// Partitions by the signs of all results: those that agree with most edges of the graph of good (+1) and low (−1) pairs (correlation
+/// clustering with two clusters: Bansal et al. 2004), and the connected parts of the good pairs. Each side has at least two hosts. Low
 /// means half of the loss of low pairs, and, for parts with unequal shares, any low result.
 pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     let left = table.left(levels);
@@ -33,10 +36,12 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     let limit = median_in_place(&mut lows) / 2.0;
     let place = |host: u32| hosts.binary_search(&host).unwrap_or_default();
     let edges = |is_bad: &dyn Fn(usize) -> bool| -> Vec<Edge> {
-        let edge = |(at, cell): (usize, &Cell)| {
-            (place(cell.from.host), place(cell.to.host), if is_bad(at) { -1.0 } else { 1.0 })
-        };
-        table.cells.iter().enumerate().map(edge).filter(|(a, b, _)| a != b).collect()
+        let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        for (at, Cell { from, to, .. }) in table.cells.iter().enumerate().filter(|(_, c)| c.from.host != c.to.host) {
+            let (a, b) = (place(from.host), place(to.host));
+            *edges.entry((a.min(b), a.max(b))).or_default() += if is_bad(at) { -1.0 } else { 1.0 };
+        }
+        edges.into_iter().map(|((a, b), sign)| (a, b, sign)).collect()
     };
     let mut sides: BTreeSet<Vec<bool>> = BTreeSet::new();
     add_sides(n, &edges(&|at| left[at] < limit), &mut sides);
@@ -54,58 +59,68 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     found.into_iter().collect()
 }
 
-/// Two hosts, and +1 for a good pair, −1 for a low one.
+/// Two hosts, and how many more of their pairs are good than low.
 type Edge = (usize, usize, f64);
 
 fn add_sides(n: usize, edges: &[Edge], sides: &mut BTreeSet<Vec<bool>>) {
-    let times = |vector: &[f64]| {
-        let mut product = vec![0.0; n];
-        for &(a, b, sign) in edges {
-            product[a] += sign * vector[b];
-            product[b] += sign * vector[a];
-        }
-        product
-    };
-    let mut degrees = vec![0.0_f64; n];
-    edges.iter().for_each(|&(a, b, _)| [a, b].iter().for_each(|&end| degrees[end] += 1.0));
-    let shift = degrees.iter().copied().fold(0.0, f64::max);
-    let steps = (WORK / edges.len().max(1)).clamp(STEPS[0], STEPS[1]);
-    let mut leading: Vec<Vec<f64>> = Vec::new();
-    for number in 0..2 {
-        // Any start that is not orthogonal to an eigenvector.
-        let mut vector: Vec<f64> =
-            (0..n).map(|at| ((at * 7919 + number * 104_729 + 13) % 1009) as f64 - 504.0).collect();
-        for _ in 0..steps {
-            let product = times(&vector);
-            vector = vector.iter().zip(product).map(|(old, new)| new + shift * old).collect();
-            for known in &leading {
-                let along: f64 = vector.iter().zip(known).map(|(a, b)| a * b).sum();
-                vector.iter_mut().zip(known).for_each(|(value, known)| *value -= along * known);
-            }
-            let length = vector.iter().map(|value| value * value).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
-            vector.iter_mut().for_each(|value| *value /= length);
-        }
-        let mut side: Vec<f64> = vector.iter().map(|value| if *value > 0.0 { 1.0 } else { -1.0 }).collect();
+    let mut near: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n];
+    for &(a, b, sign) in edges {
+        near[a].push((b, sign));
+        near[b].push((a, sign));
+    }
+    let mut found: BTreeMap<Vec<bool>, f64> = BTreeMap::new();
+    for start in 0..(WORK / edges.len().max(1)).clamp(STARTS[0], STARTS[1]) {
+        // A low pair may be the only sure one, where a trunk is not always full.
+        let order = |at: usize| {
+            let hash = ((at * 4096 + start + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (start % 2 == 0 && edges[at].2 >= 0.0, (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16)
+        };
+        let mut sorted: Vec<usize> = (0..edges.len()).collect();
+        sorted.sort_by_cached_key(|&at| order(at));
+        let (mut side, _) = spanned(n, sorted.into_iter().map(|at| edges[at]));
+        let agree = |side: &[bool], host: usize| -> f64 {
+            near[host].iter().map(|&(other, sign)| if side[other] == side[host] { sign } else { -sign }).sum()
+        };
         for _ in 0..REFINED {
-            let next = times(&side);
-            side = side.iter().zip(next).map(|(old, new)| if new == 0.0 { *old } else { new.signum() }).collect();
-        }
-        sides.insert(side.iter().map(|value| *value > 0.0).collect());
-        leading.push(vector);
-    }
-    let mut part: Vec<usize> = (0..n).collect();
-    loop {
-        let mut changed = false;
-        for &(a, b, sign) in edges {
-            let least = part[a].min(part[b]);
-            if sign > 0.0 && (part[a] != least || part[b] != least) {
-                (part[a], part[b], changed) = (least, least, true);
+            let before = side.clone();
+            (0..n).for_each(|host| side[host] ^= agree(&side, host) < 0.0);
+            if side == before {
+                break;
             }
         }
-        if !changed {
-            break;
+        let score = (0..n).map(|host| agree(&side, host)).sum();
+        found.insert(side, score);
+    }
+    let mut found: Vec<(Vec<bool>, f64)> = found.into_iter().collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    // How unconnected parts of the graph belong together is unknown.
+    let parts = spanned(n, edges.iter().copied()).1;
+    let numbers: BTreeSet<usize> = parts.iter().copied().collect();
+    let others: Vec<usize> = numbers.into_iter().skip(1).take(UNCONNECTED).collect();
+    for (side, _) in found.iter().take(KEPT) {
+        for turned in 0..1_usize << others.len() {
+            let is_turned =
+                |part: usize| others.iter().position(|other| *other == part).is_some_and(|at| turned >> at & 1 == 1);
+            sides.insert(side.iter().zip(&parts).map(|(side, part)| *side ^ is_turned(*part)).collect());
         }
     }
-    let numbers: BTreeSet<usize> = part.iter().copied().collect();
-    sides.extend(numbers.iter().take(8).map(|number| part.iter().map(|part| part == number).collect::<Vec<bool>>()));
+    let good = spanned(n, edges.iter().copied().filter(|edge| edge.2 > 0.0)).1;
+    let numbers: BTreeSet<usize> = good.iter().copied().collect();
+    sides.extend(numbers.iter().take(8).map(|number| good.iter().map(|part| part == number).collect::<Vec<bool>>()));
+}
+
+/// The sides of the hosts by the first edges that connect them, and the connected part of each.
+fn spanned(n: usize, edges: impl Iterator<Item = Edge>) -> (Vec<bool>, Vec<usize>) {
+    let mut members: Vec<Vec<usize>> = (0..n).map(|host| vec![host]).collect();
+    let (mut side, mut part) = (vec![false; n], (0..n).collect::<Vec<usize>>());
+    for (a, b, sign) in edges.filter(|edge| edge.2 != 0.0) {
+        let (to, from) = (part[a].min(part[b]), part[a].max(part[b]));
+        if to != from {
+            let is_turned = (side[a] == side[b]) != (sign > 0.0);
+            let moved = std::mem::take(&mut members[from]);
+            moved.iter().for_each(|&host| (part[host], side[host]) = (to, side[host] ^ is_turned));
+            members[to].extend(moved);
+        }
+    }
+    (side, part)
 }

@@ -288,16 +288,17 @@ fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
 /// Pairs of a shared part: some that pass all its alternatives, and some that pass only a few.
 fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let parts: Vec<&Part> = [&suspect.part].into_iter().chain(&suspect.alternatives).collect();
-    if let Part::Boundary(..) = suspect.part
-        && few_across(pairs, suspect, setting)
-    {
-        let fresh = fresh_across(pairs, suspect, setting);
-        if !fresh.is_empty() {
-            return fresh.iter().cycle().take(TESTS + 1).copied().collect();
-        }
-    }
-    let mut wanted = repeated(pairs, &spread(pairs, &suspect.evidence.pairs));
-    if parts.len() == 1 {
+    let is_few = match suspect.part {
+        Part::Boundary(..) => few_across(pairs, suspect, setting),
+        Part::Cut(_) => true,
+        _ => false,
+    };
+    let fresh = if is_few { fresh_across(pairs, suspect, setting) } else { Vec::new() };
+    let mut wanted = match fresh[..] {
+        [] => repeated(pairs, &spread(pairs, &suspect.evidence.pairs)),
+        _ => fresh.iter().cycle().take(TESTS + 1).copied().collect(),
+    };
+    if parts.len() == 1 || !fresh.is_empty() && matches!(suspect.part, Part::Boundary(..)) {
         return wanted;
     }
     let directed =
@@ -307,31 +308,47 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
     let ports: BTreeSet<Port> =
         pairs.iter().flat_map(|pair| [pair.from, pair.to]).filter(|port| port.rail == rail).collect();
     let ports: Vec<Port> = ports.into_iter().collect();
-    let mut kinds: BTreeMap<Vec<bool>, Vec<Ends>> = BTreeMap::new();
     // In large clusters those near an end, which have most in common with it, and some from elsewhere.
     let step = (ports.len() / NEAR).max(1);
+    let mut separating: Vec<(Vec<bool>, Ends)> = Vec::new();
     for (at, &from) in ports.iter().enumerate() {
         let near = (1..ports.len()).take(if step > 1 { NEAR } else { ports.len() });
         let all_over = (NEAR + 1..ports.len()).step_by(step).filter(|_| step > 1);
         for to in near.chain(all_over).map(|by| ports[(at + by) % ports.len()]) {
-            if !directed && from.host >= to.host {
-                continue;
-            }
             let passes: Vec<bool> = parts.iter().map(|part| part.passed(from, to, setting.groups)).collect();
-            let some = passes.iter().any(|pass| *pass) && passes.iter().any(|pass| !*pass);
-            if some {
-                let of = kinds.entry(passes).or_default();
-                let new = of
-                    .iter()
-                    .all(|ends| ![ends.from.host, ends.to.host].iter().any(|h| [from.host, to.host].contains(h)));
-                if new && of.len() < APART {
-                    of.push(Ends { from, to, path: pairs[0].path, way: Way::Both });
-                }
+            if passes.contains(&true) && (directed || from.host < to.host) {
+                separating.push((passes, Ends { from, to, path: pairs[0].path, way: Way::Both }));
             }
         }
     }
-    for kind in kinds.into_values() {
-        wanted.extend(kind.iter().cycle().take(APART).copied());
+    // Those first that separate most parts not separated yet, without a host in common where possible.
+    let mut separated = vec![vec![0_usize; parts.len()]; parts.len()];
+    let mut used: HashSet<u32> = HashSet::default();
+    loop {
+        let new = |passes: &[bool]| -> usize {
+            let with = |one: usize| {
+                (0..one).filter(|&other| passes[one] != passes[other] && separated[one][other] < APART).count()
+            };
+            (1..parts.len()).map(with).sum()
+        };
+        let free = |ends: &Ends| !used.contains(&ends.from.host) && !used.contains(&ends.to.host);
+        let count = |at: usize| (new(&separating[at].0), separating[at].0.iter().filter(|pass| **pass).count());
+        let best = (0..separating.len())
+            .filter(|&at| free(&separating[at].1))
+            .max_by_key(|&at| (count(at), std::cmp::Reverse(at)));
+        let Some(at) = best else {
+            if used.is_empty() || !(0..separating.len()).any(|at| count(at).0 > 0) {
+                break;
+            }
+            used.clear();
+            continue;
+        };
+        let (passes, ends) = separating.swap_remove(at);
+        used.extend([ends.from.host, ends.to.host]);
+        for one in 1..parts.len() {
+            (0..one).filter(|&other| passes[one] != passes[other]).for_each(|other| separated[one][other] += 1);
+        }
+        wanted.push(ends);
     }
     wanted
 }

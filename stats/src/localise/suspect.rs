@@ -87,10 +87,13 @@ impl Draft {
 
 pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
     let clusters = two_clusters(&explanation);
-    let Explanation { table, taken, links, cut, link_cut, contested, .. } = explanation;
+    let Explanation { table, taken, links, cut, link_cut, contested, other_cuts, .. } = explanation;
     let table = &table;
     let drafts = taken.iter().map(|(part, cells)| Draft {
-        alternatives: alternatives(cover, *part, table),
+        alternatives: match cover.parts[*part] {
+            Part::Cut(_) => other_cuts.clone(),
+            _ => alternatives(cover, *part, table),
+        },
         ..Draft::new(cover.parts[*part].clone(), cells.clone())
     });
     let drafts: Vec<Draft> = drafts.collect();
@@ -303,11 +306,8 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
     }
     let cells = &cover.cells[part];
     let is_own = |at: u32| cells.binary_search(&at).is_ok();
-    let mut near: Vec<u32> = cells
-        .iter()
-        .flat_map(|&at| cover.of_cell(at).iter().copied())
-        .filter(|&other| other as usize != part)
-        .collect();
+    let near = cells.iter().flat_map(|&at| cover.of_cell(at).iter().copied());
+    let mut near: Vec<u32> = near.filter(|&other| other as usize != part).collect();
     near.sort_unstable();
     near.dedup();
     let same = |&other: &u32| {

@@ -1,8 +1,8 @@
 //! Cost of an explanation, with its spread and its share of low results.
 
 use super::{
-    ALL, CUT, Expected, FAST, FEW, FEW_PATHS, Fit, Found, LOW, MARGIN, NONE, NORMAL_WIDTH, SHARE, SIMPLE, STEPS, Taken,
-    cuts_of, ends, is_half, is_many, price::loss,
+    ALL, ALONE, CLOSE_CUT, CUT, CUTS, Expected, FAST, FEW, FEW_PATHS, Fit, Found, LOW, MARGIN, NONE, NORMAL_WIDTH,
+    SHARE, SIMPLE, STEPS, Taken, cuts_of, ends, is_half, is_many, price::loss,
 };
 use crate::{
     localise::{
@@ -56,13 +56,19 @@ impl<'a> Fit<'a> {
             .map(|at| self.left[at] - self.expected[at].effect)
             .collect();
         let mut apart = 0.0_f64;
-        if low > 0 && self.is_share(lows.len()) {
+        if low > 0 && lows.len() >= 3 {
             lows.sort_unstable_by(f64::total_cmp);
             let width = lows[lows.len() * 9 / 10] - lows[lows.len() / 10];
             let scale = self.levels[0].scale.min(self.levels[1].scale);
             apart = (width / (NORMAL_WIDTH * scale)).ln().max(0.0);
         }
         self.cap = loss(1.0) + apart - ((low.max(1)) as f64 / n).ln();
+    }
+
+    fn count_share(&mut self) -> usize {
+        let low = (0..self.left.len()).filter(|&at| self.is_low(at)).count();
+        self.set_share(low);
+        low
     }
 
     /// Required saving beyond a part's price: more where it may be low by chance, as with a share of all ways.
@@ -82,7 +88,7 @@ impl<'a> Fit<'a> {
 
     /// A share of all ways is also an explanation with a price.
     fn share_price(&self, low: usize) -> f64 {
-        if self.is_share(low) { MARGIN + 0.5 * (self.left.len() as f64).ln() } else { 0.0 }
+        if low > 0 { MARGIN + 0.5 * (self.left.len() as f64).ln() } else { 0.0 }
     }
 
     /// What explaining that many low results saves beyond their own cost: good results cost less where fewer are low, and a share of all
@@ -103,8 +109,14 @@ impl<'a> Fit<'a> {
 
     /// Searches, with the share of unexplained low results and the spread from the search itself.
     pub(super) fn settle(&mut self, setting: &Setting<'_>) -> Found {
-        let mut best =
-            Found { cost: f64::INFINITY, levels: self.levels, taken: Vec::new(), expected: Vec::new(), low: 0 };
+        let mut best = Found {
+            cost: f64::INFINITY,
+            levels: self.levels,
+            taken: Vec::new(),
+            expected: Vec::new(),
+            low: 0,
+            other_cuts: Vec::new(),
+        };
         for _ in 0..STEPS {
             self.drop_from(0);
             self.expected.fill(Expected::default());
@@ -113,18 +125,55 @@ impl<'a> Fit<'a> {
             let apart = |(new, old): (&f64, &Level)| *new > 1.1 * old.scale || 1.1 * *new < old.scale;
             let is_same = !scale.iter().zip(&self.levels).any(apart);
             (0..2).for_each(|kind| self.levels[kind].scale = scale[kind]);
-            let low = (0..self.left.len()).filter(|&at| self.is_low(at)).count();
-            self.set_share(low);
+            let low = self.count_share();
             let cost = self.cost();
             if cost < best.cost {
                 let (taken, expected) = (self.taken.clone(), self.expected.clone());
-                best = Found { cost, levels: self.levels, taken, expected, low };
+                best = Found { cost, levels: self.levels, taken, expected, low, other_cuts: Vec::new() };
             }
             if is_same && low.abs_diff(was) <= 2 {
                 break;
             }
         }
         best
+    }
+
+    /// Replaces a partition by each other one, and keeps the cheapest and those nearly as cheap.
+    pub(super) fn try_other_cuts(&mut self, found: &mut Found) {
+        let is_cut = |taken: &Taken| self.cover.cuts.contains(&taken.part);
+        let Some(number) = found.taken.iter().position(is_cut) else { return };
+        self.levels = found.levels;
+        self.drop_from(0);
+        found.taken.iter().for_each(|taken| self.take(*taken));
+        self.expected.clone_from(&found.expected);
+        let mut costs: Vec<(f64, usize)> = Vec::new();
+        for cut in self.cover.cuts.clone() {
+            if found.taken.iter().enumerate().any(|(other, taken)| other != number && taken.part == cut) {
+                continue;
+            }
+            self.exchange(number, cut);
+            self.count_share();
+            if self.holds_for(number) {
+                costs.push((self.cost(), cut));
+            }
+        }
+        costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(&(cost, cut)) = costs.first() else { return };
+        self.exchange(number, cut);
+        let low = self.count_share();
+        let near = costs[1..].iter().filter(|(other, _)| *other < cost + CLOSE_CUT).take(CUTS);
+        let other_cuts = near.map(|(_, cut)| *cut).collect();
+        let (taken, expected) = (self.taken.clone(), self.expected.clone());
+        *found = Found { cost, levels: self.levels, taken, expected, low, other_cuts };
+    }
+
+    fn exchange(&mut self, number: usize, part: usize) {
+        let was = std::mem::replace(&mut self.taken[number].part, part);
+        self.place[was] = NONE;
+        self.place[part] = number as u32;
+        for at in [was, part].into_iter().flat_map(|part| &self.cover.cells[part]) {
+            self.expected[*at as usize] = self.expected_of(*at as usize, None);
+        }
     }
 
     /// By kind, the scale at which the results that are not low cost least.
@@ -161,8 +210,9 @@ impl<'a> Fit<'a> {
         let away = self.left[at] - expected.effect;
         let usual = if expected.spread > 0.0 {
             let spread = scale.hypot(expected.spread);
-            // Some unequal shares are larger.
-            loss(-(away / spread).abs()) + (spread / scale).ln()
+            // Some unequal shares are larger, and with few others at once a flow gets all.
+            let shared = loss(-(away / spread).abs()) + (spread / scale).ln();
+            shared.min(loss(self.left[at] / scale) + ALONE)
         } else {
             loss(away / scale)
         };

@@ -19,6 +19,13 @@ impl Fit<'_> {
         self.holds_against(taken, &before)
     }
 
+    /// As [`Fit::holds_against`], for a part already taken.
+    pub(super) fn holds_for(&self, number: usize) -> bool {
+        let cells = self.cover.cells[self.taken[number].part].iter().map(|&at| at as usize);
+        let before: Vec<(usize, Expected)> = cells.map(|at| (at, self.expected_of(at, Some(number)))).collect();
+        self.holds_against(&self.taken[number], &before)
+    }
+
     /// `before` is the effect of other parts on the cells: nearly all that the part alone explains is off, in each of its members, and
     /// the opposite side is more than one thing.
     pub(super) fn holds_against(&self, taken: &Taken, before: &[(usize, Expected)]) -> bool {

@@ -85,6 +85,8 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         // Of two halves either may be the level of most.
         found.extend((2 * lower.len() >= sorted.len()).then(|| of(lower)));
         found.push(of(upper));
+        let own = Level { n: sorted.len(), ..Level::of_sorted(upper, floor(upper.len(), table)) };
+        found.extend((upper.len() > 1 && WIDE * own.scale < of(upper).scale).then_some(own));
         rest = upper;
     }
     found

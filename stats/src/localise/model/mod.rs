@@ -37,6 +37,8 @@ const UNEVEN: f64 = 2.0;
 const SPREADS: [f64; 3] = [0.5, 1.0, 2.0];
 /// Share of the results of a part with unequal shares that must be low: a flow with few concurrent others gets all it can carry.
 const UNEVEN_MOST: f64 = 0.6;
+/// Cost of a good result of a part with unequal shares: the logarithm of one in five.
+const ALONE: f64 = 1.6;
 /// A suspect is below the level by at least this many standard errors.
 const CUT: f64 = 4.0;
 /// Degrees of freedom (Student's t) of the noise below the expected value.
@@ -76,6 +78,9 @@ const SEVERAL: usize = 2;
 const SIMPLE: usize = 2;
 /// An explanation is nearly as good if its cost exceeds the best by at most this.
 const CLOSE: f64 = 1.0;
+/// The same for another partition of the hosts, which further measurements separate; and most of these.
+const CLOSE_CUT: f64 = 5.0;
+const CUTS: usize = 5;
 /// Fewest low pairs within a group for a finding about that group alone.
 const FEWEST_WITHIN: usize = 3;
 /// Fewest values whose spread is a scale of its own.
@@ -89,6 +94,8 @@ pub(super) struct Explanation {
     pub(super) share: BTreeSet<u32>,
     /// Numbers of bad parts that another explanation, nearly as cheap, omits.
     pub(super) contested: Vec<usize>,
+    /// Other partitions that explain the results nearly as well as the one taken.
+    pub(super) other_cuts: Vec<Part>,
     /// In standard errors of a part's median, for pairs of either kind.
     pub(super) cut: [f64; 2],
     /// In standard deviations of a single pair.
@@ -152,10 +159,12 @@ struct Found {
     taken: Vec<Taken>,
     expected: Vec<Expected>,
     low: usize,
+    /// Partitions that cost nearly as little as the one taken.
+    other_cuts: Vec<usize>,
 }
 
 pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Explanation {
-    let (Found { levels, taken, expected, .. }, contested) = cheapest(&table, cover, setting);
+    let (Found { levels, taken, expected, other_cuts, .. }, contested) = cheapest(&table, cover, setting);
     settle_levels(&mut table, cover, setting, levels, &taken, &expected);
     table.premise = 2 * expected.iter().filter(|expected| expected.effect < 0.0).count() > expected.len();
     let cells_of = |taken: &Taken| -> Vec<u32> {
@@ -179,7 +188,8 @@ pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>
     } else {
         share.clear();
     }
-    Explanation { table, taken, links, share, contested, cut, link_cut }
+    let other_cuts = other_cuts.into_iter().map(|cut| cover.parts[cut].clone()).collect();
+    Explanation { table, taken, links, share, contested, other_cuts, cut, link_cut }
 }
 
 /// Standard deviations from which one of so many looks stands out, for either kind.
@@ -192,7 +202,8 @@ fn cuts_of(levels: &[Level; 2], setting: &Setting<'_>, looks: usize, least: f64)
 fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, Vec<usize>) {
     let bases = bases(table, cover);
     let expected = vec![Expected::default(); table.cells.len()];
-    let mut best = Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected, low: 0 };
+    let mut best =
+        Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected, low: 0, other_cuts: Vec::new() };
     // Each kind of pairs has one level.
     let is_one = bases.len() <= 1 + usize::from(table.two_levels);
     let mut others: Vec<(f64, Vec<usize>)> = Vec::new();
@@ -207,7 +218,8 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, 
             }
             let mut fit = Fit::new(table, cover, &prices, levels, setting);
             (fit.with_ends, fit.with_cuts) = (with_ends, with_cuts);
-            let found = fit.settle(setting);
+            let mut found = fit.settle(setting);
+            fit.try_other_cuts(&mut found);
             fit.with_cuts = true;
             may_be_cut = cover.cuts.clone().any(|cut| fit.is_candidate(cut));
             ends = found.taken.iter().filter(|taken| cover.parts[taken.part].is_end()).count();

@@ -6,7 +6,7 @@ use std::{
 use foldhash::HashMap;
 
 use super::{FREEDOM, MARGIN, NARROW, UP};
-use crate::localise::{Part, Way, cover::Cover};
+use crate::localise::{Part, Way, cover::Cover, cuts};
 
 pub(super) fn prices(cover: &Cover) -> Vec<f64> {
     let mut count: HashMap<Discriminant<Part>, f64> = HashMap::default();
@@ -43,7 +43,8 @@ pub(super) fn fewest(part: &Part) -> usize {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
         Part::Host(..) | Part::Nic(..) => 2,
         Part::Boundary(..) | Part::Uplink(_, Way::Send | Way::Receive) => 3,
-        Part::Rail(_) | Part::Cut(_) => 4,
+        Part::Rail(_) => 4,
+        Part::Cut(_) => cuts::FEWEST,
         _ => 6,
     }
 }

@@ -167,7 +167,7 @@ impl Fit<'_> {
         }
     }
 
-    fn take(&mut self, taken: Taken) {
+    pub(super) fn take(&mut self, taken: Taken) {
         self.place[taken.part] = self.taken.len() as u32;
         self.taken.push(taken);
     }
