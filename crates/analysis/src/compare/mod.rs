@@ -1,6 +1,6 @@
-//! Two sets of runs: improved, regressed, equivalent, or not enough data, for every cell that both have.
+//! Two sets of runs: improved, regressed, equivalent or undecided, for every case that both have.
 //!
-//! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is in
+//! The unit is a run: a case has one value from each run, whatever the run measured it from. The arithmetic is in
 //! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
 
 mod blocks;
@@ -26,7 +26,7 @@ pub use order::{Order, Turns};
 use table::Collected;
 pub use table::{Table, When};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,7 +46,7 @@ pub struct Options {
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
     Regressed,
-    NotEnoughData,
+    Undecided,
     /// No change shown, and the noise is too wide for that to mean anything.
     TooNoisy,
     Improved,
@@ -57,7 +57,7 @@ impl Word {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Regressed => "regressed",
-            Self::NotEnoughData => "not enough data",
+            Self::Undecided => "undecided",
             Self::TooNoisy => "too noisy to judge",
             Self::Improved => "improved",
             Self::Equivalent => "equivalent",
@@ -75,7 +75,7 @@ pub enum Obstacle {
     Means,
     /// A change, or its absence, if the runs had alternated; in this order, runs that resemble their neighbours would look the same.
     Order,
-    /// A change, or its absence, for this cell alone; among so many cells, chance does as much somewhere.
+    /// A change, or its absence, for this case alone; among so many cases, chance does as much somewhere.
     ManyCells,
     Margin,
     Spread,
@@ -137,7 +137,7 @@ pub struct RunSummary {
     pub values: usize,
     pub imported: bool,
     pub left_out: usize,
-    /// Cells in which this run is far from the others of its side, beyond the margin.
+    /// Cases in which this run is far from the others of its side, beyond the margin.
     pub strays: usize,
 }
 
@@ -146,7 +146,7 @@ pub struct Counts {
     pub regressed: usize,
     pub improved: usize,
     pub equivalent: usize,
-    pub not_enough_data: usize,
+    pub undecided: usize,
     pub too_noisy: usize,
 }
 
@@ -156,13 +156,13 @@ impl Counts {
             Word::Regressed => &mut self.regressed,
             Word::Improved => &mut self.improved,
             Word::Equivalent => &mut self.equivalent,
-            Word::NotEnoughData => &mut self.not_enough_data,
+            Word::Undecided => &mut self.undecided,
             Word::TooNoisy => &mut self.too_noisy,
         } += 1;
     }
 
     pub fn all(&self) -> usize {
-        self.regressed + self.improved + self.equivalent + self.not_enough_data + self.too_noisy
+        self.regressed + self.improved + self.equivalent + self.undecided + self.too_noisy
     }
 }
 
@@ -171,7 +171,7 @@ pub struct Group {
     pub name: String,
     pub metric: Metric,
     pub better: Better,
-    /// The worst verdict of its cells. Equivalent only if the interval of `change` lies inside the margin, improved
+    /// The worst verdict of its cases. Equivalent only if the interval of `change` lies inside the margin, improved
     /// only if it stays above the worse edge.
     pub verdict: Word,
     pub counts: Counts,
@@ -188,7 +188,7 @@ pub struct Group {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cell {
+pub struct Case {
     pub group: usize,
     pub link: String,
     pub verdict: Word,
@@ -199,7 +199,7 @@ pub struct Cell {
     /// Confidence level of the interval at least; `None` without one.
     pub level: Option<f64>,
     /// 95 % interval of the difference of means in percent, which single bad runs widen: must also lie inside the
-    /// margin of an equivalent cell. Allows for correlation of neighbours up to 0.6.
+    /// margin of an equivalent case. Allows for correlation of neighbours up to 0.6.
     pub mean_interval: Option<(f64, f64)>,
     pub n: (usize, usize),
     /// Runs (or blocks) before and after without the value they should have: they plan it, or a smaller share of this
@@ -210,7 +210,7 @@ pub struct Cell {
     /// p of no change, for the order of the runs and correlation of neighbours up to 0.6.
     pub p: f64,
     pub p_if_independent: f64,
-    /// `p`, adjusted for all cells (Benjamini & Hochberg).
+    /// `p`, adjusted for all cases (Benjamini & Hochberg).
     pub p_adjusted: f64,
     /// Why there is no verdict; `None` where there is one.
     pub obstacle: Option<Obstacle>,
@@ -220,7 +220,7 @@ pub struct Cell {
     pub reason: String,
 }
 
-/// A run so far from the others of its side in one cell that normal noise does it in one cell of a thousand.
+/// A run so far from the others of its side in one case that normal noise does it in one case of a thousand.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stray {
     /// `None` for a block.
@@ -266,13 +266,13 @@ pub struct Comparison {
     pub configuration: Configuration,
     pub counts: Counts,
     pub headline: Option<Change>,
-    /// Fall and rise in percent within which the headline counts as no change: the mean over the margins of its cells.
+    /// Fall and rise in percent within which the headline counts as no change: the mean over the margins of its cases.
     pub headline_margin: Option<(f64, f64)>,
     pub groups: Vec<Group>,
     /// Common factors of changes: those for the worse first.
     pub causes: Vec<Cause>,
-    /// Every cell, worst verdict first, in it the largest change.
-    pub cells: Vec<Cell>,
+    /// Every case, worst verdict first, in it the largest change.
+    pub cases: Vec<Case>,
     pub one_sided: Vec<OneSided>,
     /// Values that were left out, the most frequent reason first.
     pub left_out: Vec<LeftOut>,
@@ -287,11 +287,11 @@ pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
 fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
     let judged = judge::judge(&collected, options)?;
     let mut counts = Counts::default();
-    judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
-    let causes = causes::causes(&collected, &judged.cells);
-    let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
-    let size = |cell: &Cell| cell.change.percent.abs();
-    cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
+    judged.cases.iter().for_each(|case| counts.add(case.case.verdict));
+    let causes = causes::causes(&collected, &judged.cases);
+    let mut cases: Vec<Case> = judged.cases.into_iter().map(|judged| judged.case).collect();
+    let size = |case: &Case| case.change.percent.abs();
+    cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
     let mut comparison = Comparison {
         version: VERSION,
         design: collected.design,
@@ -309,7 +309,7 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> 
         headline_margin: judged.headline_margin,
         groups: judged.groups,
         causes,
-        cells,
+        cases,
         one_sided: collected.one_sided,
         left_out: collected.left_out,
     };
@@ -325,12 +325,12 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> 
 }
 
 impl Comparison {
-    /// A pass needs a verdict of every cell and row, no cell of one side only, and a headline inside its margin.
+    /// A pass needs a verdict of every case and row, no case of one side only, and a headline inside its margin.
     fn comes_to(&self) -> Status {
         let settled = |group: &Group| matches!(group.verdict, Word::Improved | Word::Equivalent);
         if self.counts.regressed > 0 {
             Status::Fail
-        } else if !self.cells.is_empty()
+        } else if !self.cases.is_empty()
             && self.one_sided.is_empty()
             && self.groups.iter().all(settled)
             && self.headline_kept()

@@ -22,7 +22,7 @@ pub struct Order {
     pub sequence: String,
     /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
     pub worth: f64,
-    /// Cells with a change, or its absence, that would be shown if the runs had alternated.
+    /// Cases with a change, or its absence, that would be shown if the runs had alternated.
     pub held_back: usize,
     /// The cost of this order, if any.
     pub costs: Option<String>,
@@ -51,8 +51,8 @@ pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize
             number_of(least as f64 * order.worth()),
         );
         if held_back > 0 {
-            let cells = count(held_back, "cell");
-            text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
+            let cases = count(held_back, "case");
+            text += &format!(" Of {cases} that runs in turn would settle, nothing is said for that reason.");
         }
         text
     });

@@ -8,31 +8,29 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;
     let apart = not_compared(&comparison.one_sided);
     if counts.all() == 0 {
-        let apart = if apart.is_empty() { " No cell has values.".to_owned() } else { apart };
+        let apart = if apart.is_empty() { " No case has values.".to_owned() } else { apart };
         return format!("nothing could be compared.{apart}");
     }
-    let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = counts;
+    let Counts { regressed, improved, equivalent, undecided, too_noisy } = counts;
     let mut text = format!(
-        "{}of {} {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} not enough \
-         data.",
+        "{}of {} {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {undecided} undecided.",
         over_all(comparison),
-        count(counts.all(), "cell"),
+        count(counts.all(), "case"),
         be(*equivalent),
-        if *not_enough_data == 1 { "has" } else { "have" },
     );
     let mut add = |n: usize, words: String| {
         if n > 0 {
             text += &format!(" {words}");
         }
     };
-    add(*too_noisy, format!("{} too noisy to judge.", are(*too_noisy, "cell")));
-    let lacking = comparison.cells.iter().filter(|cell| cell.missing.1 > 0).count();
+    add(*too_noisy, format!("{} too noisy to judge.", are(*too_noisy, "case")));
+    let lacking = comparison.cases.iter().filter(|case| case.missing.1 > 0).count();
     let units = unit(comparison.design);
-    add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "cell")));
-    let strays = comparison.cells.iter().filter(|cell| !cell.strays.is_empty()).count();
-    add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "cell")));
+    add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "case")));
+    let strays = comparison.cases.iter().filter(|case| !case.strays.is_empty()).count();
+    add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "case")));
     let held = comparison.order.as_ref().map_or(0, |order| order.held_back);
-    add(held, format!("In {} the difference may be drift: alternate the runs.", count(held, "cell")));
+    add(held, format!("In {} the difference may be drift: alternate the runs.", count(held, "case")));
     text += &apart;
     let rows = comparison.groups.iter().filter(|group| leaves_margin(group)).count();
     if rows > 0 {
@@ -42,18 +40,18 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     text
 }
 
-/// Whether each cell of a row has a verdict, and only the row's interval prevents one.
+/// Whether each case of a row has a verdict, and only the row's interval prevents one.
 fn leaves_margin(group: &Group) -> bool {
-    let Counts { regressed, not_enough_data, too_noisy, .. } = group.counts;
-    group.verdict == super::Word::NotEnoughData && regressed + not_enough_data + too_noisy == 0
+    let Counts { regressed, undecided, too_noisy, .. } = group.counts;
+    group.verdict == super::Word::Undecided && regressed + undecided + too_noisy == 0
 }
 
-fn not_compared(cells: &[OneSided]) -> String {
-    let neither = cells.iter().filter(|cell| cell.only.is_none()).count();
+fn not_compared(cases: &[OneSided]) -> String {
+    let neither = cases.iter().filter(|case| case.only.is_none()).count();
     let mut text = String::new();
-    for (n, words) in [(cells.len() - neither, "values on one side only"), (neither, "no value on either side")] {
+    for (n, words) in [(cases.len() - neither, "values on one side only"), (neither, "no value on either side")] {
         if n > 0 {
-            text += &format!(" {} {words}.", have(n, "cell"));
+            text += &format!(" {} {words}.", have(n, "case"));
         }
     }
     text
