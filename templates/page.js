@@ -305,7 +305,10 @@
       const pane = document.createElement("div"), live = document.createElement("output");
       pane.className = "js pane";
       live.className = "unseen";
-      svg.closest("figure").append(live, pane);
+      const scroller = svg.closest("figure"), bad = cluster && svg.querySelector(".outlined");
+      scroller.append(live, pane);
+      // A narrow screen shows the first bad host of the cluster.
+      if (bad) scroller.scrollLeft = bad.getBoundingClientRect().right - scroller.getBoundingClientRect().right + 20;
       // Wherever else the page has a link of this test: lists of its section, and cards of its failures with sizes and cause.
       const places = (name) => {
         const section = svg.closest("section"), found = [];
@@ -404,9 +407,6 @@
         return title + found.length + many + tell(one, other);
       };
       alive(svg, { left: edge, top: head, side, rows: starts.length, columns: tops.length }, sum, open);
-      // A narrow screen shows the first bad host of the cluster.
-      const scroller = svg.closest("figure"), bad = cluster && svg.querySelector(".outlined");
-      if (bad) scroller.scrollLeft = bad.getBoundingClientRect().right - scroller.getBoundingClientRect().right + 20;
     }
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
@@ -447,7 +447,7 @@
 
   // What scrolls sideways and holds nothing to focus must be reached by keys itself.
   const reachable = () => {
-    for (const box of document.querySelectorAll(".wide, .forest, .matrices figure, .figures figure")) {
+    for (const box of document.querySelectorAll(".wide, .matrices figure")) {
       const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input, summary, svg[tabindex]");
       if (!scrolls) continue;
       box.tabIndex = 0;

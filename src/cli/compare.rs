@@ -1,4 +1,4 @@
-//! `railgauge compare BEFORE AFTER`: improved, regressed, equivalent, or not enough data.
+//! `railgauge compare BEFORE AFTER`: improved, regressed, equivalent or undecided.
 
 use std::{collections::HashSet, path::PathBuf};
 

@@ -13,7 +13,7 @@ use anyhow::Context;
 use railgauge_analysis::{
     journal::{self, plan_hash},
     localise,
-    results::results,
+    results::{results, settled},
     rows::rows,
     switches,
 };
@@ -65,13 +65,13 @@ pub(super) struct Args {
     /// The run directory to create [default: reports/<plan name>-<UTC time>]
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
     output: Option<PathBuf>,
-    /// Resume an earlier run: measure only what is missing or failed
+    /// Resume an earlier run: measure only what has no trusted value
     #[arg(long, value_name = "DIR", conflicts_with_all = ["hosts", "tests", "repeats"])]
     resume: Option<PathBuf>,
     /// Serve a page of the run while it runs, on this address [default: 127.0.0.1 and a free port]; its URL is printed
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1", value_parser = live::address)]
     live: Option<SocketAddr>,
-    /// Show hosts, rounds, cases, time and bytes of the run; contacts no host
+    /// Show hosts, tests, time and bytes of the run, with -v also its rounds; contacts no host
     #[arg(long, conflicts_with = "resume")]
     dry_run: bool,
     /// With --dry-run: rate of every link in Gb/s, for upper bounds of the bytes
@@ -350,9 +350,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
             return Err(Misuse(cause).into());
         }
     }
-    // Wrong bytes count as measured: a second try must not hide them.
-    let measured = earlier.tries.iter().filter(|tried| tried.result.is_ok());
-    let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
+    let done = settled(&earlier)?;
     let soaked = earlier.soaked.iter().map(|part| Duration::from(part.until.saturating_sub(part.from))).sum();
     let past = Past { soaked, cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
     let (mut plan, binary) = (earlier.plan, AgentBinary::find()?);

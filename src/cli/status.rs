@@ -11,7 +11,7 @@ use super::{
     Common, Exit, Misuse,
     common::{hostname, no_run, only_metrics, print},
 };
-use crate::night::{Judged, Message, Nights, Standing, State, metrics};
+use crate::night::{Judged, Message, NAMED, Nights, Standing, State, metrics};
 
 /// How the state is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -175,10 +175,9 @@ fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exi
     common.answer(json, standing, |screen| {
         let host = standing.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
         let mut lines = vec![format!("{}  {host}{}", standing.state.word(), standing.text)];
-        for one in standing.components.iter().filter(|one| !one.why.is_empty() && standing.host.is_none()) {
-            let place = one.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-            lines.push(format!("  {}{place} {}: {}", one.name, one.state.word(), one.why.join("; ")));
-        }
+        // The text has the first ones.
+        let alike = standing.components.chunk_by(|a, b| a.state == b.state);
+        lines.extend(alike.flat_map(|all| all.iter().skip(NAMED)).map(|one| format!("  {}", one.sentence())));
         lines.extend(standing.remarks.iter().map(|remark| format!("  {remark}")));
         let ended = standing.ended.as_ref();
         lines.extend(ended.map(|ended| format!("{}, last run {}, ended {ended}", standing.plan, standing.run_id)));

@@ -34,6 +34,6 @@ pub use message::Message;
 pub use metrics::metrics;
 pub use nights::{Nights, reported};
 pub use prune::{Choice, Chosen, Keep, PruneError, choose, delete};
-pub use state::{Standing, State};
+pub use state::{NAMED, Standing, State};
 pub use states::{Condition, Known, OfTest, Said, States};
 pub use summary::Summary;

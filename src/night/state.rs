@@ -20,7 +20,8 @@ use super::{
     summary::{AHEAD, Document, Summary, Verdict},
 };
 
-const NAMED: usize = 4;
+/// Components of a kind in the text.
+pub const NAMED: usize = 4;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,16 +91,19 @@ pub struct Standing {
 impl Standing {
     pub fn of(nights: &Nights, max_age: SignedDuration, now: Timestamp) -> Self {
         let newest = nights.newest();
-        let (mut state, mut text) = of_run(nights, newest, max_age, now);
+        let (mut run, (mut state, mut text)) = (newest, of_run(nights, newest, max_age, now));
         // A run of a part does not cover the rest.
         if let Some(whole) = nights.whole(max_age, now) {
             let (other, words) = of_run(nights, whole, max_age, now);
             if state.worse(other) != state {
-                (state, text) =
-                    (other, format!("{words} (in {}; since then a part of the plan was run)", whole.row.run_id));
+                let words = format!("{words} (in {}; since then a part of the plan was run)", whole.row.run_id);
+                (run, state, text) = (whole, other, words);
             }
         }
         let with = |condition| nights.states.with(condition);
+        // The answer of a run that found a component is about that component.
+        let mut open = with(Condition::Faulty).chain(with(Condition::Undecided));
+        let is_said = state != State::Unknown && open.any(|one| run.row.faulty.contains(&one.name));
         let mut said = Vec::new();
         for (condition, worse) in [(Condition::Faulty, State::Critical), (Condition::Undecided, State::Warning)] {
             if with(condition).next().is_some() {
@@ -112,7 +116,9 @@ impl Standing {
         }
         // Only a failed verdict makes a state critical without a faulty component.
         let first = state == State::Critical && with(Condition::Faulty).next().is_none();
-        said.insert(if first { 0 } else { said.len() }, text);
+        if !is_said {
+            said.insert(if first { 0 } else { said.len() }, text);
+        }
         let order = [Condition::Faulty, Condition::Undecided, Condition::Unknown];
         let components = order.into_iter().flat_map(with).cloned().collect();
         let measured = newest.said.iter().flat_map(|said| &said.components);
@@ -201,16 +207,29 @@ impl Standing {
     }
 }
 
-/// `faulty: host gpu07 (since 2026-11-29)`
+/// `host gpu07 faulty since 2026-11-29 in nightly-20261129: at 50.3 % of its peers' bandwidth`.
 fn sentence<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> String {
     let all: Vec<&Known> = all.collect();
-    let named = all.iter().take(NAMED).map(|one| match condition {
-        Condition::Unknown => format!("{} (measured on {})", one.name, one.measured.date()),
-        _ => format!("{} ({})", one.name, since(one)),
-    });
-    let more = all.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}: {}{more}", condition.word(), named.collect::<Vec<_>>().join(", "))
+    let mut named: Vec<String> = all.iter().take(NAMED).map(|one| one.sentence()).collect();
+    match all.len().saturating_sub(NAMED) {
+        0 => {}
+        more => named.push(format!("{more} more {}", condition.word())),
+    }
+    named.join("; ")
+}
+
+impl Known {
+    /// Name, place, state and why.
+    pub fn sentence(&self) -> String {
+        let place = self.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let (name, word) = (&self.name, self.state.word());
+        let state = match self.state {
+            Condition::Unknown => format!("{word}, last measured on {}", self.measured.date()),
+            _ => format!("{word} {}", since(self)),
+        };
+        let why = if self.why.is_empty() { String::new() } else { format!(": {}", self.why.join("; ")) };
+        format!("{name}{place} {}{why}", state.trim_end())
+    }
 }
 
 /// `since 2026-11-29 in nightly-20261129`.

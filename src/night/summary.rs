@@ -4,7 +4,7 @@
 //! unreadable run says why.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use railgauge_analysis::{
     journal::JournalEnd,
     status::Status,
     sums::Sums,
-    verdict::{Cases, Kind, Measured, Offender, Tally, Untested, VERSION},
+    verdict::{Cases, Judged as Judgement, Kind, Measured, Offender, Tally, Untested, VERSION},
 };
 use railgauge_model::{
     border::text::path_text,
@@ -150,6 +150,7 @@ fn summary(directory: &Path, now: Timestamp) -> Summary {
         sentence: String::new(),
         cases: None,
         failures: 0,
+        faulty: Vec::new(),
         is_part: false,
         remarks: Vec::new(),
     };
@@ -230,6 +231,8 @@ fn judged(row: &mut Row, said: &Document) {
     row.sentence.clone_from(&said.sentence);
     row.cases = Some((said.cases.measured as u64, said.cases.planned as u64));
     row.failures = said.with(Status::Fail).count() as u64;
+    let found = said.components.iter().flat_map(|of| &of.components).filter(|one| one.state == Some(Judgement::Faulty));
+    row.faulty = found.map(|one| one.name.clone()).collect::<BTreeSet<_>>().into_iter().collect();
     row.is_part = said.subset.is_some();
 }
 

@@ -110,7 +110,7 @@ fn a_cluster_is_accepted_and_a_change_of_it_compared() {
     // The second part of the other guide measures the plan of this one.
     let said = reader.guide("compare");
     reader.has("runs/tuning/report.html");
-    let answers = ["improved", "equivalent", "regressed", "not enough data", "too noisy"];
+    let answers = ["improved", "equivalent", "regressed", "undecided", "too noisy"];
     assert!(answers.iter().any(|answer| said.contains(answer)), "{said}");
 }
 

@@ -257,7 +257,7 @@ fn runs_of_ours_are_compared_with_imported_ones_and_the_page_says_that_methods_d
         (&false.into(), &true.into())
     );
     let one_sided: Vec<&Value> = told["one_sided"].as_array().unwrap().iter().collect();
-    assert!(!told["cells"].as_array().unwrap().is_empty(), "{:?} {one_sided:?}", case);
+    assert!(!told["cases"].as_array().unwrap().is_empty(), "{:?} {one_sided:?}", case);
     assert!(fs::read_to_string(&page).unwrap().contains("Methods differ"));
     assert_eq!(code(&["compare", theirs, theirs]), 2, "one run on both sides");
     // The same flow with another operation: nothing is compared, and that is the reason.

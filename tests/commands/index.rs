@@ -98,6 +98,8 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
     }
     assert!(outcome("b-bad")["sentence"].as_str().unwrap().contains("gpu005"), "{:#}", outcome("b-bad"));
     assert!(outcome("b-bad")["failures"].as_u64().unwrap() > 0);
+    assert_eq!(outcome("b-bad")["faulty"], serde_json::json!(["host gpu005"]));
+    assert_eq!(outcome("a good")["faulty"], serde_json::json!([]));
     // What lies beside the records and does not belong to them is not believed, and that is said.
     for name in ["d-killed", "f-stale", "g-forged"] {
         assert!(!outcome(name)["remarks"].as_array().unwrap().is_empty(), "{name}");
@@ -115,7 +117,7 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
     assert_eq!((&hosts[0]["host"], &hosts[0]["state"], hosts.len()), (&"gpu005".into(), &"faulty".into(), 8));
     // The text has the same.
     let said = String::from_utf8(railgauge(&["runs", "list", "runs"], place.path()).stdout).unwrap();
-    assert!(said.contains("gpu005") && said.contains("unfinished") && said.contains("damaged"), "{said}");
+    assert!(said.contains(" host gpu005  ") && said.contains("unfinished") && said.contains("damaged"), "{said}");
     // A plan that is named leaves out others, and what may be of any plan stays.
     let other = railgauge(&["runs", "list", "runs", "--plan", "nobody's", "--json"], place.path());
     let other: Value = serde_json::from_slice(&other.stdout).unwrap();

@@ -48,6 +48,16 @@ fn standing(text: &str, hours_later: i64) -> Standing {
     Standing::of(&nights, DAY, now)
 }
 
+/// What is known of a component is one clause, and the answer of the run that found it is not repeated.
+#[test]
+fn a_state_names_a_faulty_component_once() {
+    let bad = standing(&confirmed(), 1);
+    assert_eq!(bad.state, State::Critical);
+    assert_eq!(bad.text.matches("host gpu005").count(), 1, "{}", bad.text);
+    let [known] = &bad.components[..] else { panic!("{:#?}", bad.components) };
+    assert!(known.why.iter().all(|why| bad.text.contains(why)), "{}", bad.text);
+}
+
 /// Runs of a directory, each in its own.
 fn directory(runs: &[&str]) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();

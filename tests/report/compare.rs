@@ -1,16 +1,16 @@
 //! Two sets of made-up runs, from their directories to the page.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use railgauge_analysis::{
-    compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
+    compare::{Case, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
     history::{METRICS, Run, RunError},
     journal,
     row::Untrusted,
     status::Status,
 };
 use railgauge_report as report;
-use railgauge_report::text::Screen;
+use railgauge_report::{compare::CompareView, text::Screen};
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::Scenario;
@@ -112,7 +112,7 @@ fn luck(seed: u64, r: f64, day: usize) -> f64 {
     (0..day).fold(first, |last, _| r * last + (1.0 - r * r).sqrt() * normal())
 }
 
-/// Luck of a cell's own.
+/// Luck of a case's own.
 pub(crate) fn own(seed: u64, place: &Place<'_>, r: f64) -> f64 {
     luck(seed * 1_000_003 + place.case * 31 + *place.metric as u64, r, place.day)
 }
@@ -139,9 +139,9 @@ fn correlated_runs_of_one_side_first_are_no_change_and_the_reason_is_told() {
             let order = found.order.unwrap();
             assert_eq!((order.turns, order.sequence.as_str()), (Turns::OneSideFirst, "AAAAAAAAAABBBBBBBBBB"));
             assert!(order.worth < 0.4 && order.costs.is_some() && order.hint.is_some(), "{order:?}");
-            let of_order = found.cells.iter().filter(|cell| cell.obstacle == Some(Obstacle::Order)).count();
+            let of_order = found.cases.iter().filter(|case| case.obstacle == Some(Obstacle::Order)).count();
             assert_eq!(order.held_back, of_order);
-            assert!(found.cells.iter().all(|cell| cell.p >= cell.p_if_independent));
+            assert!(found.cases.iter().all(|case| case.p >= case.p_if_independent));
         }
     }
 }
@@ -161,11 +161,11 @@ fn what_the_order_cannot_carry_is_named_when_the_runs_take_turns() {
     assert_eq!((order.turns, order.worth, order.held_back), (Turns::InTurn, 1.0, 0));
     assert!(order.costs.is_none() && order.hint.is_none());
     assert_eq!(found.status, Status::Fail, "{}", found.sentence);
-    let touched = |cell: &&railgauge_analysis::compare::Cell| {
-        cell.link.contains("gpu002") && found.groups[cell.group].metric == Metric::Bandwidth
+    let touched = |case: &&railgauge_analysis::compare::Case| {
+        case.link.contains("gpu002") && found.groups[case.group].metric == Metric::Bandwidth
     };
-    assert!(found.cells.iter().filter(touched).all(|cell| cell.verdict == Word::Regressed));
-    assert_eq!(found.counts.regressed, found.cells.iter().filter(touched).count());
+    assert!(found.cases.iter().filter(touched).all(|case| case.verdict == Word::Regressed));
+    assert_eq!(found.counts.regressed, found.cases.iter().filter(touched).count());
     assert!(found.causes.iter().any(|cause| cause.name.starts_with("host gpu002")), "{:?}", found.causes);
     // A single link that lost 3 sigma among others is too little for runs of one side first.
     let single = |place: &Place<'_>, after: bool| {
@@ -194,18 +194,18 @@ fn noise_that_swallows_everything_is_too_noisy_to_tell() {
     for options in [Options::default(), Options { margin_percent: Some(1.0) }] {
         let found = changed(&before, &after, options, noisy);
         assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3), "{}", found.sentence);
-        for cell in &found.cells {
-            let group = &found.groups[cell.group];
+        for case in &found.cases {
+            let group = &found.groups[case.group];
             assert_eq!(group.too_noisy, group.margin_percent > 25.0, "{group:?}");
             let noisy = group.name.contains("64 KiB");
             assert_eq!(group.too_noisy, noisy, "{group:?}");
-            assert_eq!(cell.verdict == Word::TooNoisy, noisy, "{}", cell.reason);
-            assert_eq!(cell.obstacle == Some(Obstacle::Noise), noisy);
+            assert_eq!(case.verdict == Word::TooNoisy, noisy, "{}", case.reason);
+            assert_eq!(case.obstacle == Some(Obstacle::Noise), noisy);
             // A factor up or down: in percent the lower edge is nearer.
             let low = -100.0 * group.margin_percent / (100.0 + group.margin_percent);
             assert!((group.margin_low_percent - low).abs() < 1e-9, "{group:?}");
         }
-        assert_eq!(found.counts.too_noisy, found.cells.iter().filter(|cell| cell.verdict == Word::TooNoisy).count());
+        assert_eq!(found.counts.too_noisy, found.cases.iter().filter(|case| case.verdict == Word::TooNoisy).count());
         let place = tempfile::tempdir().unwrap();
         let view = report::compare::write(&found, &place.path().join("compare.html")).unwrap();
         let group = found.groups.iter().find(|group| group.too_noisy).unwrap();
@@ -240,7 +240,7 @@ fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
             );
             assert!(part.percent.0 > 3.0 && part.percent.1 < 10.0, "{cause:?}");
         }
-        assert_eq!(cause.cells.0, cause.parts.iter().map(|part| part.cells).sum::<usize>());
+        assert_eq!(cause.cases.0, cause.parts.iter().map(|part| part.cases).sum::<usize>());
         assert!(cause.text.contains("64 KiB") && !cause.text.contains("1 MiB"), "{}", cause.text);
     }
     let place = tempfile::tempdir().unwrap();
@@ -251,10 +251,17 @@ fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
     };
     let (better, worse) = (rows(|c| c.improved > c.regressed), rows(|c| c.regressed > c.improved));
     assert!(better > 0 && worse > 0);
-    let overview = view.overview.unwrap().svg;
-    assert_eq!((overview.matches("f-good").count(), overview.matches("f-worst").count()), (better, worse));
+    assert_eq!((dots(&view, "f-good"), dots(&view, "f-worst")), (better, worse));
+    // A latency that rose by hundreds of percent does not squeeze a bandwidth.
+    let metrics: BTreeSet<Metric> = found.groups.iter().map(|group| group.metric).collect();
+    assert!(metrics.len() > 1 && view.overview.len() == metrics.len(), "{metrics:?}");
     let rows = view.changed.rows.iter().filter(|row| row[0] == Word::Improved.words()).count();
     assert_eq!(rows, found.counts.improved.min(200));
+}
+
+/// Dots of this class in the charts of a comparison, each of which is there for a desk and for a phone.
+pub(crate) fn dots(view: &CompareView, class: &str) -> usize {
+    view.overview.iter().map(|figure| figure.svg.matches(class).count()).sum::<usize>() / 2
 }
 
 #[test]
@@ -264,14 +271,14 @@ fn a_host_that_became_slow_is_one_line() {
     assert_eq!((found.status, found.exit_code), (Status::Fail, 1), "{}", found.sentence);
     let regressed: Vec<_> = found.causes.iter().filter(|cause| cause.verdict == Word::Regressed).collect();
     assert_eq!(regressed[0].name, "host gpu002", "{:?}", found.causes);
-    for cell in &found.cells {
-        let group = &found.groups[cell.group];
-        let touched = cell.link.contains("gpu002") && group.name.starts_with("write-");
-        assert_eq!(cell.verdict == Word::Regressed, touched, "{}: {}: {}", group.name, cell.link, cell.reason);
+    for case in &found.cases {
+        let group = &found.groups[case.group];
+        let touched = case.link.contains("gpu002") && group.name.starts_with("write-");
+        assert_eq!(case.verdict == Word::Regressed, touched, "{}: {}: {}", group.name, case.link, case.reason);
         if touched && group.metric == Metric::Bandwidth {
-            assert!((-41.0..-37.0).contains(&cell.change.percent), "{}", cell.reason);
-            let (low, high) = cell.change.interval.unwrap();
-            assert!(low < cell.change.percent && cell.change.percent < high && cell.level.unwrap() >= 0.95);
+            assert!((-41.0..-37.0).contains(&case.change.percent), "{}", case.reason);
+            let (low, high) = case.change.interval.unwrap();
+            assert!(low < case.change.percent && case.change.percent < high && case.level.unwrap() >= 0.95);
         }
     }
     let headline = found.headline.unwrap();
@@ -307,10 +314,10 @@ fn the_same_cluster_twice_is_equivalent_and_says_by_what_margin() {
 fn few_runs_are_not_enough_and_nothing_passes() {
     let found = comparison(&runs(1, 0, &small(2)), &runs(3, 1, &small(2)), Options::default());
     assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3));
-    assert_eq!(found.counts.not_enough_data, found.cells.len());
-    assert!(found.cells.iter().all(|cell| cell.change.interval.is_none() && cell.p > 0.05));
+    assert_eq!(found.counts.undecided, found.cases.len());
+    assert!(found.cases.iter().all(|case| case.change.interval.is_none() && case.p > 0.05));
     let reason = "1 before and 3 runs after: no change can be separated from chance below 4 runs a side";
-    assert_eq!(found.cells[0].reason, reason);
+    assert_eq!(found.cases[0].reason, reason);
     assert!(report::compare::view(&found).unwrap().groups.rows.is_empty());
 }
 
@@ -319,10 +326,10 @@ fn the_values_that_are_left_of_runs_that_failed_show_no_equivalence() {
     let failed = |scenario: Scenario| Scenario { down: (!scenario.day.is_multiple_of(4)).then_some(2), ..scenario };
     let before: Vec<Scenario> = runs(8, 0, &small(3)).into_iter().map(failed).collect();
     let found = comparison(&before, &runs(8, 8, &small(3)), Options { margin_percent: Some(10.0) });
-    let (left, whole): (Vec<&Cell>, Vec<&Cell>) = found.cells.iter().partition(|cell| cell.n.0 == 2);
-    assert!(!left.is_empty() && left.iter().all(|cell| cell.verdict == Word::NotEnoughData), "{left:#?}");
-    assert!(left.iter().all(|cell| cell.obstacle == Some(Obstacle::FewRuns)), "{left:#?}");
-    assert!(!whole.is_empty() && whole.iter().all(|cell| cell.verdict == Word::Equivalent), "{whole:#?}");
+    let (left, whole): (Vec<&Case>, Vec<&Case>) = found.cases.iter().partition(|case| case.n.0 == 2);
+    assert!(!left.is_empty() && left.iter().all(|case| case.verdict == Word::Undecided), "{left:#?}");
+    assert!(left.iter().all(|case| case.obstacle == Some(Obstacle::FewRuns)), "{left:#?}");
+    assert!(!whole.is_empty() && whole.iter().all(|case| case.verdict == Word::Equivalent), "{whole:#?}");
     assert_eq!(found.exit_code, 3);
 }
 
@@ -331,9 +338,9 @@ fn what_is_missing_or_not_to_be_trusted_is_named() {
     let down = Scenario { down: Some(2), contaminated: true, ..small(3) };
     let found = comparison(&runs(4, 0, &small(3)), &runs(4, 4, &down), Options::default());
     assert_eq!(found.status, Status::Inconclusive, "{}", found.sentence);
-    assert!(found.one_sided.iter().all(|cell| cell.only == Some(When::Before)), "{:?}", found.one_sided);
-    let lost = found.one_sided.iter().filter(|cell| cell.reason.contains("No route to host")).count();
-    // Two links to the host that is down, and the cell in which every run is contaminated.
+    assert!(found.one_sided.iter().all(|case| case.only == Some(When::Before)), "{:?}", found.one_sided);
+    let lost = found.one_sided.iter().filter(|case| case.reason.contains("No route to host")).count();
+    // Two links to the host that is down, and the case in which every run is contaminated.
     assert_eq!((lost, found.one_sided.len()), (20, 22), "{:?}", found.one_sided);
     let disturbed = found.left_out.iter().find(|out| out.reason.starts_with("contaminated: ")).unwrap();
     assert_eq!((disturbed.side, disturbed.values), (When::After, 8), "{disturbed:?}");
@@ -403,16 +410,16 @@ fn tests_measured_in_turn_are_compared_block_by_block() {
     let (worse, answer) = answered(&scenario(0.95));
     assert_eq!(answer, "worse");
     assert_eq!((worse.design, worse.status), (Design::Blocks, Status::Fail), "{}", worse.sentence);
-    assert_eq!((worse.counts.regressed, worse.cells.len()), (6, 6));
-    for cell in &worse.cells {
-        assert_eq!(cell.n, (8, 8));
-        let (low, high) = cell.change.interval.unwrap();
+    assert_eq!((worse.counts.regressed, worse.cases.len()), (6, 6));
+    for case in &worse.cases {
+        assert_eq!(case.n, (8, 8));
+        let (low, high) = case.change.interval.unwrap();
         assert!(
-            low < cell.change.percent && cell.change.percent < high && low < -4.0 && high > -6.0,
+            low < case.change.percent && case.change.percent < high && low < -4.0 && high > -6.0,
             "{}",
-            cell.reason
+            case.reason
         );
-        assert!(cell.reason.contains("8 blocks"), "{}", cell.reason);
+        assert!(case.reason.contains("8 blocks"), "{}", case.reason);
     }
     let headline = worse.headline.unwrap();
     assert!((headline.percent + 4.8).abs() < 0.4, "{headline:?}");
@@ -422,7 +429,7 @@ fn tests_measured_in_turn_are_compared_block_by_block() {
     assert_eq!((same.counts.regressed, same.counts.improved), (0, 0), "{}", same.sentence);
     // A link that is down is named and not passed over.
     let down = in_turn(&Scenario { down: Some(3), ..scenario(1.0) });
-    assert_eq!((down.cells.len(), down.one_sided.len(), down.status), (3, 3, Status::Inconclusive));
+    assert_eq!((down.cases.len(), down.one_sided.len(), down.status), (3, 3, Status::Inconclusive));
     assert!(down.one_sided[0].reason.contains("No route to host"), "{}", down.one_sided[0].reason);
 }
 
@@ -435,7 +442,7 @@ fn told() -> Comparison {
 fn the_document_the_text_and_the_page() {
     let comparison = told();
     let mut document = serde_json::to_value(&comparison).unwrap();
-    document["cells"].as_array_mut().unwrap().truncate(3);
+    document["cases"].as_array_mut().unwrap().truncate(3);
     insta::assert_json_snapshot!(document);
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("compare.html");

@@ -8,7 +8,7 @@ use railgauge_analysis::{
 use railgauge_report as report;
 use railgauge_wire::terms::Metric;
 
-use crate::compare::{Place, compare_runs, own, read, runs, small, turns};
+use crate::compare::{Place, compare_runs, dots, own, read, runs, small, turns};
 
 /// Ten runs a side in turn.
 fn in_turn(hosts: usize) -> [Vec<(usize, railgauge_analysis::history::Run)>; 2] {
@@ -16,13 +16,13 @@ fn in_turn(hosts: usize) -> [Vec<(usize, railgauge_analysis::history::Run)>; 2] 
     [read(&before), read(&after)]
 }
 
-/// Whatever counts as equivalent has its interval inside the margin: cells, rows, the headline, the verdict, the page.
+/// Whatever counts as equivalent has its interval inside the margin: cases, rows, the headline, the verdict, the page.
 fn assert_equivalent_is_within(found: &Comparison) {
-    for cell in &found.cells {
-        let group = &found.groups[cell.group];
-        if cell.verdict == Word::Equivalent {
-            for (low, high) in [cell.change.interval, cell.mean_interval].map(Option::unwrap) {
-                assert!(group.margin_low_percent < low && high < group.margin_percent, "{}", cell.reason);
+    for case in &found.cases {
+        let group = &found.groups[case.group];
+        if case.verdict == Word::Equivalent {
+            for (low, high) in [case.change.interval, case.mean_interval].map(Option::unwrap) {
+                assert!(group.margin_low_percent < low && high < group.margin_percent, "{}", case.reason);
             }
         }
     }
@@ -34,7 +34,7 @@ fn assert_equivalent_is_within(found: &Comparison) {
     }
     let place = tempfile::tempdir().unwrap();
     let view = report::compare::write(found, &place.path().join("compare.html")).unwrap();
-    let drawn = view.overview.unwrap().svg.matches("f-main").count();
+    let drawn = dots(&view, "f-main");
     assert!(drawn <= found.groups.iter().filter(|group| group.verdict == Word::Equivalent).count());
     if found.status == Status::Pass && found.counts.improved == 0 {
         assert_eq!(view.word, "equivalent");
@@ -63,22 +63,22 @@ fn a_bad_run_or_two_of_ten_are_told_and_nothing_of_theirs_is_equivalent() {
             let found = compare_runs(&sides, options, by);
             assert_equivalent_is_within(&found);
             assert_eq!((found.counts.equivalent, found.exit_code), (0, 3), "{margin:?}: {}", found.sentence);
-            for cell in &found.cells {
-                assert_eq!((cell.verdict, cell.need), (Word::NotEnoughData, None), "{}", cell.reason);
+            for case in &found.cases {
+                assert_eq!((case.verdict, case.need), (Word::Undecided, None), "{}", case.reason);
                 // Within a margin of the noise some are open for other reasons too.
-                assert!(margin.is_none() || cell.obstacle == Some(Obstacle::Strays), "{}", cell.reason);
-                let far = cell.strays.iter().filter(|stray| (-55.0..-45.0).contains(&stray.percent)).count();
-                assert_eq!(far, bad.len(), "{:?}", cell.strays);
-                assert!(margin.is_none() || cell.strays.len() == far, "{:?}", cell.strays);
+                assert!(margin.is_none() || case.obstacle == Some(Obstacle::Strays), "{}", case.reason);
+                let far = case.strays.iter().filter(|stray| (-55.0..-45.0).contains(&stray.percent)).count();
+                assert_eq!(far, bad.len(), "{:?}", case.strays);
+                assert!(margin.is_none() || case.strays.len() == far, "{:?}", case.strays);
                 let lies = if bad.len() == 1 { "1 of 10 runs" } else { "2 of 10 runs" };
-                assert!(margin.is_none() || cell.reason.contains(lies), "{}", cell.reason);
-                assert!(cell.reason.contains("far off"), "{}", cell.reason);
+                assert!(margin.is_none() || case.reason.contains(lies), "{}", case.reason);
+                assert!(case.reason.contains("far off"), "{}", case.reason);
             }
             // The runs are named, on the page too.
             let of = [&found.before, &found.after][side];
             let strays: Vec<usize> = (0..10).filter(|&run| of.runs[run].strays > 0).collect();
             assert!(bad.iter().all(|run| strays.contains(run)) && (margin.is_none() || strays == bad), "{strays:?}");
-            assert_eq!(of.runs[bad[0]].strays, found.cells.len());
+            assert_eq!(of.runs[bad[0]].strays, found.cases.len());
             let view = report::compare::view(&found).unwrap();
             assert!(bad.iter().all(|&run| view.remarks[0].contains(&of.runs[run].run_id)), "{:?}", view.remarks);
             assert!(found.sentence.contains("single runs lie far from the others"), "{}", found.sentence);
@@ -118,34 +118,29 @@ fn a_value_that_is_missing_after_is_no_pass_and_is_named() {
     for runs in [&[9][..], &[1, 2, 3]] {
         let found = lost(1, runs);
         assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3), "{}", found.sentence);
-        let lacking: Vec<_> = found.cells.iter().filter(|cell| cell.missing != (0, 0)).collect();
+        let lacking: Vec<_> = found.cases.iter().filter(|case| case.missing != (0, 0)).collect();
         assert!(!lacking.is_empty());
-        for cell in &lacking {
-            assert_eq!(cell.missing, (0, runs.len()));
-            assert_eq!(
-                (cell.verdict, cell.obstacle),
-                (Word::NotEnoughData, Some(Obstacle::Missing)),
-                "{}",
-                cell.reason
-            );
+        for case in &lacking {
+            assert_eq!(case.missing, (0, runs.len()));
+            assert_eq!((case.verdict, case.obstacle), (Word::Undecided, Some(Obstacle::Missing)), "{}", case.reason);
             let of = format!(
                 "{} of 10 runs after {} no value (made up: timed out)",
                 runs.len(),
                 if runs.len() == 1 { "has" } else { "have" }
             );
-            assert!(cell.reason.contains(&of), "{}", cell.reason);
+            assert!(case.reason.contains(&of), "{}", case.reason);
         }
-        let cells = if lacking.len() == 1 { "1 cell has".to_owned() } else { format!("{} cells have", lacking.len()) };
-        assert!(found.sentence.contains(&format!("{cells} no value in some of the runs after.")), "{}", found.sentence);
+        let cases = if lacking.len() == 1 { "1 case has".to_owned() } else { format!("{} cases have", lacking.len()) };
+        assert!(found.sentence.contains(&format!("{cases} no value in some of the runs after.")), "{}", found.sentence);
         assert!(found.left_out.iter().any(|out| out.side == When::After && out.reason.contains("timed out")));
         assert_equivalent_is_within(&found);
     }
     // What was missing before is told; the other runs judge.
     let found = lost(0, &[3]);
     assert_eq!((found.status, found.exit_code), (Status::Pass, 0), "{}", found.sentence);
-    let told = found.cells.iter().filter(|cell| cell.missing == (1, 0));
+    let told = found.cases.iter().filter(|case| case.missing == (1, 0));
     assert!(told.clone().count() > 0);
-    assert!(told.clone().all(|cell| cell.reason.contains("1 of 10 runs before has no value")));
+    assert!(told.clone().all(|case| case.reason.contains("1 of 10 runs before has no value")));
     // Too few are left.
     let found = lost(0, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(found.exit_code, 3, "{}", found.sentence);
@@ -159,7 +154,7 @@ fn a_value_that_is_missing_after_is_no_pass_and_is_named() {
 }
 
 #[test]
-fn a_cell_that_most_runs_after_do_not_plan_is_not_equivalent() {
+fn a_case_that_most_runs_after_do_not_plan_is_not_equivalent() {
     let (before, after) = turns(&small(3));
     let (_, fewer) = turns(&small(2));
     let mixed: Vec<_> = after.into_iter().take(4).chain(fewer.into_iter().skip(4)).collect();
@@ -168,17 +163,17 @@ fn a_cell_that_most_runs_after_do_not_plan_is_not_equivalent() {
     };
     let found = compared(&[read(&before), read(&mixed)]);
     assert_eq!(found.exit_code, 3, "{}", found.sentence);
-    let lacking: Vec<_> = found.cells.iter().filter(|cell| cell.n.1 == 4).collect();
+    let lacking: Vec<_> = found.cases.iter().filter(|case| case.n.1 == 4).collect();
     assert!(!lacking.is_empty());
-    for cell in lacking {
-        assert_eq!((cell.verdict, cell.obstacle), (Word::NotEnoughData, Some(Obstacle::Missing)), "{}", cell.reason);
-        assert_eq!(cell.missing.1, 6);
-        assert!(cell.reason.contains("6 of 10 runs after do not plan it"), "{}", cell.reason);
+    for case in lacking {
+        assert_eq!((case.verdict, case.obstacle), (Word::Undecided, Some(Obstacle::Missing)), "{}", case.reason);
+        assert_eq!(case.missing.1, 6);
+        assert!(case.reason.contains("6 of 10 runs after do not plan it"), "{}", case.reason);
     }
     assert_equivalent_is_within(&found);
-    // Where as large a share of either side plans a cell, all that should have a value have one.
+    // Where as large a share of either side plans a case, all that should have a value have one.
     let alike = compared(&[read(&mixed), read(&mixed)]);
-    assert!(alike.cells.iter().all(|cell| cell.missing == (0, 0)), "{}", alike.sentence);
+    assert!(alike.cases.iter().all(|case| case.missing == (0, 0)), "{}", alike.sentence);
 }
 
 #[test]
@@ -212,8 +207,8 @@ fn assert_mirrored(there: &Comparison, back: &Comparison, seed: u64) {
         let product = (1.0 + one / 100.0) * (1.0 + other / 100.0);
         assert!((product - 1.0).abs() < 1e-9, "{seed}: {one} and {other}");
     };
-    let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = there.counts;
-    let counts = Counts { regressed: improved, improved: regressed, equivalent, not_enough_data, too_noisy };
+    let Counts { regressed, improved, equivalent, undecided, too_noisy } = there.counts;
+    let counts = Counts { regressed: improved, improved: regressed, equivalent, undecided, too_noisy };
     assert_eq!(counts, back.counts, "{seed}: {} / {}", there.sentence, back.sentence);
     assert_eq!(there.groups.len(), back.groups.len());
     for group in &there.groups {
@@ -224,19 +219,19 @@ fn assert_mirrored(there: &Comparison, back: &Comparison, seed: u64) {
             assert_eq!(group.verdict, other.verdict, "{seed}: {group:?} {other:?}");
         }
     }
-    for cell in &there.cells {
-        let name = &there.groups[cell.group].name;
-        let same = |other: &&railgauge_analysis::compare::Cell| {
-            other.link == cell.link && back.groups[other.group].name == *name
+    for case in &there.cases {
+        let name = &there.groups[case.group].name;
+        let same = |other: &&railgauge_analysis::compare::Case| {
+            other.link == case.link && back.groups[other.group].name == *name
         };
-        let other = back.cells.iter().find(same).unwrap();
-        assert_eq!(mirrored(cell.verdict), other.verdict, "{seed}: {} / {}", cell.reason, other.reason);
-        inverse(cell.change.percent, other.change.percent);
-        if let Some(((low, high), (low_back, high_back))) = cell.change.interval.zip(other.change.interval) {
+        let other = back.cases.iter().find(same).unwrap();
+        assert_eq!(mirrored(case.verdict), other.verdict, "{seed}: {} / {}", case.reason, other.reason);
+        inverse(case.change.percent, other.change.percent);
+        if let Some(((low, high), (low_back, high_back))) = case.change.interval.zip(other.change.interval) {
             inverse(low, high_back);
             inverse(high, low_back);
         }
-        assert_eq!((cell.n.0, cell.n.1), (other.n.1, other.n.0));
+        assert_eq!((case.n.0, case.n.1), (other.n.1, other.n.0));
     }
     let (there, back) = (there.headline.unwrap(), back.headline.unwrap());
     inverse(there.percent, back.percent);
@@ -249,12 +244,12 @@ fn assert_mirrored(there: &Comparison, back: &Comparison, seed: u64) {
 fn what_has_no_value_on_either_side_is_said_so_and_counts_agree_with_their_nouns() {
     let sides = in_turn(2);
     let options = Options { margin_percent: Some(5.0) };
-    let cells = |found: &Comparison| found.one_sided.iter().map(|cell| cell.name.clone()).collect::<Vec<_>>();
+    let cases = |found: &Comparison| found.one_sided.iter().map(|case| case.name.clone()).collect::<Vec<_>>();
     let nothing = compare_runs(&sides, options, |_, _| f64::NAN);
     assert_eq!((nothing.exit_code, nothing.counts.all()), (3, 0));
-    let all = cells(&nothing).len();
-    assert_eq!(nothing.sentence, format!("nothing could be compared. {all} cells have no value on either side."));
-    let first = cells(&nothing)[0].clone();
+    let all = cases(&nothing).len();
+    assert_eq!(nothing.sentence, format!("nothing could be compared. {all} cases have no value on either side."));
+    let first = cases(&nothing)[0].clone();
     let one = |side: Option<usize>| {
         compare_runs(&sides, options, |place, _| {
             if first.contains(&place.link) && place.case == 0 && side.is_none_or(|side| side == place.side) {
@@ -264,8 +259,8 @@ fn what_has_no_value_on_either_side_is_said_so_and_counts_agree_with_their_nouns
             }
         })
     };
-    assert!(one(None).sentence.contains("1 cell has no value on either side."), "{}", one(None).sentence);
-    assert!(one(Some(0)).sentence.contains("1 cell has values on one side only."), "{}", one(Some(0)).sentence);
+    assert!(one(None).sentence.contains("1 case has no value on either side."), "{}", one(None).sentence);
+    assert!(one(Some(0)).sentence.contains("1 case has values on one side only."), "{}", one(Some(0)).sentence);
     assert_eq!(one(None).one_sided[0].reason, "made up: timed out");
 }
 
@@ -277,10 +272,10 @@ fn values_that_are_all_the_same_are_equivalent_and_have_an_interval() {
     let first = sides[0][0].1.readings.clone();
     sides.iter_mut().flatten().for_each(|(_, run)| run.readings.clone_from(&first));
     let found = compare_runs(&sides, Options::default(), |_, _| 0.0);
-    assert_eq!((found.status, found.counts.equivalent), (Status::Pass, found.cells.len()), "{}", found.sentence);
+    assert_eq!((found.status, found.counts.equivalent), (Status::Pass, found.cases.len()), "{}", found.sentence);
     assert!(found.sentence.starts_with("performance is the same (0.00 %): "), "{}", found.sentence);
     assert_equivalent_is_within(&found);
-    assert!(found.cells.iter().all(|cell| cell.reason.starts_with("did not change: 0.00 % lies within ±1.00 %")));
+    assert!(found.cases.iter().all(|case| case.reason.starts_with("did not change: 0.00 % lies within ±1.00 %")));
     // Below four runs there is none, and only then is it said.
     let few = compare_runs(&[sides[0][..3].to_vec(), sides[1][..3].to_vec()], Options::default(), |_, _| 0.0);
     assert!(few.sentence.contains("(nothing can be concluded below 4 runs a side)"), "{}", few.sentence);

@@ -6,7 +6,7 @@ use railgauge_analysis::{
     case::State,
     journal::{self, Journal, JournalEnd, Try},
     reason::Id,
-    results::results,
+    results::{results, settled},
     row::Row,
     rows::rows,
     status::Status,
@@ -108,6 +108,20 @@ fn contamination_keeps_the_value_and_never_passes() {
     let verdicts = judge(&journal(&scenario), Some(196.0));
     assert_eq!((verdicts.status, verdicts.exit_code), (Status::Inconclusive, 3));
     assert!(verdicts.sentence.contains("contaminated: the receiver's port"), "{}", verdicts.sentence);
+}
+
+/// A second try must not hide wrong bytes; any other value that is not trusted counts as not measured.
+#[test]
+fn a_resumed_run_measures_again_what_has_no_trusted_value() {
+    let made = journal(&Scenario { wrong: true, contaminated: true, down: Some(5), ..small() });
+    let settled = settled(&made).unwrap();
+    for result in results(&made).unwrap() {
+        let kept = (0..result.repeats).filter(|repeat| settled.contains(&(result.case.id, *repeat))).count();
+        let again = matches!(result.state, State::Contaminated | State::NotRun);
+        assert_eq!(kept, if again { 0 } else { result.samples.len() }, "{:?}", result.state);
+    }
+    let with = |state| results(&made).unwrap().iter().filter(|result| result.state == state).count();
+    assert!([State::Contaminated, State::Wrong, State::NotRun, State::Measured].into_iter().all(|one| with(one) > 0));
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn runs_that_timed_writes_in_other_ways_are_not_compared() {
         for after in WAYS {
             let found = found(before, after);
             let of_writes =
-                |cell: &&railgauge_analysis::compare::Cell| found.groups[cell.group].name.contains("write-lat");
-            let compared = found.cells.iter().filter(of_writes).count();
+                |case: &&railgauge_analysis::compare::Case| found.groups[case.group].name.contains("write-lat");
+            let compared = found.cases.iter().filter(of_writes).count();
             if before == after {
                 assert!(compared > 0 && found.counts.regressed > 0, "{before:?}: {}", found.sentence);
                 continue;

@@ -4,7 +4,7 @@ mod excused;
 mod mismatch;
 mod tries;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use railgauge_model::{journal::event::Case, plan::model::Test};
 use railgauge_wire::failure::{Failure, Kind};
@@ -51,6 +51,20 @@ fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<Mi
         journal.tries.iter().find(|attempt| repeats(attempt.case).is_some_and(|all| attempt.repeat >= all))?;
     let (case, repeat) = (attempt.case, u64::from(attempt.repeat) + 1);
     Some(Mismatch::UnaskedRepeat { case, repeat, repeats: repeats(case).unwrap_or_default() })
+}
+
+/// Cases and repeats that a resumed run does not measure again: those with a trusted value, and wrong bytes, which a second try must
+/// not hide.
+///
+/// # Errors
+/// As [`results`].
+pub fn settled(journal: &Journal) -> Result<HashSet<(u64, u32)>, Mismatch> {
+    let mut all = results(journal)?;
+    all.extend(further(journal));
+    all.retain(|result| result.state.is_trusted() || result.state == State::Wrong);
+    let repeats =
+        |result: &CaseResult<'_>| result.samples.iter().map(|(repeat, _)| (result.case.id, *repeat)).collect();
+    Ok(all.iter().flat_map::<Vec<_>, _>(repeats).collect())
 }
 
 /// In the order of the cases. They are not part of any test.

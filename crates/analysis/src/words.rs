@@ -7,7 +7,8 @@ use railgauge_wire::{group::Training, terms::Transport, unit::Bytes};
 
 pub use limit::{held_against, limit};
 pub use number::{
-    between, brief, change, number, percent, percent_of, scatter, share, share_of, short, signed, spread, worse,
+    between, brief, change, in_unit, number, percent, percent_of, scatter, share, share_of, short, signed, spread,
+    with_unit, worse,
 };
 pub use railgauge_model::plan::count::{are, be, count, have, was, were};
 pub use time::{lasting, lasting_about, moment};

@@ -6,7 +6,7 @@ use railgauge_analysis::{
     frames::FrameFile,
     imported::{self, ImportedRun},
     row::Row,
-    words::{number, size},
+    words::{size, with_unit},
 };
 use railgauge_model::{
     directory::{FRAME, JOURNAL, PAGE},
@@ -63,7 +63,7 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
             } else {
                 format!("{} → {}", row.src_host, row.dst_host)
             },
-            row.value.map_or_else(|| "–".to_owned(), |value| format!("{} {}", number(value), row.unit())),
+            row.value.map_or_else(|| "–".to_owned(), |value| with_unit(row.metric, value)),
             row.n.to_string(),
             row.env.to_string(),
             row.tool.to_string(),

@@ -32,7 +32,7 @@ pub(super) fn run(
     if json {
         write_json(&preview)?;
     } else {
-        print(&text::text(&preview))?;
+        print(&text::text(&preview, common.verbose))?;
     }
     Ok(Exit::Passed)
 }

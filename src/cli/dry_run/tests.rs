@@ -116,23 +116,23 @@ fn with_preview<T>(source: &str, link_rate: Option<GigabitsPerSecond>, see: impl
 
 #[test]
 fn text_of_a_small_plan() {
-    insta::assert_snapshot!(with_preview(SMALL, Some(GigabitsPerSecond(100.0)), text));
+    insta::assert_snapshot!(with_preview(SMALL, Some(GigabitsPerSecond(100.0)), |preview| text(preview, true)));
 }
 
 #[test]
 fn text_without_a_link_rate() {
-    insta::assert_snapshot!(with_preview(SMALL, None, text));
+    insta::assert_snapshot!(with_preview(SMALL, None, |preview| text(preview, false)));
 }
 
 #[test]
 fn groups_of_collectives_are_no_pairs() {
     // Whatever the rate: what the hosts of a group send is not known, and must not look like nothing.
-    insta::assert_snapshot!(with_preview(COLLECTIVES, Some(GigabitsPerSecond(100.0)), text));
+    insta::assert_snapshot!(with_preview(COLLECTIVES, Some(GigabitsPerSecond(100.0)), |preview| text(preview, true)));
 }
 
 #[test]
 fn text_of_a_large_plan_is_cut() {
-    let text = with_preview(LARGE, None, text);
+    let text = with_preview(LARGE, None, |preview| text(preview, true));
     assert!(text.lines().count() < 60, "{} lines", text.lines().count());
     insta::assert_snapshot!(text);
 }
@@ -143,7 +143,7 @@ fn every_time_without_a_link_rate_is_a_lower_bound() {
     let many = LARGE.replace("1024", "0256");
     let adaptive = many.replace("\"1s\"", "{ confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }");
     for plan in [SMALL, &many, COLLECTIVES, &adaptive] {
-        let text = with_preview(plan, None, text);
+        let text = with_preview(plan, None, |preview| text(preview, false));
         let times: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("time ")).collect();
         assert!(times.len() > 1, "{text}");
         assert!(times.iter().all(|line| line.contains(" at least ")), "{times:#?}");

@@ -20,15 +20,15 @@ const HOSTS: usize = 16;
 const ROUNDS: usize = 8;
 const LINKS: usize = 8;
 
-/// The whole text.
-pub(super) fn text(preview: &Preview<'_>) -> String {
+/// The whole text, with the rounds if `verbose`.
+pub(super) fn text(preview: &Preview<'_>, verbose: bool) -> String {
     let mut out = String::new();
     // Writing to a text does not fail.
-    let _ = write_all(&mut out, preview);
+    let _ = write_all(&mut out, preview, verbose);
     out
 }
 
-fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
+fn write_all(out: &mut String, preview: &Preview<'_>, verbose: bool) -> std::fmt::Result {
     writeln!(
         out,
         "plan {}, seed {}: {}, {}, {}, {}, {}",
@@ -70,7 +70,7 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
         None => writeln!(out, "bytes  payload, exact")?,
     }
     hosts(out, &preview.hosts)?;
-    preview.tests.iter().try_for_each(|test| one_test(out, test))?;
+    preview.tests.iter().try_for_each(|test| one_test(out, test, verbose))?;
     if !preview.notes.is_empty() {
         writeln!(out)?;
     }
@@ -95,8 +95,8 @@ fn hosts(out: &mut String, hosts: &[HostPreview<'_>]) -> std::fmt::Result {
     left_out(out, "", hosts.len(), HOSTS, "host")
 }
 
-fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
-    let TestPreview { test, cells, rounds, links, cases, measurements, .. } = preview;
+fn one_test(out: &mut String, preview: &TestPreview<'_>, verbose: bool) -> std::fmt::Result {
+    let TestPreview { test, rounds, links, cases, measurements, .. } = preview;
     writeln!(out, "\ntest {}: {}", test.name, title(test))?;
     writeln!(out, "  {}", how(test))?;
     let verify = if test.verify { "verified before and after" } else { "not verified" };
@@ -104,11 +104,10 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     let noun = if test.collective.is_some() { "group" } else { "link" };
     writeln!(
         out,
-        "  cases   {}, {} × {} = {}; × {} = {}",
-        count(rounds.len(), "round"),
-        many(*links, noun),
-        count(cells.len(), "cell"),
+        "  cases   {} on {} in {}; × {} = {}",
         many(*cases, "case"),
+        many(*links, noun),
+        count(rounds.len(), "round"),
         count(test.repeats as usize, "repeat"),
         many(*measurements, "measurement"),
     )?;
@@ -120,6 +119,9 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         Some(_) => writeln!(out, "  bytes   unknown: they depend on the algorithm")?,
         None if test.transport.is_within_host() => writeln!(out, "  bytes   none leave a host")?,
         None => writeln!(out, "  bytes   {} per link", amount(preview.bytes_per_link))?,
+    }
+    if !verbose {
+        return Ok(());
     }
     rounds.iter().take(ROUNDS).try_for_each(|round| one_round(out, round, noun))?;
     left_out(out, "  ", rounds.len(), ROUNDS, "round")

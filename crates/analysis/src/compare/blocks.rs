@@ -47,7 +47,7 @@ pub fn interleaved(journal: &Journal, results: &[CaseResult<'_>]) -> Result<Vec<
 fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> Collected {
     let [before, after] = [&pair.a, &pair.b].map(|name| by_place(results, name));
     let blocks = pair.blocks as usize;
-    let (mut subjects, mut cells) = (Vec::new(), Vec::new());
+    let (mut subjects, mut pairs) = (Vec::new(), Vec::new());
     let (mut one_sided, mut left_out) = (Vec::new(), BTreeMap::new());
     for (place, a) in &before {
         let Some(b) = after.get(place) else { continue };
@@ -95,7 +95,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
                 why: result.error().unwrap_or_default(),
             });
             let sides = sides.map(|side| whole.iter().map(|&block| (block, side[&block])).collect());
-            cells.push(Pair { subject: subjects.len(), metric, sides, lack });
+            pairs.push(Pair { subject: subjects.len(), metric, sides, lack });
         }
         subjects.push(subject);
     }
@@ -124,7 +124,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         carriers: carriers(&pair.b, &before, &after),
         groups: journal.plan.groups.clone(),
         subjects,
-        cells,
+        pairs,
         one_sided,
         left_out,
     }

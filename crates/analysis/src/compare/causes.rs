@@ -37,9 +37,9 @@ impl Part {
 /// Looks at each metric first: a host whose bandwidth fell everywhere is the cause, even if its latency did not change.
 /// The rest is searched together.
 pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
-    let metrics: BTreeSet<Metric> = judged.iter().map(|cell| cell.metric).collect();
+    let metrics: BTreeSet<Metric> = judged.iter().map(|case| case.metric).collect();
     let of_word = |word: Word| {
-        let changed = |at: &usize| judged[*at].cell.verdict == word;
+        let changed = |at: &usize| judged[*at].case.verdict == word;
         let mut found: Vec<CommonCause> = Vec::new();
         let mut left: BTreeSet<usize> = (0..judged.len()).filter(changed).collect();
         let mut looks: Vec<Vec<usize>> = metrics
@@ -55,7 +55,7 @@ pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
                 match found.iter_mut().find(|known| known.name == one.name) {
                     Some(known) => {
                         known.members.extend(one.members);
-                        // The last look holds the cells of all others.
+                        // The last look holds the cases of all others.
                         known.of = if look.len() == judged.len() { one.of } else { known.of + one.of };
                     }
                     None => found.push(one),
@@ -93,8 +93,8 @@ fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTre
     labels.causes(&changes).into_iter().map(found).collect()
 }
 
-fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, everything: bool) -> Cause {
-    let whole = cells.0 == cells.1;
+fn told(verdict: Word, name: String, cases: (usize, usize), parts: Vec<Part>, everything: bool) -> Cause {
+    let whole = cases.0 == cases.1;
     let partly = parts.iter().any(|part| part.sizes.len() < part.of_sizes);
     // What holds for one metric or size must not be said of all.
     let name = match (name.as_str(), &parts[..]) {
@@ -111,19 +111,19 @@ fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, ev
             format!("{} ({})", part.what(), digits::range(low, high))
         })
         .collect();
-    let of = match cells {
-        (1, 1) => "its only cell".to_owned(),
-        (_, all) if whole => format!("all of its {}", count(all, "cell")),
-        (changed, all) => format!("{changed} of its {}", count(all, "cell")),
+    let of = match cases {
+        (1, 1) => "its only case".to_owned(),
+        (_, all) if whole => format!("all of its {}", count(all, "case")),
+        (changed, all) => format!("{changed} of its {}", count(all, "case")),
     };
     let text = format!("{of} changed this way: {}", list.join("; "));
-    Cause { verdict, name, cells, parts, text }
+    Cause { verdict, name, cases, parts, text }
 }
 
 fn parts(collected: &Collected, judged: &[Judged], members: &[&Judged]) -> Vec<Part> {
-    let key = |cell: &Judged| {
-        let pair = &collected.subjects[cell.subject];
-        ((pair.test.to_string(), cell.metric), pair.cell.size)
+    let key = |case: &Judged| {
+        let pair = &collected.subjects[case.subject];
+        ((pair.test.to_string(), case.metric), pair.cell.size)
     };
     let mut sizes: BTreeMap<(String, Metric), Vec<Bytes>> = BTreeMap::new();
     for (of, size) in judged.iter().map(key) {
@@ -132,7 +132,7 @@ fn parts(collected: &Collected, judged: &[Judged], members: &[&Judged]) -> Vec<P
     let mut parts: BTreeMap<(String, Metric), Vec<(Bytes, f64)>> = BTreeMap::new();
     for member in members {
         let (of, size) = key(member);
-        parts.entry(of).or_default().push((size, member.cell.change.percent));
+        parts.entry(of).or_default().push((size, member.case.change.percent));
     }
     let different = |mut list: Vec<Bytes>| {
         list.sort_unstable();
@@ -147,7 +147,7 @@ fn parts(collected: &Collected, judged: &[Judged], members: &[&Judged]) -> Vec<P
             metric,
             sizes: different(changed.iter().map(|(size, _)| *size).collect()),
             of_sizes,
-            cells: changed.len(),
+            cases: changed.len(),
             percent: (percents().fold(f64::INFINITY, f64::min), percents().fold(f64::NEG_INFINITY, f64::max)),
         }
     };

@@ -9,7 +9,7 @@ use railgauge_stats::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Cell, Change, Counts, Design, Group, Obstacle, Options, Order, Stray, When, Word,
+    Case, Change, Counts, Design, Group, Obstacle, Options, Order, Stray, When, Word,
     order::told,
     reason::{self, need, percent},
     table::{Collected, Lack, Pair},
@@ -18,15 +18,15 @@ use super::{
 const OF_RUNS: &str = "difference of Huber's estimates of the logarithms of runs with Welch's interval and test, each side \
                        with a noise of its own, for the correlation of neighbouring runs up to 0.6 that does most harm in \
                        their order; for the absence of a change two one-sided tests of this and of means, and no run that \
-                       lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
+                       lies far off; Benjamini–Hochberg over all cases (docs/compare.md)";
 
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
                          change, for its absence two one-sided tests of signed ranks and of Student's t and no block that \
-                         lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
+                         lies far off; Benjamini–Hochberg over all cases (docs/compare.md)";
 
 pub(super) struct Verdicts {
     pub groups: Vec<Group>,
-    pub cells: Vec<Judged>,
+    pub cases: Vec<Judged>,
     pub headline: Option<Change>,
     /// Edges of its margin in percent.
     pub headline_margin: Option<(f64, f64)>,
@@ -37,9 +37,9 @@ pub(super) struct Verdicts {
 
 type Strayed = (Stray, Option<(When, usize)>);
 
-/// A cell, the number of what it measures, its metric, and its improvement as a difference of logarithms.
+/// A case, the number of what it measures, its metric, and its improvement as a difference of logarithms.
 pub(super) struct Judged {
-    pub cell: Cell,
+    pub case: Case,
     pub subject: usize,
     pub metric: Metric,
     pub better: f64,
@@ -49,23 +49,23 @@ pub(super) struct Judged {
 struct Source<'c> {
     collected: &'c Collected,
     runs: RunSet,
-    /// Values of each cell in the order of the runs; empty for blocks.
-    cells: Vec<Vec<Option<f64>>>,
+    /// Values of each case in the order of the runs; empty for blocks.
+    cases: Vec<Vec<Option<f64>>>,
 }
 
 impl<'c> Source<'c> {
     fn new(collected: &'c Collected) -> Self {
-        let cells: Vec<Vec<Option<f64>>> = match collected.design {
-            Design::Runs => collected.cells.iter().map(|pair| collected.in_order(pair)).collect(),
+        let cases: Vec<Vec<Option<f64>>> = match collected.design {
+            Design::Runs => collected.pairs.iter().map(|pair| collected.in_order(pair)).collect(),
             Design::Blocks => Vec::new(),
         };
-        Self { runs: RunSet::new(collected.order.clone()), collected, cells }
+        Self { runs: RunSet::new(collected.order.clone()), collected, cases }
     }
 
     fn compare(&mut self, member: usize, margin: Margin) -> Result<Comparison, Refusal> {
-        let pair = &self.collected.cells[member];
+        let pair = &self.collected.pairs[member];
         let found = match self.collected.design {
-            Design::Runs => self.runs.compare(&self.cells[member], margin)?,
+            Design::Runs => self.runs.compare(&self.cases[member], margin)?,
             Design::Blocks => stats::paired(&differences(pair), margin)?,
         };
         Ok(Comparison { missing: pair.lack.each_ref().map(Lack::values), ..found })
@@ -79,9 +79,9 @@ impl<'c> Source<'c> {
                 let run = runs.runs[number].run_id.clone();
                 (Stray { side: Some(side), run, percent: percent(distance) }, Some((side, number)))
             };
-            return Ok(self.runs.strays(&self.cells[member], margin).into_iter().map(of_run).collect());
+            return Ok(self.runs.strays(&self.cases[member], margin).into_iter().map(of_run).collect());
         }
-        let pair = &self.collected.cells[member];
+        let pair = &self.collected.pairs[member];
         let differences = differences(pair);
         let [found] = strays([&differences], margin);
         let others = differences.iter().enumerate().filter(|(at, _)| !found.contains(at)).map(|(_, value)| *value);
@@ -96,9 +96,9 @@ impl<'c> Source<'c> {
     /// `None` below two runs a side, or blocks.
     fn floor(&self, members: &[usize]) -> Option<f64> {
         if self.collected.design == Design::Runs {
-            return self.runs.floor(&members.iter().map(|&at| &self.cells[at][..]).collect::<Vec<_>>());
+            return self.runs.floor(&members.iter().map(|&at| &self.cases[at][..]).collect::<Vec<_>>());
         }
-        let of = |&at: &usize| stats::noise_floor(&[&differences(&self.collected.cells[at])]).ok();
+        let of = |&at: &usize| stats::noise_floor(&[&differences(&self.collected.pairs[at])]).ok();
         median(&members.iter().filter_map(of).collect::<Vec<f64>>()).ok()
     }
 }
@@ -106,65 +106,65 @@ impl<'c> Source<'c> {
 pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts, Refusal> {
     let mut source = Source::new(collected);
     let (mut groups, members) = groups(&mut source, options)?;
-    let mut raw = Vec::with_capacity(collected.cells.len());
+    let mut raw = Vec::with_capacity(collected.pairs.len());
     for ((_, margin), members) in groups.iter().zip(&members) {
         for &member in members {
             raw.push((source.compare(member, *margin)?, member));
         }
     }
     let compared: Vec<(Comparison, bool)> =
-        raw.iter().map(|(found, member)| (*found, higher(collected.cells[*member].metric))).collect();
+        raw.iter().map(|(found, member)| (*found, higher(collected.pairs[*member].metric))).collect();
     let verdicts = stats::verdicts(&compared)?;
     let place: HashMap<usize, usize> =
         members.iter().enumerate().flat_map(|(group, members)| members.iter().map(move |m| (*m, group))).collect();
     let in_turn = source.runs.order().is_none_or(|order| order.turns() == stats::Turns::InTurn);
-    let mut cells = Vec::with_capacity(raw.len());
+    let mut cases = Vec::with_capacity(raw.len());
     let mut stray_runs = Vec::new();
     for ((found, member), judged) in raw.iter().zip(verdicts) {
-        let pair = &collected.cells[*member];
+        let pair = &collected.pairs[*member];
         let group = place[member];
         let (strays, runs): (Vec<Stray>, Vec<Option<(When, usize)>>) = match found.strays {
             [0, 0] => (Vec::new(), Vec::new()),
             _ => source.strays(*member, found.margin)?.into_iter().unzip(),
         };
         stray_runs.extend(runs.into_iter().flatten());
-        let cell = cell(collected, pair, group, found, judged, in_turn, strays)?;
-        groups[group].0.counts.add(cell.verdict);
+        let case = case(collected, pair, group, found, judged, in_turn, strays)?;
+        groups[group].0.counts.add(case.verdict);
         let better = if higher(pair.metric) { found.effect } else { -found.effect };
-        cells.push(Judged { cell, subject: pair.subject, metric: pair.metric, better });
+        cases.push(Judged { case, subject: pair.subject, metric: pair.metric, better });
     }
     let main = |pair: &&Pair| collected.subjects[pair.subject].headline() == pair.metric;
-    let of_main = (0..collected.cells.len()).filter(|&at| main(&&collected.cells[at]));
+    let of_main = (0..collected.pairs.len()).filter(|&at| main(&&collected.pairs[at]));
     let margins: Vec<f64> = of_main.map(|at| groups[place[&at]].1.value).collect();
-    let main: Vec<&Pair> = collected.cells.iter().filter(main).collect();
+    let main: Vec<&Pair> = collected.pairs.iter().filter(main).collect();
     let headline = headline(&main, &mut source, true)?;
-    // If each cell keeps its margin, the mean over cells keeps the mean margin.
+    // If each case keeps its margin, the mean over cases keeps the mean margin.
     let headline_margin = (!margins.is_empty()).then(|| {
         let mean = margins.iter().sum::<f64>() / margins.len() as f64;
         (percent(-mean), percent(mean))
     });
     groups.iter_mut().for_each(|(group, _)| group.verdict = comes_to(group));
-    let held_back = cells.iter().filter(|cell| cell.cell.obstacle == Some(Obstacle::Order)).count();
+    let held_back = cases.iter().filter(|case| case.case.obstacle == Some(Obstacle::Order)).count();
     let order = match collected.design {
         Design::Runs => source.runs.order().map(|order| told(order, collected, held_back)),
         Design::Blocks => None,
     };
     let groups = groups.into_iter().map(|(group, _)| group).collect();
-    Ok(Verdicts { headline, headline_margin, groups, cells, order, strays: stray_runs })
+    Ok(Verdicts { headline, headline_margin, groups, cases, order, strays: stray_runs })
 }
 
-/// The verdict of a group. If all cells are equivalent, their common interval also lies inside the margin, except for
-/// cells measured by different runs; so it is checked.
+/// The verdict of a group. If all cases are equivalent, their common interval also lies inside the margin, except for
+/// cases measured by different runs; so it is checked.
 fn comes_to(group: &Group) -> Word {
     let counts = group.counts;
     let improved = counts.improved > 0;
     let margin = (group.margin_low_percent, group.margin_percent);
     match counts {
         Counts { regressed: 1.., .. } => Word::Regressed,
-        Counts { not_enough_data: 1.., .. } => Word::NotEnoughData,
+        Counts { undecided: 1.., .. } => Word::Undecided,
         Counts { too_noisy: 1.., .. } => Word::TooNoisy,
         _ if !group.change.is_some_and(|change| change.lies_within(margin, improved.then_some(group.better))) => {
-            Word::NotEnoughData
+            Word::Undecided
         }
         _ if improved => Word::Improved,
         _ => Word::Equivalent,
@@ -173,31 +173,31 @@ fn comes_to(group: &Group) -> Word {
 
 type Judging = (Group, Margin);
 
-/// In the order of the plan, with the positions of their cells.
+/// In the order of the plan, with the positions of their cases.
 fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, Vec<Vec<usize>>), Refusal> {
     let collected = source.collected;
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
     let mut names = Vec::new();
-    for (at, cell) in collected.cells.iter().enumerate() {
-        let name = collected.subjects[cell.subject].kind(cell.metric);
+    for (at, case) in collected.pairs.iter().enumerate() {
+        let name = collected.subjects[case.subject].kind(case.metric);
         let group = *numbers.entry(name.clone()).or_insert(members.len());
         if group == members.len() {
             members.push(Vec::new());
-            names.push((name, cell.metric));
+            names.push((name, case.metric));
         }
         members[group].push(at);
     }
     let asked = options.margin_percent.map(|percent| (percent / 100.0).ln_1p());
     let group = |((name, metric), members): ((String, Metric), &Vec<usize>)| {
-        let pairs: Vec<&Pair> = members.iter().map(|&at| &collected.cells[at]).collect();
+        let pairs: Vec<&Pair> = members.iter().map(|&at| &collected.pairs[at]).collect();
         let floor = source.floor(members);
         let margin = stats::margin(asked, floor.unwrap_or(0.0));
         let group = Group {
             name,
             metric,
             better: metric.better(),
-            verdict: Word::NotEnoughData,
+            verdict: Word::Undecided,
             counts: Counts::default(),
             change: headline(&pairs, source, false)?,
             noise_floor_percent: floor.map(percent),
@@ -212,7 +212,7 @@ fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, V
     Ok((groups, members))
 }
 
-/// Geometric mean over cells, from each run's mean distance to the cells' centres, so that a run without some cells is
+/// Geometric mean over cases, from each run's mean distance to the cases' centres, so that a run without some cases is
 /// not pulled towards the others.
 fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<Option<Change>, Refusal> {
     let collected = source.collected;
@@ -252,7 +252,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
     Ok(Some(change(effect, interval)))
 }
 
-fn cell(
+fn case(
     collected: &Collected,
     pair: &Pair,
     group: usize,
@@ -260,18 +260,18 @@ fn cell(
     judged: stats::Judged,
     in_turn: bool,
     strays: Vec<Stray>,
-) -> Result<Cell, Refusal> {
+) -> Result<Case, Refusal> {
     let word = match judged.verdict {
         Verdict::Improved => Word::Improved,
         Verdict::Regressed => Word::Regressed,
         Verdict::Equivalent | Verdict::Negligible => Word::Equivalent,
-        Verdict::Inconclusive => Word::NotEnoughData,
+        Verdict::Inconclusive => Word::Undecided,
         Verdict::TooNoisy => Word::TooNoisy,
     };
     let [before, after] = logs(pair);
     let n = (before.len(), after.len());
-    let reason = reason::cell(&reason::Told { collected, pair, found, judged, in_turn, strays: &strays });
-    Ok(Cell {
+    let reason = reason::case(&reason::Told { collected, pair, found, judged, in_turn, strays: &strays });
+    Ok(Case {
         group,
         link: collected.subjects[pair.subject].flow.name(),
         verdict: word,
@@ -287,7 +287,7 @@ fn cell(
         p_if_independent: found.p_plain,
         p_adjusted: judged.p_change,
         obstacle: judged.obstacle.map(Obstacle::from),
-        need: need(found).filter(|_| word == Word::NotEnoughData),
+        need: need(found).filter(|_| word == Word::Undecided),
         method: match collected.design {
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
@@ -300,7 +300,7 @@ fn logs(pair: &Pair) -> [Vec<f64>; 2] {
     pair.sides.each_ref().map(|side| side.iter().map(|(_, value)| *value).collect())
 }
 
-/// After minus before, block by block; both sides of a cell of blocks have the same blocks.
+/// After minus before, block by block; both sides of a case of blocks have the same blocks.
 fn differences(pair: &Pair) -> Vec<f64> {
     let [before, after] = &pair.sides;
     before.iter().zip(after).map(|((_, before), (_, after))| after - before).collect()

@@ -1,6 +1,6 @@
-//! Two sets of runs: improved, regressed, equivalent, or not enough data, for every cell that both have.
+//! Two sets of runs: improved, regressed, equivalent or undecided, for every case that both have.
 //!
-//! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is in
+//! The unit is a run: a case has one value from each run, whatever the run measured it from. The arithmetic is in
 //! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
 
 mod blocks;
@@ -62,7 +62,7 @@ pub struct Options {
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
     Regressed,
-    NotEnoughData,
+    Undecided,
     /// No change shown, and the noise is too wide for that to mean anything.
     TooNoisy,
     Improved,
@@ -73,7 +73,7 @@ impl Word {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Regressed => "regressed",
-            Self::NotEnoughData => "not enough data",
+            Self::Undecided => "undecided",
             Self::TooNoisy => "too noisy to judge",
             Self::Improved => "improved",
             Self::Equivalent => "equivalent",
@@ -91,8 +91,8 @@ pub enum Obstacle {
     Means,
     /// A change, or its absence, if the runs had alternated; in this order, runs that resemble their neighbours would look the same.
     Order,
-    /// A change, or its absence, for this cell alone; among so many cells, chance does as much somewhere.
-    ManyCells,
+    /// A change, or its absence, for this case alone; among so many cases, chance does as much somewhere.
+    ManyCases,
     Margin,
     Spread,
     Noise,
@@ -107,7 +107,7 @@ impl From<railgauge_stats::compare::Obstacle> for Obstacle {
             Found::Strays => Self::Strays,
             Found::Means => Self::Means,
             Found::Order => Self::Order,
-            Found::Chance => Self::ManyCells,
+            Found::Chance => Self::ManyCases,
             Found::Margin => Self::Margin,
             Found::Spread => Self::Spread,
             Found::Noise => Self::Noise,
@@ -153,7 +153,7 @@ pub struct RunSummary {
     pub values: usize,
     pub imported: bool,
     pub left_out: usize,
-    /// Cells in which this run is far from the others of its side, beyond the margin.
+    /// Cases in which this run is far from the others of its side, beyond the margin.
     pub strays: usize,
 }
 
@@ -162,7 +162,7 @@ pub struct Counts {
     pub regressed: usize,
     pub improved: usize,
     pub equivalent: usize,
-    pub not_enough_data: usize,
+    pub undecided: usize,
     pub too_noisy: usize,
 }
 
@@ -172,13 +172,13 @@ impl Counts {
             Word::Regressed => &mut self.regressed,
             Word::Improved => &mut self.improved,
             Word::Equivalent => &mut self.equivalent,
-            Word::NotEnoughData => &mut self.not_enough_data,
+            Word::Undecided => &mut self.undecided,
             Word::TooNoisy => &mut self.too_noisy,
         } += 1;
     }
 
     pub fn all(&self) -> usize {
-        self.regressed + self.improved + self.equivalent + self.not_enough_data + self.too_noisy
+        self.regressed + self.improved + self.equivalent + self.undecided + self.too_noisy
     }
 }
 
@@ -187,7 +187,7 @@ pub struct Group {
     pub name: String,
     pub metric: Metric,
     pub better: Better,
-    /// The worst verdict of its cells. Equivalent only if the interval of `change` lies inside the margin, improved
+    /// The worst verdict of its cases. Equivalent only if the interval of `change` lies inside the margin, improved
     /// only if it stays above the worse edge.
     pub verdict: Word,
     pub counts: Counts,
@@ -204,7 +204,7 @@ pub struct Group {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cell {
+pub struct Case {
     pub group: usize,
     pub link: String,
     pub verdict: Word,
@@ -215,7 +215,7 @@ pub struct Cell {
     /// Confidence level of the interval at least; `None` without one.
     pub level: Option<f64>,
     /// 95 % interval of the difference of means in percent, which single bad runs widen: must also lie inside the
-    /// margin of an equivalent cell. Allows for correlation of neighbours up to 0.6.
+    /// margin of an equivalent case. Allows for correlation of neighbours up to 0.6.
     pub mean_interval: Option<(f64, f64)>,
     pub n: (usize, usize),
     /// Runs (or blocks) before and after without the value they should have: they plan it, or a smaller share of this
@@ -226,7 +226,7 @@ pub struct Cell {
     /// p of no change, for the order of the runs and correlation of neighbours up to 0.6.
     pub p: f64,
     pub p_if_independent: f64,
-    /// `p`, adjusted for all cells (Benjamini & Hochberg).
+    /// `p`, adjusted for all cases (Benjamini & Hochberg).
     pub p_adjusted: f64,
     /// Why there is no verdict; `None` where there is one.
     pub obstacle: Option<Obstacle>,
@@ -236,7 +236,7 @@ pub struct Cell {
     pub reason: String,
 }
 
-/// A run so far from the others of its side in one cell that normal noise does it in one cell of a thousand.
+/// A run so far from the others of its side in one case that normal noise does it in one case of a thousand.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stray {
     /// `None` for a block.
@@ -279,7 +279,7 @@ pub struct Order {
     pub sequence: String,
     /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
     pub worth: f64,
-    /// Cells with a change, or its absence, that would be shown if the runs had alternated.
+    /// Cases with a change, or its absence, that would be shown if the runs had alternated.
     pub held_back: usize,
     /// The cost of this order, if any.
     pub costs: Option<String>,
@@ -292,7 +292,7 @@ pub struct Cause {
     pub verdict: Word,
     /// For example `host gpu07`; with metric and sizes if it only holds for these.
     pub name: String,
-    pub cells: (usize, usize),
+    pub cases: (usize, usize),
     pub parts: Vec<Part>,
     pub text: String,
 }
@@ -303,7 +303,7 @@ pub struct Part {
     pub metric: Metric,
     pub sizes: Vec<Bytes>,
     pub of_sizes: usize,
-    pub cells: usize,
+    pub cases: usize,
     /// Smallest and largest change in percent of the value before.
     pub percent: (f64, f64),
 }
@@ -327,13 +327,13 @@ pub struct Comparison {
     pub configuration: Configuration,
     pub counts: Counts,
     pub headline: Option<Change>,
-    /// Fall and rise in percent within which the headline counts as no change: the mean over the margins of its cells.
+    /// Fall and rise in percent within which the headline counts as no change: the mean over the margins of its cases.
     pub headline_margin: Option<(f64, f64)>,
     pub groups: Vec<Group>,
     /// Common factors of changes: those for the worse first.
     pub causes: Vec<Cause>,
-    /// Every cell, worst verdict first, in it the largest change.
-    pub cells: Vec<Cell>,
+    /// Every case, worst verdict first, in it the largest change.
+    pub cases: Vec<Case>,
     pub one_sided: Vec<OneSided>,
     /// Values that were left out, the most frequent reason first.
     pub left_out: Vec<LeftOut>,

@@ -26,8 +26,8 @@ pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize
             number_of(least as f64 * order.worth()),
         );
         if held_back > 0 {
-            let cells = count(held_back, "cell");
-            text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
+            let cases = count(held_back, "case");
+            text += &format!(" Of {cases} that runs in turn would settle, nothing is said for that reason.");
         }
         text
     });

@@ -15,7 +15,7 @@ pub(super) struct Told<'c> {
     pub strays: &'c [Stray],
 }
 
-pub(super) fn cell(told: &Told<'_>) -> String {
+pub(super) fn case(told: &Told<'_>) -> String {
     let Told { collected, pair, found, judged, in_turn, .. } = told;
     let design = collected.design;
     let (before, after) = (pair.sides[0].len(), pair.sides[1].len());
@@ -84,11 +84,11 @@ pub(super) fn cell(told: &Told<'_>) -> String {
         }
         (_, Some(Obstacle::Chance)) if -found.margin < interval.low && interval.high < found.margin => {
             format!(
-                "{seen}: within {margin} if it were alone, but among so many cells chance does as much{beside}{more}"
+                "{seen}: within {margin} if it were alone, but among so many cases chance does as much{beside}{more}"
             )
         }
         (_, Some(Obstacle::Chance)) => format!(
-            "{seen}: among so many cells chance changes one as much (adjusted p {}){beside}{more}",
+            "{seen}: among so many cases chance changes one as much (adjusted p {}){beside}{more}",
             brief(judged.p_change)
         ),
         (_, Some(Obstacle::Margin)) => {

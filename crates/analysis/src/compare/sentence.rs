@@ -3,7 +3,7 @@
 use railgauge_stats::Refusal;
 
 use super::{
-    Cell, Change, Comparison, Counts, Group, OneSided, Options, When, Word,
+    Case, Change, Comparison, Counts, Group, OneSided, Options, When, Word,
     causes::causes,
     digits, judge,
     reason::{fewest, unit},
@@ -25,11 +25,11 @@ pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
 pub(super) fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
     let judged = judge::judge(&collected, options)?;
     let mut counts = Counts::default();
-    judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
-    let causes = causes(&collected, &judged.cells);
-    let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
-    let size = |cell: &Cell| cell.change.percent.abs();
-    cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
+    judged.cases.iter().for_each(|case| counts.add(case.case.verdict));
+    let causes = causes(&collected, &judged.cases);
+    let mut cases: Vec<Case> = judged.cases.into_iter().map(|judged| judged.case).collect();
+    let size = |case: &Case| case.change.percent.abs();
+    cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
     let mut comparison = Comparison {
         version: VERSION,
         design: collected.design,
@@ -47,7 +47,7 @@ pub(super) fn tell(collected: Collected, options: &Options) -> Result<Comparison
         headline_margin: judged.headline_margin,
         groups: judged.groups,
         causes,
-        cells,
+        cases,
         one_sided: collected.one_sided,
         left_out: collected.left_out,
     };
@@ -62,12 +62,12 @@ pub(super) fn tell(collected: Collected, options: &Options) -> Result<Comparison
     Ok(comparison)
 }
 
-/// A pass needs a verdict of every cell and row, no cell of one side only, and a headline inside its margin.
+/// A pass needs a verdict of every case and row, no case of one side only, and a headline inside its margin.
 fn comes_to(comparison: &Comparison) -> Status {
     let settled = |group: &Group| matches!(group.verdict, Word::Improved | Word::Equivalent);
     if comparison.counts.regressed > 0 {
         Status::Fail
-    } else if !comparison.cells.is_empty()
+    } else if !comparison.cases.is_empty()
         && comparison.one_sided.is_empty()
         && comparison.groups.iter().all(settled)
         && comparison.headline_kept()
@@ -82,31 +82,29 @@ fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;
     let apart = not_compared(&comparison.one_sided);
     if counts.all() == 0 {
-        let apart = if apart.is_empty() { " No cell has values.".to_owned() } else { apart };
+        let apart = if apart.is_empty() { " No case has values.".to_owned() } else { apart };
         return format!("nothing could be compared.{apart}");
     }
-    let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = counts;
+    let Counts { regressed, improved, equivalent, undecided, too_noisy } = counts;
     let mut text = format!(
-        "{}of {} {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} not enough \
-         data.",
+        "{}of {} {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {undecided} undecided.",
         over_all(comparison),
-        count(counts.all(), "cell"),
+        count(counts.all(), "case"),
         be(*equivalent),
-        if *not_enough_data == 1 { "has" } else { "have" },
     );
     let mut add = |n: usize, words: String| {
         if n > 0 {
             text += &format!(" {words}");
         }
     };
-    add(*too_noisy, format!("{} too noisy to judge.", are(*too_noisy, "cell")));
-    let lacking = comparison.cells.iter().filter(|cell| cell.missing.1 > 0).count();
+    add(*too_noisy, format!("{} too noisy to judge.", are(*too_noisy, "case")));
+    let lacking = comparison.cases.iter().filter(|case| case.missing.1 > 0).count();
     let units = unit(comparison.design);
-    add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "cell")));
-    let strays = comparison.cells.iter().filter(|cell| !cell.strays.is_empty()).count();
-    add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "cell")));
+    add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "case")));
+    let strays = comparison.cases.iter().filter(|case| !case.strays.is_empty()).count();
+    add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "case")));
     let held = comparison.order.as_ref().map_or(0, |order| order.held_back);
-    add(held, format!("In {} the difference may be drift: alternate the runs.", count(held, "cell")));
+    add(held, format!("In {} the difference may be drift: alternate the runs.", count(held, "case")));
     text += &apart;
     let rows = comparison.groups.iter().filter(|group| leaves_margin(group)).count();
     if rows > 0 {
@@ -116,18 +114,18 @@ fn sentence(comparison: &Comparison) -> String {
     text
 }
 
-/// Whether each cell of a row has a verdict, and only the row's interval prevents one.
+/// Whether each case of a row has a verdict, and only the row's interval prevents one.
 fn leaves_margin(group: &Group) -> bool {
-    let Counts { regressed, not_enough_data, too_noisy, .. } = group.counts;
-    group.verdict == super::Word::NotEnoughData && regressed + not_enough_data + too_noisy == 0
+    let Counts { regressed, undecided, too_noisy, .. } = group.counts;
+    group.verdict == super::Word::Undecided && regressed + undecided + too_noisy == 0
 }
 
-fn not_compared(cells: &[OneSided]) -> String {
-    let neither = cells.iter().filter(|cell| cell.only.is_none()).count();
+fn not_compared(cases: &[OneSided]) -> String {
+    let neither = cases.iter().filter(|case| case.only.is_none()).count();
     let mut text = String::new();
-    for (n, words) in [(cells.len() - neither, "values on one side only"), (neither, "no value on either side")] {
+    for (n, words) in [(cases.len() - neither, "values on one side only"), (neither, "no value on either side")] {
         if n > 0 {
-            text += &format!(" {} {words}.", have(n, "cell"));
+            text += &format!(" {} {words}.", have(n, "case"));
         }
     }
     text

@@ -1,4 +1,4 @@
-//! The values of both sides by cell, and the reasons for missing values.
+//! The values of both sides by case, and the reasons for missing values.
 
 use std::{
     cell::LazyCell,
@@ -29,7 +29,7 @@ struct Has {
     refused: Vec<usize>,
 }
 
-/// Runs of one side, or blocks, that should have a value of a cell and have none.
+/// Runs of one side, or blocks, that should have a value of a case and have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Lack {
     pub runs: usize,
@@ -45,7 +45,7 @@ pub struct Table {
     subjects: HashMap<Subject, usize>,
     planned: Vec<[usize; 2]>,
     rotates: bool,
-    cells: BTreeMap<(usize, Metric), [Has; 2]>,
+    cases: BTreeMap<(usize, Metric), [Has; 2]>,
     runs: [Vec<(Timestamp, RunSummary)>; 2],
     reasons: HashMap<String, usize>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
@@ -86,7 +86,7 @@ impl Table {
         for Reading { case, metric, value, transport, .. } in &run.readings {
             // The reader of a run drops what was not planned.
             let Some(&subject) = usize::try_from(*case).ok().and_then(|case| subjects.get(case)) else { continue };
-            let has = &mut self.cells.entry((subject, *metric)).or_default()[side];
+            let has = &mut self.cases.entry((subject, *metric)).or_default()[side];
             match value {
                 Ok(value) => {
                     has.values.push((number, value.ln()));
@@ -131,7 +131,7 @@ impl Table {
         let mut reasons: Vec<(String, usize)> = self.reasons.into_iter().collect();
         reasons.sort_unstable_by_key(|(_, number)| *number);
         let mut left_out: BTreeMap<(When, usize), LeftOut> = BTreeMap::new();
-        let (mut cells, mut one_sided) = (Vec::new(), Vec::new());
+        let (mut pairs, mut one_sided) = (Vec::new(), Vec::new());
         let mut methods: HashMap<Subject, Vec<Option<WriteLatency>>> = HashMap::new();
         for subject in subjects.iter().filter(|subject| subject.times_writes()) {
             methods.entry(subject.in_any_way()).or_default().push(subject.write_latency);
@@ -157,7 +157,7 @@ impl Table {
             let expected = planned[other] * all[side] / all[other].max(1);
             if self.rotates { 0 } else { expected.saturating_sub(planned[side]) }
         };
-        for ((number, metric), sides) in self.cells {
+        for ((number, metric), sides) in self.cases {
             let subject = &subjects[number];
             for (when, has) in When::BOTH.into_iter().zip(&sides) {
                 for &reason in &has.refused {
@@ -177,7 +177,7 @@ impl Table {
                         unplanned: unplanned(self.planned[number], side),
                         why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].0.clone()),
                     });
-                    cells.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
+                    pairs.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
                     continue;
                 }
                 [true, false] => Some(When::Before),
@@ -220,7 +220,7 @@ impl Table {
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             groups: self.groups,
             subjects,
-            cells,
+            pairs,
             one_sided,
             left_out,
             before,
@@ -258,7 +258,7 @@ pub(super) struct Collected {
     pub carriers: Vec<(String, String, String)>,
     pub groups: BTreeMap<String, Vec<String>>,
     pub subjects: Vec<Subject>,
-    pub cells: Vec<Pair>,
+    pub pairs: Vec<Pair>,
     pub one_sided: Vec<OneSided>,
     pub left_out: Vec<LeftOut>,
 }

@@ -1,9 +1,8 @@
 //! The limits of a plan, in its own units and spelling.
 
 use railgauge_model::plan::model::{Expectation, Limit, Written};
-use railgauge_wire::terms::Metric;
 
-use super::number;
+use super::{number, with_unit};
 
 /// As written in the plan: `1 s`, `90 Gb/s`. Percentages have none.
 pub fn limit(wanted: &Expectation) -> Option<String> {
@@ -19,17 +18,18 @@ const READABLE: std::ops::Range<f64> = 0.01..10_000.0;
 
 /// In the unit of the plan's limit: `0.2134 s`. A value that is unreadable in that unit (`0.000006423 s`) is in the metric's own.
 pub fn held_against(wanted: &Expectation, value: f64) -> String {
-    let own = |metric: Metric| format!("{} {}", number(value), metric.unit());
     match &wanted.written {
         Some(Written { unit, factor, .. }) if READABLE.contains(&(value / factor)) => {
             format!("{} {unit}", number(value / factor))
         }
-        _ => own(wanted.metric),
+        _ => with_unit(wanted.metric, value),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use railgauge_wire::terms::Metric;
+
     use super::*;
 
     fn expectation(limit: Limit, written: Option<Written>) -> Expectation {

@@ -3,12 +3,15 @@
 //! | function | for | digits |
 //! | --- | --- | --- |
 //! | [`number`] | a value of unknown spread | four significant ones |
+//! | [`with_unit`] | the same with its unit | four significant ones |
 //! | [`spread`] | a value whose standard deviation is known | those that the deviation leaves, at least two |
 //! | [`short`] | a value where there is little room | three significant ones |
 //! | [`brief`] | a count of standard errors and the like | two significant ones |
 //! | [`share`] | a part of something, in percent | one decimal from 1 % to 100 %, two below |
 //! | [`scatter`] | a standard deviation in percent of its centre | as [`share`]; from 100 % on a factor |
 //! | [`change`], [`between`] | a difference from something, with its sign | as [`share`]; from +100 % on a factor |
+
+use railgauge_wire::terms::Metric;
 
 /// Four significant digits, never an exponent: `104.66667` → `104.7`, `0.012345` → `0.01235`, `12345.6` → `12346`.
 pub fn number(value: f64) -> String {
@@ -20,6 +23,21 @@ pub fn brief(value: f64) -> String {
     let place = 10_f64.powi((exponent(value, 2) - 1).max(0));
     let rounded = if place > 1.0 { (value / place).round() * place } else { value };
     significant(rounded, 2)
+}
+
+/// A value and its unit: that of the metric, or for a rate of messages the largest one in which it is at least 1.
+pub fn in_unit(metric: Metric, value: f64) -> (f64, &'static str) {
+    match metric {
+        Metric::MessageRate if value < 1e-3 => (value * 1e6, "msg/s"),
+        Metric::MessageRate if value < 1.0 => (value * 1e3, "kmsg/s"),
+        _ => (value, metric.unit()),
+    }
+}
+
+/// `195.4 Gb/s`, `11.40 msg/s`.
+pub fn with_unit(metric: Metric, value: f64) -> String {
+    let (value, unit) = in_unit(metric, value);
+    format!("{} {unit}", number(value))
 }
 
 pub fn short(value: f64) -> String {
@@ -162,6 +180,11 @@ mod tests {
         for (value, text) in pairs {
             assert_eq!(number(value), text);
         }
+        let rates = [(2.1, "2.100 Mmsg/s"), (0.0021, "2.100 kmsg/s"), (0.000_011_4, "11.40 msg/s"), (0.0, "0 msg/s")];
+        for (value, text) in rates {
+            assert_eq!(with_unit(Metric::MessageRate, value), text);
+        }
+        assert_eq!(with_unit(Metric::Bandwidth, 0.001), "0.001000 Gb/s");
         assert_eq!((brief(24.59).as_str(), brief(8.575).as_str(), brief(371.5).as_str()), ("25", "8.6", "370"));
     }
 

@@ -4,6 +4,7 @@ use railgauge_analysis::compare::digits;
 
 use super::{
     ChartError, Tip,
+    frame::shortened,
     layers::{Layer, Room, layers},
     theme::{GOOD, LIMIT, MAIN, OUTER, Role, WORST},
     ticks::{Axis, around},
@@ -52,7 +53,7 @@ pub(crate) fn forest(rows: &[Row]) -> Result<String, ChartError> {
     let all = || ends().map(shown).chain(rows.iter().flat_map(|row| [row.percent, row.margin.0, row.margin.1]));
     let (low, high) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
     let x = around("change, %".to_owned(), low, high);
-    let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, short(&row.label)));
+    let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, shortened(&row.label, LETTERS)));
     let y = Axis { title: String::new(), range: (rows.len() as f64 - 0.5, -0.5), marks: labels.collect() };
     let tips: Vec<Tip> = rows.iter().enumerate().map(|(at, row)| (row.percent, at as f64, tip(row))).collect();
     let at = |row: usize, percent: f64| (percent, row as f64);
@@ -68,18 +69,11 @@ pub(crate) fn forest(rows: &[Row]) -> Result<String, ChartError> {
         drawn.push(Layer::Dots(row.look.colour(), vec![at(n, row.percent)]));
     }
     let room = Room { size: (1120, 64 + HEIGHT * rows.len() as u32), left: 380 };
-    layers(room, "changes with their intervals", [&x, &y], &tips, drawn)
+    layers(room, "changes with their intervals", [&x, &y], &tips, &drawn)
 }
 
 fn tip(row: &Row) -> String {
     let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" ({})", digits::range(low, high)));
     let none = digits::margin(row.margin.0, row.margin.1);
     format!("{}: {}{interval}, {none} % counts as none", row.label, digits::range(row.percent, row.percent))
-}
-
-fn short(label: &str) -> String {
-    match label.char_indices().nth(LETTERS) {
-        Some((end, _)) => format!("{}…", &label[..end]),
-        None => label.to_owned(),
-    }
 }

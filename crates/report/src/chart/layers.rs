@@ -36,12 +36,18 @@ pub(crate) enum Layer {
     Specks(Role, Places),
 }
 
-/// Size of a chart, in pixels of the page at full size.
+/// Size of a chart on a desk, in pixels of the page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub size: (u32, u32),
+    /// For the marks of the upright axis.
     pub left: u32,
 }
+
+/// Width of a chart on a phone, in pixels of the page: a screen of 390 without its margins.
+pub(super) const PHONE: usize = 362;
+/// Height of a line of text.
+const LINE: u32 = 18;
 
 impl Room {
     pub(crate) const USUAL: Self = Self { size: (560, 300), left: 66 };
@@ -72,22 +78,43 @@ impl Ranged for Axis {
 
 pub(crate) type Tip = (f64, f64, String);
 
-/// Axes below, then the layers, the first at the back, and `tips` on top. `label` is for screen readers.
+/// Axes below, then the layers, the first at the back, and `tips` on top: once for a desk and once for a phone, of which the style sheet
+/// shows one. `label` is for screen readers.
 ///
 /// # Errors
 /// plotters fails.
 pub(crate) fn layers(
     room: Room,
     label: &str,
+    axes: [&Axis; 2],
+    tips: &[Tip],
+    layers: &[Layer],
+) -> Result<String, ChartError> {
+    let phone = Room { size: (PHONE as u32, room.size.1), ..room };
+    Ok(one("desk", room, label, axes, tips, layers)? + &one("phone", phone, label, axes, tips, layers)?)
+}
+
+fn one(
+    screen: &str,
+    room: Room,
+    label: &str,
     [x, y]: [&Axis; 2],
     tips: &[Tip],
-    layers: Vec<Layer>,
+    layers: &[Layer],
 ) -> Result<String, ChartError> {
-    let (width, height) = (room.size.0 * SCALE, room.size.1 * SCALE);
+    // Names that would take half of the width are above their rows.
+    let is_above = 2 * room.left > room.size.0;
+    let more = if is_above { LINE * y.marks.len() as u32 } else { 0 };
+    let (width, height) = (room.size.0 * SCALE, (room.size.1 + more) * SCALE);
     // A digit of 13 pixels is about 8 wide, the title is left of the marks, and half of the last mark is beyond the axis.
     let longest = |axis: &Axis| axis.marks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0) as u32;
-    let left = if y.title.is_empty() { room.left } else { room.left.max(30 + 8 * longest(y)) };
+    let left = match (is_above, y.title.is_empty()) {
+        (true, _) => 0,
+        (_, true) => room.left,
+        (..) => room.left.max(30 + 8 * longest(y)),
+    };
     let right = 20 + 4 * longest(x).saturating_sub(1);
+    let x = &Axis { marks: fitting(&x.marks, room.size.0.saturating_sub(left + right) as usize), ..x.clone() };
     let mut svg = String::new();
     let mut hovering = String::new();
     {
@@ -112,7 +139,12 @@ pub(crate) fn layers(
             .y_desc(&y.title)
             .set_all_tick_mark_size(4 * SCALE);
         mesh.draw()?;
-        layers.into_iter().try_for_each(|layer| draw(&mut chart, layer))?;
+        layers.iter().try_for_each(|layer| draw(&mut chart, layer))?;
+        for (place, name) in y.marks.iter().filter(|_| is_above) {
+            let (name, top) = (escape(name), chart.backend_coord(&(0.0, *place)).1 - 7 * SCALE as i32);
+            hovering +=
+                &format!("<text class=\"f-ink\" x=\"0\" y=\"{top}\" font-size=\"{}\">{name}</text>", 13 * SCALE);
+        }
         for (x, y, text) in tips {
             let (left, top) = chart.backend_coord(&(*x, *y));
             let text = escape(text);
@@ -127,26 +159,39 @@ pub(crate) fn layers(
     let inside = inside.ok_or(ChartError::NoSvg)?;
     let label = escape(label);
     Ok(format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">{}{hovering}</svg>",
+        "<svg class=\"chart {screen}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">{}{hovering}</svg>",
         classes(inside)
     ))
 }
 
-fn draw(chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<Axis, Axis>>, layer: Layer) -> Result<(), ChartError> {
-    let dots = |role: Role, places: Places, radius: u32| {
-        places.into_iter().map(move |place| Circle::new(place, radius, role.filled()))
-    };
+/// Marks of an axis this long that do not overlap: every second, third, …, counted from the last, which readers look for.
+pub(super) fn fitting(marks: &[(f64, String)], across: usize) -> Vec<(f64, String)> {
+    // A character of 13 pixels is about 6.5 wide.
+    let longest = marks.iter().map(|(_, text)| text.chars().count() * 13 / 2 + 8).max().unwrap_or(1);
+    let every = marks.len().div_ceil((across / longest).max(1)).max(1);
+    let mut shown: Vec<(f64, String)> = marks.iter().rev().step_by(every).cloned().collect();
+    shown.reverse();
+    shown
+}
+
+fn draw(
+    chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<Axis, Axis>>,
+    layer: &Layer,
+) -> Result<(), ChartError> {
+    fn dots(role: Role, places: &Places, radius: u32) -> impl Iterator<Item = Circle<(f64, f64), u32>> {
+        places.iter().map(move |place| Circle::new(*place, radius, role.filled()))
+    }
     match layer {
-        Layer::Area(role, places) => chart.draw_series([Polygon::new(places, role.filled())]).map(|_| ())?,
+        Layer::Area(role, places) => chart.draw_series([Polygon::new(places.clone(), role.filled())]).map(|_| ())?,
         Layer::Line(role, places) => {
-            chart.draw_series(LineSeries::new(places, role.stroke_width(2 * SCALE))).map(|_| ())?;
+            chart.draw_series(LineSeries::new(places.clone(), role.stroke_width(2 * SCALE))).map(|_| ())?;
         }
         Layer::Dashes(role, places) => {
-            let dashes = DashedLineSeries::new(places, 6 * SCALE, 4 * SCALE, role.stroke_width(2 * SCALE));
+            let dashes = DashedLineSeries::new(places.clone(), 6 * SCALE, 4 * SCALE, role.stroke_width(2 * SCALE));
             chart.draw_series(dashes).map(|_| ())?;
         }
-        Layer::Specks(role, places) => chart.draw_series(dots(role, places, 3 * SCALE / 2)).map(|_| ())?,
-        Layer::Dots(role, places) => chart.draw_series(dots(role, places, 3 * SCALE)).map(|_| ())?,
+        Layer::Specks(role, places) => chart.draw_series(dots(*role, places, 3 * SCALE / 2)).map(|_| ())?,
+        Layer::Dots(role, places) => chart.draw_series(dots(*role, places, 3 * SCALE)).map(|_| ())?,
     }
     Ok(())
 }

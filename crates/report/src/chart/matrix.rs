@@ -71,7 +71,7 @@ const GAP: usize = 36;
 /// Height that fits a screen with the heads.
 const HEIGHT: usize = 760;
 /// Smallest and largest side of a cell, in units.
-const SIDES: (usize, usize) = (5, 52);
+const SIDES: (usize, usize) = (5, 48);
 /// Smallest side for which matrices share a row of the page.
 const SHARED: usize = 7;
 

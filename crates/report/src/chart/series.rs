@@ -48,7 +48,7 @@ pub(crate) fn series(drawing: &Drawing<'_>) -> Result<String, ChartError> {
         .extend(levels.map(|(start, end, level)| Layer::Line(LIMIT, vec![(start as f64, level), (end as f64, level)])));
     let marks = drawing.marks.iter().map(|mark| (if mark.worse { WORST } else { GOOD }, mark.day as f64 - 0.5));
     drawn.extend(marks.map(|(colour, day)| Layer::Dashes(colour, upright(day))));
-    layers(Room { size: (1120, 260), left: 78 }, "values night by night", [&x, &y], &tips, drawn)
+    layers(Room { size: (1120, 260), left: 78 }, "values night by night", [&x, &y], &tips, &drawn)
 }
 
 fn levels(points: &[(i64, f64)], marks: &[Mark]) -> Vec<(i64, i64, f64)> {

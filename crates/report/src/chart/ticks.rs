@@ -50,11 +50,11 @@ pub(super) fn dates((first, last): (i64, i64), text: fn(i64) -> String) -> Axis 
     let step = [1, 2, 7, 14, 28, 56, 91, 182].into_iter().find(|step| span / step < 9).unwrap_or(365);
     let room = span as f64 * 0.015;
     // Counted from the last one, which readers look for.
-    let shown = (0..).map(|n| last - n * step).take_while(|day| *day >= first);
+    let shown: Vec<i64> = (0..).map(|n| last - n * step).take_while(|day| *day >= first).collect();
     Axis {
         title: String::new(),
         range: (first as f64 - room, last as f64 + room),
-        marks: shown.map(|day| (day as f64, text(day))).collect(),
+        marks: shown.into_iter().rev().map(|day| (day as f64, text(day))).collect(),
     }
 }
 
@@ -62,13 +62,10 @@ pub(crate) fn sizes(title: String, list: &[Bytes]) -> Axis {
     let place = |bytes: Bytes| bytes.max(Bytes(1)).as_f64().log2();
     let (low, high) = (list.iter().min().copied().unwrap_or(Bytes(1)), list.iter().max().copied().unwrap_or(Bytes(2)));
     let room = ((place(high) - place(low)) * 0.03).max(0.1);
-    let every = list.len().div_ceil(8).max(1);
-    // Counted from the largest one, which readers look for.
-    let shown = list.iter().rev().step_by(every).rev();
     Axis {
         title,
         range: (place(low) - room, place(high) + room),
-        marks: shown.map(|bytes| (place(*bytes), size(*bytes))).collect(),
+        marks: list.iter().map(|bytes| (place(*bytes), size(*bytes))).collect(),
     }
 }
 
@@ -98,7 +95,7 @@ fn round(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::layers::fitting, *};
 
     fn texts(axis: &Axis) -> Vec<&str> {
         axis.marks.iter().map(|(_, text)| text.as_str()).collect()
@@ -116,10 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn many_sizes_are_thinned_from_the_largest() {
+    fn marks_that_would_overlap_are_thinned_from_the_last() {
         let list: Vec<Bytes> = (0..20).map(|n| Bytes(2 << n)).collect();
         let axis = sizes(String::new(), &list);
-        assert_eq!(axis.marks.len(), 7);
-        assert_eq!(axis.marks.last().unwrap().1, "1 MiB");
+        for (across, shown) in [(10_000, 20), (460, 7), (240, 4), (1, 1)] {
+            let marks = fitting(&axis.marks, across);
+            assert_eq!((marks.len(), marks.last().unwrap().1.as_str()), (shown, "1 MiB"), "{across}");
+        }
     }
 }

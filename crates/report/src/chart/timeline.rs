@@ -4,11 +4,14 @@
 
 use std::fmt::Write;
 
-use super::frame::{self, escape, margin};
+use super::{
+    frame::{escape, shortened},
+    layers::{PHONE, fitting},
+};
 
-/// In pixels of the page at full size.
-const WIDTH: usize = 1120;
+/// Height of the bands of a place, in pixels of the page.
 const LINE: usize = 18;
+/// Most letters of a name; one of 11 pixels is about 6.5 wide.
 const NAME: usize = 46;
 /// Least width of a band, so that a short event is visible.
 const LEAST: usize = 2;
@@ -28,29 +31,48 @@ pub(crate) struct Line {
     pub bands: Vec<Band>,
 }
 
-/// Renders the lines below each other; `behind` are bands over all of them, `marks` positions and texts of the axis.
-/// `label` is for screen readers.
+/// Renders the lines below each other, once for a desk and once for a phone; `behind` are bands over all of them, `marks` positions and
+/// texts of the axis. `label` is for screen readers.
 pub(crate) fn timeline(label: &str, lines: &[Line], behind: &[Band], marks: &[(f64, String)]) -> String {
     let longest = lines.iter().map(|line| line.name.chars().count().min(NAME)).max().unwrap_or(0);
-    let left = margin(longest);
-    let across = WIDTH - left - 16;
-    let bottom = lines.len() * LINE;
-    let height = bottom + 24;
-    let mut svg = format!(
-        "<svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\"><rect class=\"m-none\" x=\"{left}\" y=\"0\" width=\"{across}\" height=\"{bottom}\"/>",
-        escape(label)
-    );
-    for band in on_pixels(behind, across) {
-        rect(&mut svg, &band, left, (0, bottom));
-    }
-    frame::marks(&mut svg, marks, (left, across), (0, bottom));
-    for (line, top) in lines.iter().zip((0..).step_by(LINE)) {
-        frame::name(&mut svg, &line.name, NAME, (left, top + LINE / 2 + 4));
-        for band in on_pixels(&line.bands, across) {
-            rect(&mut svg, &band, left, (top + 2, LINE - 4));
+    let (screens, label) = ([("desk", 1120, longest * 13 / 2 + 14), ("phone", PHONE, 0)], escape(label));
+    let mut svg = String::new();
+    for (screen, width, left) in screens {
+        // Names are to the left of their bands, or above them.
+        let above = if left == 0 { LINE - 2 } else { 0 };
+        let (step, across) = (LINE + above, width - left - 16);
+        let bottom = lines.len() * step;
+        let height = bottom + 24;
+        let _ = write!(
+            svg,
+            "<svg class=\"timeline {screen}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\"><rect class=\"m-none\" x=\"{left}\" y=\"0\" width=\"{across}\" height=\"{bottom}\"/>"
+        );
+        for band in on_pixels(behind, across) {
+            rect(&mut svg, &band, left, (0, bottom));
         }
+        for (share, text) in fitting(marks, across) {
+            let x = left + (share.clamp(0.0, 1.0) * across as f64) as usize;
+            let (text, end, y) = (escape(&text), bottom + 4, bottom + 17);
+            let anchor = if x == 0 { "start" } else { "middle" };
+            let _ = write!(
+                svg,
+                "<line class=\"s-mesh\" x1=\"{x}\" y1=\"0\" x2=\"{x}\" y2=\"{end}\"/><text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{text}</text>"
+            );
+        }
+        for (line, top) in lines.iter().zip((0..).step_by(step)) {
+            let (x, anchor) = if left == 0 { (0, "start") } else { (left - 6, "end") };
+            let (short, full, y) = (escape(&shortened(&line.name, NAME)), escape(&line.name), top + LINE / 2 + 4);
+            let _ = write!(
+                svg,
+                "<text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{short}<title>{full}</title></text>"
+            );
+            for band in on_pixels(&line.bands, across) {
+                rect(&mut svg, &band, left, (top + above + 2, LINE - 4));
+            }
+        }
+        svg += "</svg>";
     }
-    svg + "</svg>"
+    svg
 }
 
 struct Pixels<'b> {
@@ -101,14 +123,14 @@ mod tests {
     fn thousands_of_events_are_as_many_bands_as_there_are_pixels() {
         let bands = (0..100_000).map(|n| band(f64::from(n) / 1e5, f64::from(n) / 1e5, "t-down")).collect();
         let svg = timeline("x", &[Line { name: "a".into(), bands }], &[], &[]);
-        assert!(svg.len() < 2_000 && svg.matches("class=\"t-down\"").count() == 1, "{}", svg.len());
+        assert!(svg.len() < 4_000 && svg.matches("class=\"t-down\"").count() == 2, "{}", svg.len());
     }
 
     #[test]
     fn a_short_event_is_seen_and_words_are_escaped() {
         let line = Line { name: "<b>".into(), bands: vec![band(0.5, 0.5, "t-down"), band(1.0, 1.0, "t-stall")] };
         let svg = timeline("\"", &[line], &[band(0.0, 0.1, "t-hole")], &[(0.0, "0".into())]);
-        assert_eq!(svg.matches("width=\"2\"").count(), 2, "{svg}");
+        assert_eq!(svg.matches("width=\"2\"").count(), 4, "{svg}");
         assert!(!svg.contains("<b>") && !svg.contains("<a>") && svg.contains("t-hole"), "{svg}");
     }
 }

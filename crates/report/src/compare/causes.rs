@@ -33,6 +33,6 @@ fn class(word: Word) -> &'static str {
     match word {
         Word::Regressed => "fail",
         Word::Improved | Word::Equivalent => "pass",
-        Word::NotEnoughData | Word::TooNoisy => "inconclusive",
+        Word::Undecided | Word::TooNoisy => "inconclusive",
     }
 }

@@ -3,12 +3,12 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_analysis::{
-    compare::{Cell, Change, Comparison, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    compare::{Case, Change, Comparison, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
     status::Status,
-    words::{count, number, some},
+    words::{count, some, with_unit},
 };
 use railgauge_preflight as preflight;
-use railgauge_wire::terms::Better;
+use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
 use super::causes::{CauseView, bad, causes};
@@ -30,8 +30,8 @@ pub struct CompareView {
     pub sentence: String,
     pub sides: [SideView; 2],
     pub remarks: Vec<String>,
-    /// Chart of the groups' changes; `None` if nothing could be compared.
-    pub overview: Option<Figure>,
+    /// Charts of the groups' changes, one for each metric: a latency may change by a hundred times what a bandwidth does.
+    pub overview: Vec<Figure>,
     pub groups: Table,
     pub bad: String,
     pub causes: Vec<CauseView>,
@@ -59,44 +59,45 @@ pub struct SideView {
 /// # Errors
 /// A chart cannot be rendered.
 pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
-    let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
-    let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData, Word::TooNoisy]));
+    let of = |words: &[Word]| comparison.cases.iter().filter(|case| words.contains(&case.verdict)).collect::<Vec<_>>();
+    let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::Undecided, Word::TooNoisy]));
     let groups = &comparison.groups;
-    let overview: Vec<Row> = groups.iter().filter_map(row_of_group).collect();
     Ok(CompareView {
         status: comparison.status,
         word: match comparison.status {
             Status::Fail => "regressed",
             Status::Pass if comparison.counts.improved > 0 => "improved",
             Status::Pass => "equivalent",
-            _ if comparison.counts.too_noisy > 0 && comparison.counts.not_enough_data == 0 => Word::TooNoisy.words(),
-            _ => Word::NotEnoughData.words(),
+            _ if comparison.counts.too_noisy > 0 && comparison.counts.undecided == 0 => Word::TooNoisy.words(),
+            _ => Word::Undecided.words(),
         },
         sentence: comparison.sentence.clone(),
         sides: [side("Before", &comparison.before), side("After", &comparison.after)],
         remarks: remarks(comparison),
-        overview: figure("Change of each test, metric and size", &overview)?,
+        overview: overview(groups)?,
         groups: group_table(groups),
         bad: bad(comparison),
         causes: causes(comparison),
-        changed: cell_table(&both_ways(&changed, LISTED), groups),
+        changed: case_table(&both_ways(&changed, LISTED), groups),
         changed_more: changed.len().saturating_sub(LISTED),
-        changed_all: count(changed.len(), "cell"),
-        unsettled: cell_table(&unsettled, groups),
+        changed_all: count(changed.len(), "case"),
+        unsettled: case_table(&unsettled, groups),
         unsettled_more: unsettled.len().saturating_sub(LISTED),
-        unsettled_all: count(unsettled.len(), "cell"),
+        unsettled_all: count(unsettled.len(), "case"),
         one_sided: one_sided(&comparison.one_sided),
         left_out: left_out(&comparison.left_out),
         configuration: configuration(comparison),
         within: within(comparison),
-        method: comparison.cells.first().map_or("", |cell| cell.method),
+        method: comparison.cases.first().map_or("", |case| case.method),
     })
 }
 
-fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, ChartError> {
-    if rows.is_empty() {
-        return Ok(None);
+fn overview(groups: &[Group]) -> Result<Vec<Figure>, ChartError> {
+    let mut of_metric: BTreeMap<Metric, Vec<Row>> = BTreeMap::new();
+    for group in groups {
+        of_metric.entry(group.metric).or_default().extend(row_of_group(group));
     }
+    of_metric.retain(|_, rows| !rows.is_empty());
     let legend = [
         ("k-dot-worst", "regressed"),
         ("k-dot-good", "improved"),
@@ -105,13 +106,19 @@ fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, ChartError> {
         ("k-outer", "counts as no change"),
     ];
     let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
-    Ok(Some(Figure { title: title.to_owned(), svg: forest(rows)?, legend }))
+    let last = of_metric.keys().next_back().copied();
+    let figure = |(metric, rows): (Metric, Vec<Row>)| {
+        let better = if metric.better() == Better::Higher { "more is better" } else { "less is better" };
+        let legend = if Some(metric) == last { legend.clone() } else { Vec::new() };
+        Ok(Figure { title: format!("{}: {better}", metric.title()), svg: forest(&rows)?, legend })
+    };
+    of_metric.into_iter().map(figure).collect()
 }
 
-/// At most `most` changed cells, the worst and the best, half of each if there are enough. Input and result have those
+/// At most `most` changed cases, the worst and the best, half of each if there are enough. Input and result have those
 /// for the worse first, in either direction the largest change first.
-fn both_ways<'c>(changed: &[&'c Cell], most: usize) -> Vec<&'c Cell> {
-    let worse = changed.iter().filter(|cell| cell.verdict == Word::Regressed).count();
+fn both_ways<'c>(changed: &[&'c Case], most: usize) -> Vec<&'c Case> {
+    let worse = changed.iter().filter(|case| case.verdict == Word::Regressed).count();
     let (worse, better) = changed.split_at(worse);
     let of_worse = worse.len().min(most - better.len().min(most / 2));
     let of_better = better.len().min(most - of_worse);
@@ -135,7 +142,7 @@ fn row_of_group(group: &Group) -> Option<Row> {
         Ordering::Equal if group.verdict == Word::Equivalent => Look::Same,
         Ordering::Equal => Look::Unknown,
     };
-    // A dot has one colour; words say if cells changed both ways.
+    // A dot has one colour; words say if cases changed both ways.
     let both = counts.regressed > 0 && counts.improved > 0;
     let label = if both {
         format!("{} ({} worse, {} better)", group.name, counts.regressed, counts.improved)
@@ -174,7 +181,7 @@ fn side(title: &'static str, side: &Side) -> SideView {
     SideView { title, summary, runs: Table { columns, rows: side.runs.iter().map(row).collect() } }
 }
 
-/// Runs far from the others of their side; most cells first.
+/// Runs far from the others of their side; most cases first.
 fn far_off(comparison: &Comparison) -> Option<String> {
     let sides = [("before", &comparison.before), ("after", &comparison.after)];
     let of_side = |(words, side): (&'static str, &Side)| {
@@ -187,7 +194,7 @@ fn far_off(comparison: &Comparison) -> Option<String> {
     let mut runs: Vec<(usize, String, &str)> = sides.into_iter().flat_map(of_side).collect();
     runs.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
     let list: Vec<String> =
-        runs.iter().map(|(cells, run, side)| format!("{run} ({side}) in {}", count(*cells, "cell"))).collect();
+        runs.iter().map(|(cases, run, side)| format!("{run} ({side}) in {}", count(*cases, "case"))).collect();
     (!list.is_empty()).then(|| format!("Outlying runs: {}.", some(&list, NAMED)))
 }
 
@@ -221,7 +228,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     if noisy > 0 {
         let noun = if noisy == 1 { "is" } else { "are" };
         remarks.push(format!(
-            "{} {noun} so noisy that a change of a quarter would count as none; no cell in {} counts as equivalent.",
+            "{} {noun} so noisy that a change of a quarter would count as none; no case in {} counts as equivalent.",
             count(noisy, "row"),
             if noisy == 1 { "it" } else { "them" }
         ));
@@ -268,7 +275,7 @@ fn group_table(groups: &[Group]) -> Table {
         let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
         let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), digits::percent);
         let counts = group.counts;
-        let counts = [counts.regressed, counts.improved, counts.equivalent, counts.not_enough_data];
+        let counts = [counts.regressed, counts.improved, counts.equivalent, counts.undecided];
         let mut row = vec![group.name.clone()];
         row.extend(change);
         row.extend([floor, digits::margin(group.margin_low_percent, group.margin_percent)]);
@@ -278,46 +285,45 @@ fn group_table(groups: &[Group]) -> Table {
     };
     // With too few runs there is neither an interval nor a verdict: the answer and the remarks say so.
     let is_shown = |group: &&Group| {
-        let none = Counts { not_enough_data: group.counts.not_enough_data, ..Counts::default() };
+        let none = Counts { undecided: group.counts.undecided, ..Counts::default() };
         group.counts != none || group.change.as_ref().is_some_and(|change| change.interval.is_some())
     };
     Table { rows: groups.iter().filter(is_shown).map(row).collect(), columns }
 }
 
-fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {
+fn case_table(cases: &[&Case], groups: &[Group]) -> Table {
     let columns = vec![
         text_column("verdict"),
         text_column("test, metric, size"),
         text_column("link"),
-        number_column("before", ""),
-        number_column("after", ""),
         number_column("change", "%"),
         number_column("interval", "%"),
+        number_column("before", ""),
+        number_column("after", ""),
         number_column("runs", ""),
         text_column("reason"),
     ];
-    let row = |cell: &&Cell| {
-        let (group, [change, interval]) = (&groups[cell.group], change_words(&cell.change));
-        let unit = group.metric.unit();
+    let row = |case: &&Case| {
+        let (group, [change, interval]) = (&groups[case.group], change_words(&case.change));
         vec![
-            cell.verdict.words().to_owned(),
+            case.verdict.words().to_owned(),
             group.name.clone(),
-            cell.link.clone(),
-            format!("{} {unit}", number(cell.before)),
-            format!("{} {unit}", number(cell.after)),
+            case.link.clone(),
             change,
             interval,
-            format!("{} + {}", cell.n.0, cell.n.1),
-            cell.reason.clone(),
+            with_unit(group.metric, case.before),
+            with_unit(group.metric, case.after),
+            format!("{} + {}", case.n.0, case.n.1),
+            case.reason.clone(),
         ]
     };
-    Table { rows: cells.iter().take(LISTED).map(row).collect(), columns }
+    Table { rows: cases.iter().take(LISTED).map(row).collect(), columns }
 }
 
-fn one_sided(cells: &[OneSided]) -> Table {
+fn one_sided(cases: &[OneSided]) -> Table {
     let mut groups: BTreeMap<(Option<When>, &str), (usize, &str)> = BTreeMap::new();
-    for cell in cells {
-        groups.entry((cell.only, &cell.reason)).or_insert((0, &cell.name)).0 += 1;
+    for case in cases {
+        groups.entry((case.only, &case.reason)).or_insert((0, &case.name)).0 += 1;
     }
     let row = |((only, reason), (n, example)): (&(Option<When>, &str), &(usize, &str))| {
         let only = only.map_or("on neither side", |when| match when {
@@ -327,7 +333,7 @@ fn one_sided(cells: &[OneSided]) -> Table {
         vec![only.to_owned(), n.to_string(), (*example).to_owned(), (*reason).to_owned()]
     };
     let columns =
-        vec![text_column("values"), number_column("cells", ""), text_column("for example"), text_column("why")];
+        vec![text_column("values"), number_column("cases", ""), text_column("for example"), text_column("why")];
     Table { rows: groups.iter().map(row).collect(), columns }
 }
 

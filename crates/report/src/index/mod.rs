@@ -72,6 +72,8 @@ pub struct Row {
     pub sentence: String,
     pub cases: Option<(u64, u64)>,
     pub failures: u64,
+    /// Names of the components that it found faulty.
+    pub faulty: Vec<String>,
     pub is_part: bool,
     pub remarks: Vec<String>,
 }

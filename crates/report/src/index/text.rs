@@ -1,5 +1,6 @@
 use std::fmt::Write;
 
+use railgauge_analysis::words::some;
 use railgauge_model::plan::count::count;
 
 use super::{Index, Outcome, lasted, minute};
@@ -24,7 +25,7 @@ fn write(out: &mut String, index: &Index, shown: usize, screen: &Screen) -> std:
         text_column("verdict"),
         text_column("plan"),
         number_column("measured", ""),
-        number_column("failed", ""),
+        text_column("faulty"),
         text_column("took"),
         text_column("directory"),
         text_column("answer"),
@@ -37,12 +38,12 @@ fn write(out: &mut String, index: &Index, shown: usize, screen: &Screen) -> std:
             format!("{}{}", row.outcome.word(), if row.is_part { " (part of the plan)" } else { "" }),
             row.plan.clone(),
             row.cases.map_or_else(|| "–".to_owned(), |(measured, planned)| format!("{measured} of {planned}")),
-            row.failures.to_string(),
+            some(&row.faulty, 1),
             row.seconds.map_or_else(String::new, lasted),
             row.directory.clone(),
             answer,
         ]
     });
     let table = Table { columns, rows: rows.collect() };
-    screen.table(out, "", &table, &[0, 1, 2, 4, 6, 7, 3, 5], shown)
+    screen.table(out, "", &table, &[0, 1, 4, 2, 6, 7, 3, 5], shown)
 }

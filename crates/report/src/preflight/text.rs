@@ -16,7 +16,7 @@ pub fn summary(view: &PreflightView, screen: &Screen) -> String {
     };
     // A failure repeats what is not met, with its remedy.
     let has_failure =
-        |check: &str| view.cards.iter().any(|card| card.check == check && card.severity == Severity::Failure.word());
+        |check: &str| view.cards.iter().any(|card| card.check == check && card.severity == Severity::Failure);
     let demands = view.demands.rows.iter().zip(&view.held).filter_map(|(row, held)| {
         let [answer, required, check, _, where_not] = row.as_slice() else { return None };
         let shown = all || held.0 != Held::Met && !(*held == (Held::Unmet, false) && has_failure(check));
@@ -25,9 +25,16 @@ pub fn summary(view: &PreflightView, screen: &Screen) -> String {
     let card = |card: &Card| {
         let waived = if card.waived { ", waived" } else { "" };
         let meaning = if all { format!("; {}", card.meaning) } else { String::new() };
-        format!("  {} {}: {} [{}{waived}]{meaning}: {}", card.severity, card.hosts, card.what, card.check, card.help)
+        format!(
+            "  {} {}: {} [{}{waived}]{meaning}: {}",
+            card.severity.word(),
+            card.hosts,
+            card.what,
+            card.check,
+            card.help
+        )
     };
-    let cards = view.cards.iter().filter(|card| all || card.severity != Severity::Notice.word());
+    let cards = view.cards.iter().filter(|card| all || card.severity != Severity::Notice);
     let drift = view.drift.rows.iter().map(|row| format!("  drift {}", row.join(": ")));
     let most = if all { usize::MAX } else { SHOWN };
     let mut out = screen.answer(view.status, &view.sentence);
@@ -43,7 +50,7 @@ pub fn summary(view: &PreflightView, screen: &Screen) -> String {
             out += &format!("  and {}: -v\n", count(more, &format!("more {kind}")));
         }
     }
-    let notices = view.cards.iter().filter(|card| card.severity == Severity::Notice.word()).count();
+    let notices = view.cards.iter().filter(|card| card.severity == Severity::Notice).count();
     if notices > 0 && !all {
         out += &format!("{}: -v\n", count(notices, "notice"));
     }

@@ -53,7 +53,7 @@ pub struct PreflightView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Card {
     pub check: String,
-    pub severity: &'static str,
+    pub severity: Severity,
     pub class: &'static str,
     pub waived: bool,
     /// Folded; empty for switches.
@@ -138,7 +138,7 @@ fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
         said.push(format!("{} of the plan {} met.", count(counted.len(), "requirement"), be(counted.len())));
     }
     for severity in [Severity::Failure, Severity::Warning, Severity::Notice] {
-        let n = cards.iter().filter(|card| card.severity == severity.word()).count();
+        let n = cards.iter().filter(|card| card.severity == severity).count();
         if n > 0 {
             said.push(format!("{}.", count(n, severity.word())));
         }
@@ -151,9 +151,9 @@ fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
 }
 
 fn first(cards: &[Card], lost: &[Lost]) -> String {
-    let grave = cards.iter().find(|card| card.severity != Severity::Notice.word());
+    let grave = cards.iter().find(|card| card.severity != Severity::Notice);
     match (grave, lost.iter().find(|lost| !lost.help.is_empty())) {
-        (Some(card), _) if card.severity == Severity::Failure.word() => told(card),
+        (Some(card), _) if card.severity == Severity::Failure => told(card),
         (_, Some(lost)) => format!("{} did not answer: {}", lost.hosts, lost.help),
         (Some(card), None) => told(card),
         (None, None) => String::new(),
@@ -190,7 +190,7 @@ fn card(group: &[&Finding]) -> Option<Card> {
     let each = group.iter().map(|one| (fold(&one.hosts), one.what.clone())).collect();
     Some(Card {
         check: first.check.clone(),
-        severity: first.severity.word(),
+        severity: first.severity,
         class: match first.severity {
             Severity::Failure => "fail",
             Severity::Warning => "inconclusive",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use railgauge_analysis::{
     status::Status,
     trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
-    words::{self, are, count, number, were},
+    words::{self, are, count, number, were, with_unit},
 };
 use serde::Serialize;
 
@@ -258,7 +258,7 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
         let (series, alert) = (&trend.series[*at], &trend.series[*at].alerts[*alert]);
         let now = match (&alert.state, &alert.end) {
             (State::Open, _) if series.missing > 0 => format!("no value since {}", series.span.1),
-            (State::Open, _) => format!("{} {}", number(series.centre), series.metric.unit()),
+            (State::Open, _) => with_unit(series.metric, series.centre),
             (State::Left, _) => left(alert.taken.as_ref(), series.metric.unit()),
             (State::WentAway, Some(end)) => format!("went away on {end}"),
             (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
@@ -433,7 +433,7 @@ fn kinds(trend: &Trend) -> Table {
             all.len().to_string(),
             all.iter().filter(|series| series.state == Watched::Fully).count().to_string(),
             all.iter().filter(|series| series.state == Watched::Weakly).count().to_string(),
-            format!("{} {}", number(middle(all.iter().map(|s| s.centre).collect())?), first.metric.unit()),
+            with_unit(first.metric, middle(all.iter().map(|s| s.centre).collect())?),
             // One night has no spread.
             middle(all.iter().filter(|s| s.noise_percent.is_some()).map(|s| s.scale_percent).collect())
                 .map_or_else(|| "–".to_owned(), words::percent),

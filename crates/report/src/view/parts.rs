@@ -17,6 +17,8 @@ use super::alike::{groups, name};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parts {
+    /// A suspect is not called faulty.
+    pub title: &'static str,
     pub sentence: String,
     /// Gravest first, each once for all tests.
     pub named: Vec<PartView>,
@@ -68,11 +70,15 @@ pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts) -> Option<Part
     let found = &verdicts.localisation;
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
     let is_searched = !found.is_empty() || !outliers.beside().is_empty();
-    is_searched.then(|| Parts {
-        sentence: sentence(verdicts),
-        named: named(outliers, on_links),
-        tests: found.iter().map(looked_at).collect(),
-    })
+    let named = is_searched.then(|| named(outliers, on_links))?;
+    let title = if named.iter().any(PartView::is_bad) {
+        "Faulty components"
+    } else if named.iter().any(PartView::is_unsettled) {
+        "Suspects"
+    } else {
+        "Outlier check"
+    };
+    Some(Parts { title, sentence: sentence(verdicts), named, tests: found.iter().map(looked_at).collect() })
 }
 
 /// The reasons of the verdicts on components and on links between switches.

@@ -152,8 +152,8 @@ fn overlaid(metric: Metric, lines: &[Medians]) -> Result<Option<Figure>, ChartEr
     for (line, (role, class)) in shown.iter().zip(LINES) {
         let places: Places = line.points.iter().map(|(size, of)| scale.place(*size, of[2])).collect();
         tips.extend(line.points.iter().zip(&places).map(|((bytes, of), place)| {
-            let [low, _, median, _, high] = of.map(number);
-            let text = format!("{}, {}: median {median} {}, {low} to {high}", line.label, size(*bytes), metric.unit());
+            let [low, _, median, _, high] = of.map(|value| scale.number(value));
+            let text = format!("{}, {}: median {median} {}, {low} to {high}", line.label, size(*bytes), scale.unit);
             (place.0, place.1, text)
         }));
         layers.extend([Layer::Line(role, places.clone()), Layer::Dots(role, places)]);
@@ -264,6 +264,9 @@ pub(super) fn demanded(test: &Test, metric: Metric, points: &[(Bytes, Option<f64
 struct Scale {
     axes: [Axis; 2],
     logarithmic: bool,
+    unit: &'static str,
+    /// Of the unit, in those of the metric.
+    factor: f64,
 }
 
 impl Scale {
@@ -272,13 +275,20 @@ impl Scale {
         let all = || values.iter().chain(&limits).copied();
         let most = all().fold(0.0, f64::max);
         let least = all().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
-        let title = format!("{}, {}", metric.word().replace('_', " "), metric.unit());
+        let (shown, unit) = words::in_unit(metric, most);
+        let factor = if most > 0.0 { shown / most } else { 1.0 };
+        let title = format!("{}, {unit}", metric.word().replace('_', " "));
         let logarithmic = matches!(metric.unit(), "µs" | "ns" | "Mmsg/s") && most > 30.0 * least;
-        let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
-        Self { axes: [sizes("message size".to_owned(), list), y], logarithmic }
+        let y = if logarithmic { decades(title, factor * least, shown) } else { from_zero(title, shown) };
+        Self { axes: [sizes("message size".to_owned(), list), y], logarithmic, unit, factor }
+    }
+
+    fn number(&self, value: f64) -> String {
+        number(self.factor * value)
     }
 
     fn place(&self, size: Bytes, value: f64) -> (f64, f64) {
+        let value = self.factor * value;
         let up = if self.logarithmic { value.max(1e-9).log10() } else { value };
         (size.max(Bytes(1)).as_f64().log2(), up)
     }
@@ -290,14 +300,13 @@ impl Scale {
     }
 
     fn draw(&self, label: &str, tips: &[Tip], drawn: Vec<Layer>) -> Result<String, ChartError> {
-        layers(Room::USUAL, label, [&self.axes[0], &self.axes[1]], tips, drawn)
+        layers(Room::USUAL, label, [&self.axes[0], &self.axes[1]], tips, &drawn)
     }
 }
 
 /// # Errors
 /// plotters fails.
 fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<String, ChartError> {
-    let unit = metric.unit();
     let of = |point: &Point| {
         let ends = [point.quantiles[0], point.quantiles[4]];
         ends.into_iter().chain(point.ceiling).chain(point.repeats.iter().copied()).collect::<Vec<_>>()
@@ -313,9 +322,10 @@ fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<Stri
         line(&|point| Some(point.quantiles[low])).into_iter().chain(upper.into_iter().rev()).collect()
     };
     let tip = |point: &Point| -> Tip {
-        let [low, _, median, _, high] = point.quantiles.map(number);
-        let worst = point.worst.map_or_else(String::new, |worst| format!("; slowest link {}", number(worst)));
-        let ceiling = point.ceiling.map_or_else(String::new, |ceiling| format!("; ceiling {}", number(ceiling)));
+        let [low, _, median, _, high] = point.quantiles.map(|value| scale.number(value));
+        let worst = point.worst.map_or_else(String::new, |worst| format!("; slowest link {}", scale.number(worst)));
+        let ceiling = point.ceiling.map_or_else(String::new, |ceiling| format!("; ceiling {}", scale.number(ceiling)));
+        let unit = scale.unit;
         let (across, up) = scale.place(point.size, point.quantiles[2]);
         (across, up, format!("{}: median {median} {unit}, {low} to {high}{worst}{ceiling}", size(point.size)))
     };

@@ -1,6 +1,6 @@
 use railgauge_analysis::{
     percentile,
-    words::{percent_of, size, spread},
+    words::{percent_of, size, spread, with_unit},
 };
 use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::{Better, Metric, TestMetric};
@@ -36,7 +36,9 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         |at: usize, measured: u32| !matches!(at, 1 | 3) || percentile::carries_quantile(0.05, measured as usize);
     let shown: Vec<_> =
         shown(test).iter().filter(|(_, at, _)| heads().any(|head| of_links(*at, head.measured))).collect();
-    columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, metric.unit())));
+    // Rates of messages span so much that each has its own unit.
+    let unit = |metric: &Metric| if *metric == Metric::MessageRate { "" } else { metric.unit() };
+    columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, unit(metric))));
     let ceiling = spreads.iter().any(|spread| spread.ceiling.is_some());
     if ceiling {
         columns.push(number_column(if test.at_once() { "all of ceiling" } else { "of ceiling" }, "%"));
@@ -54,7 +56,11 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         row.extend(shown.iter().map(|(metric, at, _)| {
             let carried = data.carried(*metric, (head.variant, head.size_bytes)) && of_links(*at, head.measured);
             let quantiles = find(*metric).and_then(|spread| spread.quantiles).filter(|_| carried);
-            quantiles.map_or_else(|| "–".to_owned(), |quantiles| spread(quantiles[*at], scatter(&quantiles)))
+            let value = |all: [f64; 5]| match unit(metric) {
+                "" => with_unit(*metric, all[*at]),
+                _ => spread(all[*at], scatter(&all)),
+            };
+            quantiles.map_or_else(|| "–".to_owned(), value)
         }));
         if ceiling {
             let whole = if test.at_once() { find(Metric::TotalBandwidth) } else { Some(head) };

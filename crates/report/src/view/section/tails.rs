@@ -118,7 +118,7 @@ fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, ChartError
         "distribution of latencies",
         [&x, &y],
         &tips,
-        vec![Layer::Line(WORST, worst), Layer::Line(MAIN, all)],
+        &[Layer::Line(WORST, worst), Layer::Line(MAIN, all)],
     )
 }
 

@@ -171,7 +171,7 @@ pub(super) fn rates(found: &Soaking) -> Result<Option<Figure>, ChartError> {
         vec![Layer::Line(MAIN, line(|part| part.median_gbps.0)), Layer::Line(WORST, line(|part| part.slowest_gbps.0))];
     Ok(Some(Figure {
         title: "Rates over time".to_owned(),
-        svg: layers(Room::USUAL, "rates over the soak", [&x, &y], &tips, drawn)?,
+        svg: layers(Room::USUAL, "rates over the soak", [&x, &y], &tips, &drawn)?,
         legend: vec![
             ("k-main".to_owned(), "median of the flows".to_owned()),
             ("k-worst".to_owned(), "slowest window of any flow".to_owned()),
