@@ -298,6 +298,27 @@ fn a_link_ends_its_queue_pairs_before_the_memory_that_they_use() {
     }
 }
 
+/// Each link has a thread of its own, so that memory is registered and queues are made while others end.
+#[test]
+fn links_that_open_and_close_at_once_use_nothing_that_has_ended() {
+    for profile in ["mlx5-roce", "irdma-iwarp"] {
+        let mut fabric = Fabric::with_tree(profile);
+        let agent = &mut fabric.pair.initiator;
+        for _ in 0..4 {
+            let asked = (0..8).map(|link| {
+                let mut spec = spec(Role::Initiator, 2, 4096);
+                verbs(Service::Rc)(&mut spec);
+                (agent.post(Ask::Open { link, spec: Box::new(spec) }), agent.post(Ask::Close { link }))
+            });
+            for (open, close) in asked.collect::<Vec<_>>() {
+                opened(agent.wait(open));
+                assert_eq!(agent.wait(close), Ok(Answer::Done));
+            }
+        }
+        assert_eq!(fabric.misuses("1"), "", "{profile}");
+    }
+}
+
 #[test]
 fn links_that_rdma_cm_makes_hear_of_an_event_each() {
     let hostile = [("VERBS_DOUBLE_PROFILE", "irdma-iwarp"), ("VERBS_DOUBLE_HOSTILE", "event=port-err@300")];

@@ -143,10 +143,10 @@ impl Agent {
         if let Some(kill) = keeper.kill {
             let _ = kill.send(());
         }
-        // If only its launcher runs on this machine, end it on its host: it may be stopped, or hang, or may not know that the streams to it
-        // were cut, before or during the goodbye.
+        // If only its launcher runs on this machine, end it on its host: it may be stopped, or hang, or, in a container, may not know that
+        // the streams to it were cut, before or during the goodbye.
         if let Some(deployed) = &keeper.deployed
-            && (!ended || !conversation.has_parted() && deployed.may_outlive())
+            && (!ended || !conversation.has_parted())
         {
             deployed.end(self.pid()).await;
         }

@@ -86,10 +86,6 @@ impl Deployed {
         }
     }
 
-    pub(crate) fn may_outlive(&self) -> bool {
-        self.0.as_ref().is_some_and(|traces| traces.way.may_outlive())
-    }
-
     /// Removes the agent's file, unless it is to stay or already removed, and releases the host. The agent has ended.
     pub(crate) async fn clear(mut self) {
         if let Some(traces) = self.0.take() {

@@ -168,3 +168,20 @@ async fn a_stubborn_agent_behind_a_command_is_ended_by_force() {
     agent.close().await;
     assert!(!is_alive(agent.pid()));
 }
+
+/// As behind `docker exec`: what runs there is not a child of the command, and the end of the command does not reach it.
+#[tokio::test]
+async fn a_stopped_agent_behind_a_command_that_died_is_ended() {
+    let script = "set -o pipefail; cat | setsid -w \"$@\" | cat";
+    let agent =
+        one(launch(command(&["bash", "-c", script, "{host}"])), host("gpu1", "x"), &Log::default()).await.unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", agent.pid())).unwrap();
+    // proc_pid_stat(5): state, parent; the parent leads the group of the command.
+    let parent = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().to_owned();
+    for words in [["-STOP", "--", &agent.pid().to_string()], ["-KILL", "--", &format!("-{parent}")]] {
+        assert!(Command::new("kill").args(words).status().unwrap().success());
+    }
+    agent.gone().await;
+    agent.close().await;
+    assert!(!is_alive(agent.pid()), "a stopped agent outlives the run");
+}

@@ -143,10 +143,19 @@ impl Drop for Events {
     fn drop(&mut self) {
         for request in self.waiting.get_mut().iter().filter_map(Event::request) {
             // SAFETY: the library's new identifier, which nothing else has got.
-            unsafe { (self.library.rdma_destroy_id)(request.as_ptr()) };
+            unsafe { destroy(self.library, request.as_ptr()) };
         }
         // SAFETY: came from rdma_create_event_channel; identifiers on it hold an Arc of this.
         unsafe { (self.library.rdma_destroy_event_channel)(self.handle.as_ptr()) };
+    }
+}
+
+/// # Safety
+/// The identifier is the library's and in no other hands, it has no queue pair, and its events are acknowledged.
+unsafe fn destroy(library: &CmLibrary, id: *mut rdma_cm_id) {
+    // SAFETY: the caller's promise.
+    if unsafe { (library.rdma_destroy_id)(id) } != 0 {
+        log!("{}", failed("destroying an identifier"));
     }
 }
 
@@ -345,15 +354,12 @@ impl Drop for Identifier {
         self.events.waiting.lock().retain(|event| event.id != id);
         // SAFETY: came from rdma_create_id or a request; all its events are acknowledged. Hanging up what was never
         // connected is refused, which is as good.
-        let status = unsafe {
+        unsafe {
             if !self.queue_pair().is_null() {
                 (library.rdma_destroy_qp)(id);
             }
             (library.rdma_disconnect)(id);
-            (library.rdma_destroy_id)(id)
-        };
-        if status != 0 {
-            log!("{}", failed("destroying an identifier"));
+            destroy(library, id);
         }
     }
 }

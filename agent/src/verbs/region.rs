@@ -237,5 +237,15 @@ mod tests {
         assert_eq!(value(), "1");
         drop(on);
         assert_eq!(value(), "1");
+        std::thread::scope(|scope| {
+            for off in [true, false, true, false] {
+                scope.spawn(move || {
+                    for _ in 0..1000 {
+                        let _making = making(off);
+                        assert_eq!(value(), if off { "0" } else { "1" });
+                    }
+                });
+            }
+        });
     }
 }

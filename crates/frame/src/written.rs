@@ -104,7 +104,7 @@ mod tests {
             let mut reader = ParquetReader::new(File::open(&path).unwrap());
             let said = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
             let version = said.iter().find(|one| one.key == VERSION_KEY).and_then(|one| one.value.as_deref());
-            assert_eq!(version, Some("2"));
+            assert_eq!(version, Some(VERSION.to_string().as_str()));
         }
     }
 }

@@ -49,11 +49,6 @@ impl Connection for Container {
         true
     }
 
-    /// A process in a container continues when its stream is cut.
-    fn may_outlive(&self) -> bool {
-        true
-    }
-
     fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
         match end {
             // kubectl may lose a part of what it sends (kubernetes#15702) or drop an answer (kubernetes#131189): a script of ours without

@@ -41,11 +41,6 @@ pub(crate) trait Connection: Send + Sync {
 
     fn may_share_files(&self) -> bool;
 
-    /// Whether a process may continue there after its streams are cut: then another one ends it.
-    fn may_outlive(&self) -> bool {
-        false
-    }
-
     /// Says what to do when a script on the host failed: how it ended, and the last words of its standard error. `trouble` already has a
     /// remedy where the words of the host's shell are known; a launcher whose own program is more informative may replace it, and allow
     /// another try.
