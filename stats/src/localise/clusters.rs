@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{cover::Table, model::Explanation, split::split};
+use super::{
+    cover::Table,
+    model::{Explanation, FEW_BETTER},
+    split::split,
+};
 use crate::{robust::median_in_place, student::t_quantile};
 
 /// Fewest results of a kind for two clusters: fewer are far apart by chance too often, and have to be farther.
@@ -16,64 +20,28 @@ const FAR_APART: f64 = 8.0;
 /// value exceeds it in one of a thousand.
 const NO_TAIL: f64 = 10.0;
 
-/// Prefix sums of a sorted list, so that testing every cut takes linear time.
-struct Sums {
-    /// Sum of the values before each place, and of their squares, as differences from their mean.
-    before: Vec<(f64, f64)>,
-}
-
-struct Side {
-    n: f64,
-    mean: f64,
-    away: f64,
-}
-
-impl Sums {
-    fn of(sorted: &[f64]) -> Self {
-        let centre = sorted.iter().sum::<f64>() / sorted.len().max(1) as f64;
-        let mut sum = (0.0, 0.0);
-        let after = sorted.iter().map(|value| {
-            let value = value - centre;
-            sum = (sum.0 + value, sum.1 + value * value);
-            sum
-        });
-        Self { before: std::iter::once((0.0, 0.0)).chain(after).collect() }
-    }
-
-    fn sides(&self, below: usize) -> [Side; 2] {
-        let all = self.before.len() - 1;
-        let side = |from: usize, until: usize| {
-            let n = (until - from) as f64;
-            let sum = self.before[until].0 - self.before[from].0;
-            let squares = self.before[until].1 - self.before[from].1;
-            Side { n, mean: sum / n, away: (squares - sum * sum / n).max(0.0) }
-        };
-        [side(0, below), side(below, all)]
-    }
-}
-
-/// Whether two clusters of sorted values are farther apart than by chance (Student's t of two samples; Bonferroni over the cut), and by
-/// the least effect at least.
-fn far_apart([low, high]: &[Side; 2], scale: f64, least: f64) -> bool {
-    let n = low.n + high.n;
-    let error = scale * (1.0 / low.n + 1.0 / high.n).sqrt();
-    let apart = high.mean - low.mean;
+/// Whether two clusters are farther apart than by chance (Student's t of two samples; Bonferroni over the cut), and by the least effect at
+/// least. Few results that are a little better than the others are no cluster.
+fn far_apart(low: &[f64], high: &[f64], least: f64) -> bool {
+    let (n, [a, b]) = ((low.len() + high.len()) as f64, [low, high].map(|side| side.len() as f64));
+    let means = [low, high].map(|side| side.iter().sum::<f64>() / side.len() as f64);
+    let squares = |(side, mean): (&[f64], f64)| side.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    let scale = ([low, high].into_iter().zip(means).map(squares).sum::<f64>() / (n - 2.0)).sqrt();
+    let (apart, error) = (means[1] - means[0], scale * (1.0 / a + 1.0 / b).sqrt());
     // The quantile last: it takes the longest.
-    apart > (FAR_APART * scale).max(least) && apart > t_quantile(FEW_APART / n, n - 2.0) * error
+    apart > (FAR_APART * scale).max(least).max(FEW_BETTER) && apart > t_quantile(FEW_APART / n, n - 2.0) * error
 }
 
 /// Start of the upper cluster of many sorted values if it has hardly any: a fault removes bandwidth and adds none, so one pair far above
 /// all others means that those are low.
 fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
-    let most = sorted.len() / 10;
-    let sums = Sums::of(sorted);
+    let n = sorted.len();
     let above = |upper: &usize| {
-        let sides = sums.sides(sorted.len() - upper);
-        let scale = ((sides[0].away + sides[1].away) / (sorted.len() - 2) as f64).sqrt();
-        let away = |rank: usize| sorted[sorted.len() - rank] - sorted[sorted.len() / 2];
-        far_apart(&sides, scale, least) && away(*upper) > NO_TAIL * away(upper + 1)
+        let (low, high) = sorted.split_at(n - upper);
+        let away = |value: f64| value - sorted[n / 2];
+        away(high[0]) > NO_TAIL * away(low[low.len() - 1]) && far_apart(low, high, least)
     };
-    (1..=most).find(above).map(|upper| sorted[sorted.len() - upper])
+    (1..=n / 10).find(above).map(|upper| sorted[n - upper])
 }
 
 /// Difference of two results with unknown noise that makes two clusters: two thirds of that of a pair at half the rate, which must be
@@ -133,7 +101,8 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
             return few_above(&values, table.least).filter(|_| one_kind).map(|from| (from, stratum));
         };
         let below = values.partition_point(|value| *value < split.from);
-        if few && !far_apart(&Sums::of(&values).sides(below), split.scale, table.least) {
+        let (low, high) = values.split_at(below);
+        if few && !far_apart(low, high, table.least) {
             return None;
         }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))

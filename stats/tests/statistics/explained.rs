@@ -241,3 +241,20 @@ fn slow_rails_of_few_pairs_are_named() {
         }
     }
 }
+
+/// A port that saved credit while it was idle makes one result a little better. Where the others hardly scatter, that is no reason to
+/// measure anything again.
+#[test]
+fn one_result_that_is_a_little_better_makes_no_other_a_suspect() {
+    let setting = Setting { directed: true, ..Setting::default() };
+    for (hosts, rounds) in [(4, 3), (8, 7)] {
+        let mut noise = Noise::new(43);
+        let cluster = Cluster { glitches: 0.0, ..Cluster::healthy(hosts, rounds, 0.001) };
+        for _ in 0..20 {
+            let mut pairs = cluster.run(&mut noise);
+            pairs[1].value += 0.02;
+            let found = localise(&pairs, &setting).unwrap();
+            assert!(found.suspects.is_empty() && found.two_clusters.is_none(), "{hosts} {found:#?}");
+        }
+    }
+}

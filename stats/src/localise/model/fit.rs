@@ -109,14 +109,7 @@ impl<'a> Fit<'a> {
 
     /// Searches, with the share of unexplained low results and the spread from the search itself.
     pub(super) fn settle(&mut self, setting: &Setting<'_>) -> Found {
-        let mut best = Found {
-            cost: f64::INFINITY,
-            levels: self.levels,
-            taken: Vec::new(),
-            expected: Vec::new(),
-            low: 0,
-            other_cuts: Vec::new(),
-        };
+        let mut best = Found::new(self.levels);
         for _ in 0..STEPS {
             self.drop_from(0);
             self.expected.fill(Expected::default());
@@ -129,7 +122,7 @@ impl<'a> Fit<'a> {
             let cost = self.cost();
             if cost < best.cost {
                 let (taken, expected) = (self.taken.clone(), self.expected.clone());
-                best = Found { cost, levels: self.levels, taken, expected, low, other_cuts: Vec::new() };
+                best = Found { cost, taken, expected, low, ..Found::new(self.levels) };
             }
             if is_same && low.abs_diff(was) <= 2 {
                 break;

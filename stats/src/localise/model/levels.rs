@@ -1,4 +1,4 @@
-use super::{CUT, FEW, LOW, MANY_GOOD, MEDIAN_ERROR, WIDE};
+use super::{CUT, FEW, FEW_BETTER, LOW, MANY_GOOD, MEDIAN_ERROR, WIDE};
 use crate::{
     localise::{
         Part,
@@ -52,7 +52,10 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     if sorted.is_empty() {
         return Vec::new();
     }
-    let mut found = vec![Level::of_sorted(sorted, floor(sorted.len(), table))];
+    let most = Level::of_sorted(sorted, floor(sorted.len(), table));
+    let mut found = vec![most];
+    let better = |upper: &[f64]| upper[upper.len() / 2] - most.centre;
+    let is_better = |upper: &[f64]| upper.len() >= FEW || !(most.scale..FEW_BETTER).contains(&better(upper));
     // A fault in many pairs widens the spread that should reveal it.
     if let Some(narrow) = quarter(sorted, table.noise).filter(|narrow| WIDE * narrow.scale < found[0].scale) {
         found.push(narrow);
@@ -67,7 +70,7 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         let wide = upper[upper.len() - 1] - upper[0];
         let scale = wide.max(table.noise).max(table.least);
         let level = Level { centre: upper[upper.len() / 2], scale, n: few };
-        found.extend((WIDE * scale < found[0].scale).then_some(level));
+        found.extend((WIDE * scale < most.scale && is_better(upper)).then_some(level));
     }
     let mut rest = sorted;
     // Chance separates few values into two.
@@ -84,9 +87,9 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         };
         // Of two halves either may be the level of most.
         found.extend((2 * lower.len() >= sorted.len()).then(|| of(lower)));
-        found.push(of(upper));
+        found.extend(is_better(upper).then(|| of(upper)));
         let own = Level { n: sorted.len(), ..Level::of_sorted(upper, floor(upper.len(), table)) };
-        found.extend((upper.len() > 1 && WIDE * own.scale < of(upper).scale).then_some(own));
+        found.extend((upper.len() > 1 && is_better(upper) && WIDE * own.scale < of(upper).scale).then_some(own));
         rest = upper;
     }
     found

@@ -85,6 +85,9 @@ const CUTS: usize = 5;
 const FEWEST_WITHIN: usize = 3;
 /// Fewest values whose spread is a scale of its own.
 const FEW: usize = 12;
+/// How much better than most results fewer than [`FEW`] must be to show what is good, as a difference of logarithms: a rate limiter that
+/// saved credit while idle, or a warm cache, adds a few percent to single results.
+pub(super) const FEW_BETTER: f64 = 0.04;
 
 pub(super) struct Explanation {
     pub(super) table: Table,
@@ -163,6 +166,13 @@ struct Found {
     other_cuts: Vec<usize>,
 }
 
+impl Found {
+    fn new(levels: [Level; 2]) -> Self {
+        let (taken, expected, other_cuts) = Default::default();
+        Self { cost: f64::INFINITY, levels, taken, expected, low: 0, other_cuts }
+    }
+}
+
 pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Explanation {
     let (Found { levels, taken, expected, other_cuts, .. }, contested) = cheapest(&table, cover, setting);
     settle_levels(&mut table, cover, setting, levels, &taken, &expected);
@@ -202,8 +212,7 @@ fn cuts_of(levels: &[Level; 2], setting: &Setting<'_>, looks: usize, least: f64)
 fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, Vec<usize>) {
     let bases = bases(table, cover);
     let expected = vec![Expected::default(); table.cells.len()];
-    let mut best =
-        Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected, low: 0, other_cuts: Vec::new() };
+    let mut best = Found { expected, ..Found::new(bases[0]) };
     // Each kind of pairs has one level.
     let is_one = bases.len() <= 1 + usize::from(table.two_levels);
     let mut others: Vec<(f64, Vec<usize>)> = Vec::new();
