@@ -174,14 +174,16 @@ pub(super) fn misunderstood(words: impl Iterator<Item = OsString>) -> Option<Exi
 fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exit> {
     common.answer(json, standing, |screen| {
         let host = standing.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
-        let mut lines = vec![format!("{}  {host}{}", standing.state.word(), standing.text)];
+        let first = format!("{}  {host}", standing.state.word());
+        let heads = std::iter::once(first.as_str()).chain(std::iter::repeat("  "));
+        let mut lines: Vec<String> = heads.zip(&standing.said).map(|(head, one)| format!("{head}{one}")).collect();
         // The text has the first ones.
         let alike = standing.components.chunk_by(|a, b| a.state == b.state);
         lines.extend(alike.flat_map(|all| all.iter().skip(NAMED)).map(|one| format!("  {}", one.sentence())));
         lines.extend(standing.remarks.iter().map(|remark| format!("  {remark}")));
         let ended = standing.ended.as_ref();
         lines.extend(ended.map(|ended| format!("{}, last run {}, ended {ended}", standing.plan, standing.run_id)));
-        lines.iter().map(|line| screen.wrapped(line, "  ")).collect()
+        lines.iter().map(|line| screen.wrapped(line, "    ")).collect()
     })?;
     Ok(exit(standing.state))
 }

@@ -73,6 +73,9 @@ pub struct Standing {
     pub state: State,
     /// Why, in one sentence; also used in messages.
     pub text: String,
+    /// Its clauses.
+    #[serde(skip)]
+    pub said: Vec<String>,
     /// When the newest run's last record was written, UTC, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -108,11 +111,11 @@ impl Standing {
         for (condition, worse) in [(Condition::Faulty, State::Critical), (Condition::Undecided, State::Warning)] {
             if with(condition).next().is_some() {
                 state = state.worse(worse);
-                said.push(sentence(condition, with(condition)));
+                said.extend(sentences(condition, with(condition)));
             }
         }
         if with(Condition::Unknown).next().is_some() {
-            said.push(sentence(Condition::Unknown, with(Condition::Unknown)));
+            said.extend(sentences(Condition::Unknown, with(Condition::Unknown)));
         }
         // Only a failed verdict makes a state critical without a faulty component.
         let first = state == State::Critical && with(Condition::Faulty).next().is_none();
@@ -123,14 +126,17 @@ impl Standing {
         let components = order.into_iter().flat_map(with).cloned().collect();
         let measured = newest.said.iter().flat_map(|said| &said.components);
         let remarks = measured.filter_map(|of| of.note.clone()).collect();
-        Self { components, remarks, ..Self::bare(nights, state, said.join("; "), max_age, now) }
+        Self { components, remarks, ..Self::bare(nights, state, said, max_age, now) }
     }
 
     /// The state of one host by its newest measurements, whatever later runs measured.
     pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
         let Some(known) = nights.states.host(host) else {
             let text = "no run measured a host of this name, or the plan waives it".to_owned();
-            return Self { host: Some(host.to_owned()), ..Self::bare(nights, State::Unknown, text, max_age, now) };
+            return Self {
+                host: Some(host.to_owned()),
+                ..Self::bare(nights, State::Unknown, vec![text], max_age, now)
+            };
         };
         let Said { run_id, .. } = &known.measured;
         let last = format!("measured on {} in {run_id}", known.measured.date());
@@ -148,7 +154,7 @@ impl Standing {
             }
         };
         let components = vec![known.clone()];
-        Self { host: Some(host.to_owned()), components, ..Self::bare(nights, state, text, max_age, now) }
+        Self { host: Some(host.to_owned()), components, ..Self::bare(nights, state, vec![text], max_age, now) }
     }
 
     pub fn faulty_hosts(&self) -> impl Iterator<Item = &Known> {
@@ -160,12 +166,13 @@ impl Standing {
             version: 2,
             host: host.map(str::to_owned),
             text: error.to_string(),
+            said: vec![error.to_string()],
             max_age_seconds: max_age.as_secs(),
             ..Self::default()
         }
     }
 
-    fn bare(nights: &Nights, state: State, text: String, max_age: SignedDuration, now: Timestamp) -> Self {
+    fn bare(nights: &Nights, state: State, said: Vec<String>, max_age: SignedDuration, now: Timestamp) -> Self {
         let run = nights.newest();
         let with = |status| run.said.as_ref().map_or(0, |said| said.with(status).count());
         Self {
@@ -173,7 +180,8 @@ impl Standing {
             run_id: run.row.run_id.clone(),
             plan: nights.plan.clone(),
             state,
-            text,
+            text: said.join("; "),
+            said,
             ended: Some(run.ended.to_string()),
             age_seconds: now.duration_since(run.ended).as_secs(),
             max_age_seconds: max_age.as_secs(),
@@ -207,15 +215,12 @@ impl Standing {
     }
 }
 
-/// `host gpu07 faulty since 2026-11-29 in nightly-20261129: at 50.3 % of its peers' bandwidth`.
-fn sentence<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> String {
+/// `host gpu07 faulty since 2026-11-29 in nightly-20261129: −49.7 % against good pairs in write-bw`, and how many more there are.
+fn sentences<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> Vec<String> {
     let all: Vec<&Known> = all.collect();
-    let mut named: Vec<String> = all.iter().take(NAMED).map(|one| one.sentence()).collect();
-    match all.len().saturating_sub(NAMED) {
-        0 => {}
-        more => named.push(format!("{more} more {}", condition.word())),
-    }
-    named.join("; ")
+    let more = Some(all.len().saturating_sub(NAMED)).filter(|more| *more > 0);
+    let named = all.iter().take(NAMED).map(|one| one.sentence());
+    named.chain(more.map(|more| format!("{more} more {}", condition.word()))).collect()
 }
 
 impl Known {
@@ -227,7 +232,7 @@ impl Known {
             Condition::Unknown => format!("{word}, last measured on {}", self.measured.date()),
             _ => format!("{word} {}", since(self)),
         };
-        let why = if self.why.is_empty() { String::new() } else { format!(": {}", self.why.join("; ")) };
+        let why = if self.why.is_empty() { String::new() } else { format!(": {}", self.why.join(", ")) };
         format!("{name}{place} {}{why}", state.trim_end())
     }
 }

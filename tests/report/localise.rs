@@ -467,7 +467,7 @@ fn a_named_part_stands_at_the_top_of_everything() {
 
     let page = std::fs::read_to_string(&written.page).unwrap();
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
-    assert!(place("Faulty components</h2>") < place("<h2>Verdicts</h2>"));
+    assert!(place("Suspects</h2>") < place("<h2>Verdicts</h2>"));
     assert_eq!(
         page.matches("class=\"band\"").count(),
         5,

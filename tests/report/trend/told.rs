@@ -230,7 +230,7 @@ fn a_change_of_which_most_is_over_says_so_and_draws_the_level_before_it() {
     assert!(then.sentence.contains("of them are over"), "{}", then.sentence);
     let view = railgauge_report::trend::view(&found).unwrap();
     let at = view.open.iter().position(|change| change.name == "host gpu002").unwrap();
-    // Nights of before the exchange are drawn: every one of the sixty has its dot.
+    // Nights of before the exchange are drawn: every one of the sixty has its dot, for a desk and for a phone.
     let svg = &view.open[at].figure.as_ref().unwrap().svg;
-    assert_eq!(svg.matches("class=\"tip\"").count(), 60, "{svg}");
+    assert_eq!(svg.matches("class=\"tip\"").count(), 2 * 60, "{svg}");
 }

@@ -9,7 +9,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     failure::Failure,
-    remedy::Remedy,
+    remedy::{self, Remedy},
     terms::{Algorithm, Op},
     unit::Bytes,
 };
@@ -200,7 +200,8 @@ impl CaseResult<'_> {
 
     pub fn remedy(&self) -> Option<Remedy> {
         let of_doubts = || self.doubts.iter().find_map(Doubt::remedy);
-        self.failure.and_then(Failure::told_remedy).or_else(of_doubts)
+        let again = || (self.state == State::Contaminated).then(|| remedy::RESUME_RUN.into());
+        self.failure.and_then(Failure::told_remedy).or_else(of_doubts).or_else(again)
     }
 
     /// What carried the bytes differs from the plan.

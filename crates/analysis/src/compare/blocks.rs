@@ -106,10 +106,12 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
     left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
     let tests = [&pair.a, &pair.b].map(|name| journal.plan.tests.iter().find(|test| test.name == *name));
     let configuration = match tests {
-        [Some(a), Some(b)] => Configuration {
-            tests: different(&pair.b, &settings::all(a), &settings::all(b)),
-            ..Configuration::default()
-        },
+        [Some(a), Some(b)] => {
+            let mut tests = different(&pair.b, &settings::all(a), &settings::all(b));
+            // Two tests always have two names.
+            tests.retain(|setting| setting.key != "name");
+            Configuration { tests, ..Configuration::default() }
+        }
         _ => Configuration::default(),
     };
     Collected {

@@ -121,7 +121,7 @@ pub(super) fn outages(ports: &[Port], cables: &Cables) -> Vec<Outage> {
         joining.group(
             &of,
             Scope::Host,
-            &format!("{host}, all {} watched ports: host or switch, no single cable", of.len()),
+            &format!("{host}, all {} watched ports (the host or its switch, not a cable)", of.len()),
         );
     }
     for of in links.into_values() {

@@ -4,11 +4,11 @@ use railgauge_analysis::compare::digits;
 
 use super::{
     ChartError, Tip,
-    frame::shortened,
     layers::{Layer, Room, layers},
     theme::{GOOD, LIMIT, MAIN, OUTER, Role, WORST},
     ticks::{Axis, around},
 };
+use crate::text::cut;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
@@ -53,7 +53,7 @@ pub(crate) fn forest(rows: &[Row]) -> Result<String, ChartError> {
     let all = || ends().map(shown).chain(rows.iter().flat_map(|row| [row.percent, row.margin.0, row.margin.1]));
     let (low, high) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
     let x = around("change, %".to_owned(), low, high);
-    let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, shortened(&row.label, LETTERS)));
+    let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, cut(&row.label, LETTERS).into_owned()));
     let y = Axis { title: String::new(), range: (rows.len() as f64 - 0.5, -0.5), marks: labels.collect() };
     let tips: Vec<Tip> = rows.iter().enumerate().map(|(at, row)| (row.percent, at as f64, tip(row))).collect();
     let at = |row: usize, percent: f64| (percent, row as f64);

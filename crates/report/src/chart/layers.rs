@@ -16,8 +16,7 @@ use plotters::{
 };
 
 use super::{
-    ChartError,
-    frame::escape,
+    ChartError, escape,
     theme::{AXIS, INK, MESH, Role, classes},
     ticks::Axis,
 };

@@ -12,7 +12,7 @@ use railgauge_analysis::{
     words::short,
 };
 
-use super::frame::escape;
+use super::escape;
 
 pub(crate) const fn class(look: &Look) -> &'static str {
     match look {

@@ -5,7 +5,6 @@
 
 mod error;
 pub(super) mod forest;
-mod frame;
 pub(super) mod layers;
 pub(super) mod matrix;
 pub(super) mod series;
@@ -15,3 +14,7 @@ pub(super) mod timeline;
 
 pub(super) use error::ChartError;
 pub(super) use layers::Tip;
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

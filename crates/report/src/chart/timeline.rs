@@ -5,9 +5,10 @@
 use std::fmt::Write;
 
 use super::{
-    frame::{escape, shortened},
+    escape,
     layers::{PHONE, fitting},
 };
+use crate::text::cut;
 
 /// Height of the bands of a place, in pixels of the page.
 const LINE: usize = 18;
@@ -61,7 +62,7 @@ pub(crate) fn timeline(label: &str, lines: &[Line], behind: &[Band], marks: &[(f
         }
         for (line, top) in lines.iter().zip((0..).step_by(step)) {
             let (x, anchor) = if left == 0 { (0, "start") } else { (left - 6, "end") };
-            let (short, full, y) = (escape(&shortened(&line.name, NAME)), escape(&line.name), top + LINE / 2 + 4);
+            let (short, full, y) = (escape(&cut(&line.name, NAME)), escape(&line.name), top + LINE / 2 + 4);
             let _ = write!(
                 svg,
                 "<text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{short}<title>{full}</title></text>"

@@ -5,7 +5,6 @@ const NAMED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CauseView {
-    pub class: &'static str,
     pub word: &'static str,
     pub name: String,
     pub text: String,
@@ -20,19 +19,7 @@ pub(super) fn bad(comparison: &Comparison) -> String {
 }
 
 pub(super) fn causes(comparison: &Comparison) -> Vec<CauseView> {
-    let view = |cause: &Cause| CauseView {
-        class: class(cause.verdict),
-        word: cause.verdict.words(),
-        name: cause.name.clone(),
-        text: cause.text.clone(),
-    };
+    let view =
+        |cause: &Cause| CauseView { word: cause.verdict.words(), name: cause.name.clone(), text: cause.text.clone() };
     comparison.causes.iter().map(view).collect()
-}
-
-fn class(word: Word) -> &'static str {
-    match word {
-        Word::Regressed => "fail",
-        Word::Improved | Word::Equivalent => "pass",
-        Word::Undecided | Word::TooNoisy => "inconclusive",
-    }
 }

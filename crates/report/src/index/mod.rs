@@ -42,15 +42,6 @@ impl Outcome {
             Self::Imported => "imported",
         }
     }
-
-    const fn class(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Inconclusive | Self::Damaged | Self::Unreadable | Self::Unfinished => "inconclusive",
-            Self::NotRun | Self::Running | Self::Imported => "not-run",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -135,7 +126,6 @@ impl Index {
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     row: &'a Row,
-    class: &'static str,
     word: &'static str,
     began: String,
     lasted: String,
@@ -168,7 +158,6 @@ fn minute(time: &str) -> String {
 pub fn write(index: &Index, page: &Path) -> Result<(), ReportError> {
     let rows = index.runs.iter().map(|row| Shown {
         row,
-        class: row.outcome.class(),
         word: row.outcome.word(),
         began: minute(&row.began),
         lasted: row.seconds.map_or_else(String::new, lasted),

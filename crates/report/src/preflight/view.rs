@@ -54,7 +54,6 @@ pub struct PreflightView {
 pub struct Card {
     pub check: String,
     pub severity: Severity,
-    pub class: &'static str,
     pub waived: bool,
     /// Folded; empty for switches.
     pub hosts: String,
@@ -191,11 +190,6 @@ fn card(group: &[&Finding]) -> Option<Card> {
     Some(Card {
         check: first.check.clone(),
         severity: first.severity,
-        class: match first.severity {
-            Severity::Failure => "fail",
-            Severity::Warning => "inconclusive",
-            Severity::Notice => "not-run",
-        },
         waived: first.waived,
         of_hosts: hosts.len(),
         hosts: hostlist::listed(hosts),

@@ -129,7 +129,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// At most `width` columns.
-fn cut(text: &str, width: usize) -> Cow<'_, str> {
+pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().count() <= width {
         return Cow::Borrowed(text);
     }

@@ -9,6 +9,7 @@ use std::{
 };
 
 pub use fit::Screen;
+pub(crate) use fit::cut;
 use railgauge_analysis::{status::Status, words::count};
 use railgauge_model::{border::text::path_text, plan::hostlist};
 

@@ -43,7 +43,7 @@ remedies! {
         "use a library that was built with logging, and check that no NCCL configuration file turns the log off";
     SAME_NCCL = "same-nccl", "install the same version on all hosts, or set `library`";
     RESUME_RUN = "resume-run",
-        "continue it: {0}; what was measured is kept",
+        "continue the run: {0} measures what has no trusted value",
         change_here "railgauge run --resume {directory}";
     RUN_BESIDE_BY_HAND = "run-beside-by-hand",
         "run the `command` of `[test.beside]` on the host by hand: it must continue until it is ended";

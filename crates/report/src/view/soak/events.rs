@@ -91,7 +91,7 @@ fn break_row(one: &Break) -> Vec<String> {
     let hidden = &one.hidden;
     let breaks = count(usize::try_from(hidden.breaks).unwrap_or(usize::MAX), "break");
     let within = lasting(hidden.span.length());
-    let evidence = format!("only by {}, within {within}: shorter than the time between two looks", hidden.counter);
+    let evidence = format!("only by {}, within {within}: shorter than the time between two polls", hidden.counter);
     let length = format!("under {}", lasting(hidden.shorter_than));
     row(&breaks, &one.name, hidden.span.from, length, Some(&one.hit), evidence)
 }

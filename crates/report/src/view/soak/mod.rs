@@ -71,10 +71,10 @@ pub(super) fn soak(found: &Soaking) -> Result<SoakView, ChartError> {
 fn sentence(found: &Soaking) -> String {
     let Soaking { test, demanded, lasted, counts, coverage, .. } = found;
     let Some(span) = found.span else {
-        return format!("No traffic of {test} was recorded; {} were demanded.", lasting(*demanded));
+        return format!("No traffic of {test} was recorded; {} were required.", lasting(*demanded));
     };
     let mut words = format!(
-        "{} of traffic ({} of {test}), begun at {}; {} were demanded.",
+        "{} of traffic ({} of {test}), begun at {}; {} were required.",
         lasting(*lasted),
         count(counts.flows, "flow"),
         moment(span.from),
