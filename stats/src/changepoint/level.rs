@@ -10,7 +10,7 @@ const MOST: f64 = 16.0;
 /// fewer of them.
 const PLACED: f64 = 10.0;
 /// Price of a change; the price with two nights before it; and the increase per further one: few nights before are weak evidence.
-const PRICE: (f64, f64, f64) = (29.0, 8.5, 2.25);
+const PRICE: (f64, f64, f64) = (29.0, 10.0, 2.0);
 /// Price of a drop after the first night of a level that was declared.
 const DECLARED: f64 = 8.0;
 /// Fewest nights before a change, and since it.
@@ -25,8 +25,8 @@ const BACK: usize = 4;
 /// Weight, in nights, of the prior that two levels give the noise, and of each night before the level.
 const PRIOR: f64 = 2.0;
 const EARLIER: f64 = 0.3;
-/// Fewest nights to find a slope, and to measure it again.
-const SLOPE: (usize, usize) = (14, 20);
+/// Fewest nights to measure a slope again.
+const SLOPE: usize = 20;
 /// A level of n nights is summed again after n² over so many further ones, so that this costs as much as they do.
 const ANEW: usize = 360;
 /// Nights of the level before, and of the next one, for detecting half the rate.
@@ -119,7 +119,7 @@ impl Level {
 
     fn build(&mut self, level: &[f64], seen: &[f64], least: f64) {
         let last = &level[level.len().saturating_sub(WINDOW)..];
-        if self.is_sloped() && self.built > 0 && last.len() >= SLOPE.1 {
+        if self.is_sloped() && self.built > 0 && last.len() >= SLOPE {
             self.slope = slope(last);
         }
         self.whole = last.len() == level.len();
@@ -206,12 +206,10 @@ impl Level {
         if at < FEWEST.0 && moved > 0.0 {
             return None;
         }
-        if n >= SLOPE.0 {
-            let slope = slope(level);
-            let line = stays - self.on(level, slope).1;
-            if line > stays - least + self.price(at, PLACED) {
-                return Some(Found::Drift { slope, excess: line / needed });
-            }
+        let slope = slope(level);
+        let line = stays - self.on(level, slope).1;
+        if line > stays - least + self.price(at, PLACED) {
+            return Some(Found::Drift { slope, excess: line / needed });
         }
         Some(Found::Step { at, moved, excess: gain / needed })
     }

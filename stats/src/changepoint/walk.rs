@@ -96,12 +96,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a finding continues the last change, which a line explains better: that is one alert.
-    fn goes_on(&mut self, at: usize, found: Found) -> bool {
+    fn goes_on(&mut self, found: Found) -> bool {
         let Some((alert, centre)) = self.standing.last() else { return false };
         let step = if let Found::Step { at, .. } = found { Some(self.history[at]) } else { None };
         let alert = &mut self.alerts[alert];
         let first = self.nights.partition_point(|night| night.day < alert.since);
-        let history: Vec<usize> = (first..=at).filter(|&night| self.values[night].is_finite()).collect();
+        // Without nights of changes that went away since.
+        let present = self.history.iter().copied().filter(|&night| night >= first);
+        let history: Vec<usize> =
+            (first..self.history[0]).filter(|&night| self.values[night].is_finite()).chain(present).collect();
         let values: Vec<f64> = history.iter().map(|&night| self.values[night]).collect();
         let step = step.map(|step| history.partition_point(|&night| night < step));
         let Some(slope) = self.level.on_a_line(&values, step, centre).filter(|slope| slope * alert.effect > 0.0) else {
@@ -144,7 +147,7 @@ impl<'a> Walk<'a> {
             }
             return Ok(());
         }
-        if self.goes_on(at, found) {
+        if self.goes_on(found) {
             return Ok(());
         }
         let alert = Alert {

@@ -291,6 +291,31 @@ fn only_the_level_before_ends_a_change_for_the_worse() {
 }
 
 #[test]
+fn two_drops_one_of_which_went_away_are_no_drift() {
+    let noise = |n: usize, level: f64| wave(n, |_| level).into_iter().map(|night| night.runs[0]).collect::<Vec<f64>>();
+    let levels = [(13, 0.0), (57, -0.065), (34, -0.626), (6, -0.055), (33, -0.291)];
+    let values: Vec<f64> = levels.iter().flat_map(|&(n, level)| noise(n, level)).collect();
+    let series: Vec<Night> =
+        (0..).zip(&values).map(|(day, &v)| Night { day, runs: vec![v], lost: 0, epoch: 0 }).collect();
+    let found = alerts(&series, &Rules::default());
+    assert_eq!((found[0].since, found[0].kind, found[0].end), (13, Kind::Step, AlertEnd::Open), "{found:#?}");
+}
+
+#[test]
+fn a_dip_hides_no_step_of_a_young_series() {
+    let series = [
+        (3, [-0.3, 1.6, -0.3, -5.1, -13.4, -3.1, -5.7, -3.8, -6.5, -4.4, -4.8, -5.3, -5.0]),
+        (2, [0.2, -0.2, -5.0, -4.9, -11.1, -5.1, -6.4, -3.1, -4.6, -4.8, -6.4, -5.2, -6.3]),
+        (3, [1.4, 0.3, -0.8, -5.1, -13.7, -4.5, -4.5, -6.2, -4.1, -4.5, -6.8, -4.4, -5.5]),
+    ];
+    for (start, values) in series {
+        let all = alerts(&nights(&values), &Rules::default());
+        assert!(found(&all, start).is_some_and(|night| night <= 10), "{values:?}: {all:#?}");
+        assert!(all.iter().any(|alert| (alert.since - start as i64).abs() <= 1), "{all:#?}");
+    }
+}
+
+#[test]
 fn coarse_clocks_hide_nothing() {
     let mut noise = Noise::new(FRESH + 7);
     let mut found = 0;
