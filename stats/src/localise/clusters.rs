@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{cover::Table, model::Explanation, split::split};
+use super::{TwoClusters, cover::Table, model::Explanation, split::split};
 use crate::{robust::median_in_place, student::t_quantile};
 
 /// Fewest results of a kind for two clusters: fewer are far apart by chance too often, and have to be farther.
@@ -150,13 +150,4 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let is_good = table.cell_of.iter().map(|&at| is_good(at as usize)).collect();
     // Closer than the least effect they are one, however narrow each is.
     (good - bad >= table.least).then_some(TwoClusters { good, bad, is_good })
-}
-
-/// Separated neither by suspects nor by the kinds of pairs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TwoClusters {
-    pub good: f64,
-    pub bad: f64,
-    /// By pair: whether it is in the better one; `None` for neither: a suspect explains it, or it is of the other kind of pairs.
-    pub is_good: Vec<Option<bool>>,
 }
