@@ -1,18 +1,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge_analysis::{
-    history,
-    status::Status,
-    trend::{self, Reported},
-};
-use railgauge_model::border::text::path_text;
+use railgauge_analysis::history;
 use railgauge_report::index::Outcome;
 
 use super::{
     judged::{Judged, NightError},
-    state::{Standing, State},
-    states::{Known, Said, States},
+    states::States,
     summary::{Summary, summaries},
 };
 
@@ -102,34 +96,13 @@ fn may_be_of(run: &Summary, plan: &str) -> bool {
     run.row.plan.is_empty() || run.row.plan == plan
 }
 
-pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
+/// Those of each plan that can be read.
+pub(super) fn of_each_plan(word: &str, now: Timestamp) -> Vec<Nights> {
     let Ok((runs, mut plans)) = read(word, None, now) else { return Vec::new() };
     if plans.is_empty() {
         plans.insert(String::new());
     }
     let runs: Vec<Arc<Summary>> = runs.into_iter().map(Arc::new).collect();
-    let of_plan = |plan: String| {
-        let nights = Nights::new(runs.iter().filter(|run| may_be_of(run, &plan)).cloned().collect(), now).ok()?;
-        let standing = Standing::of(&nights, SignedDuration::MAX, now);
-        let component = |(one, state): (&Known, &'static str)| trend::Component {
-            name: one.name.clone(),
-            state,
-            since: one.since.as_ref().map(Said::date).unwrap_or_default(),
-            measured: one.measured.date(),
-        };
-        let others = standing.components.iter().filter(|one| one.kind != "host");
-        let counted = nights.states.hosts.iter().chain(others).map(|one| (one, one.state.word()));
-        let waived = nights.states.waived.iter().map(|one| (one, "waived"));
-        Some(Reported {
-            directory: path_text(&nights.newest().directory).to_string(),
-            status: match standing.state {
-                State::Ok => Status::Pass,
-                State::Critical => Status::Fail,
-                State::Warning | State::Unknown => Status::Inconclusive,
-            },
-            components: counted.chain(waived).map(component).collect(),
-            sentence: standing.text,
-        })
-    };
-    plans.into_iter().filter_map(of_plan).collect()
+    let of_plan = |plan: String| Nights::new(runs.iter().filter(|run| may_be_of(run, &plan)).cloned().collect(), now);
+    plans.into_iter().filter_map(|plan| of_plan(plan).ok()).collect()
 }

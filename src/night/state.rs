@@ -8,14 +8,16 @@ use std::fmt::Write;
 use jiff::{SignedDuration, Timestamp};
 use railgauge_analysis::{
     status::Status,
+    trend::{self, Reported},
     verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Tally, not_tested},
 };
+use railgauge_model::border::text::path_text;
 use railgauge_report::index::Outcome;
 use serde::Serialize;
 
 use super::{
     judged::NightError,
-    nights::Nights,
+    nights::{Nights, of_each_plan},
     states::{Condition, Known, OfTest, Said},
     summary::{AHEAD, Document, Summary, Verdict},
 };
@@ -341,6 +343,32 @@ fn spoken(length: SignedDuration) -> String {
         s if s % 60 == 0 => format!("{} min", s / 60),
         s => format!("{s} s"),
     }
+}
+
+pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
+    let of_plan = |nights: Nights| {
+        let standing = Standing::of(&nights, SignedDuration::MAX, now);
+        let component = |(one, state): (&Known, &'static str)| trend::Component {
+            name: one.name.clone(),
+            state,
+            since: one.since.as_ref().map(Said::date).unwrap_or_default(),
+            measured: one.measured.date(),
+        };
+        let others = standing.components.iter().filter(|one| one.kind != "host");
+        let counted = nights.states.hosts.iter().chain(others).map(|one| (one, one.state.word()));
+        let waived = nights.states.waived.iter().map(|one| (one, "waived"));
+        Reported {
+            directory: path_text(&nights.newest().directory).to_string(),
+            status: match standing.state {
+                State::Ok => Status::Pass,
+                State::Critical => Status::Fail,
+                State::Warning | State::Unknown => Status::Inconclusive,
+            },
+            components: counted.chain(waived).map(component).collect(),
+            sentence: standing.text,
+        }
+    };
+    of_each_plan(word, now).into_iter().map(of_plan).collect()
 }
 
 #[cfg(test)]

@@ -25,4 +25,5 @@ pub use joint::{Joint, Several, WINDOW, joint};
 pub use last::last_night;
 pub use peers::{OTHERS, Out, low_among, stand_out, upper_spread};
 pub use together::{Member, Shared, together};
-pub use watch::{Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Suspicion, Watch, watch};
+pub use walk::watch;
+pub use watch::{Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Suspicion, Watch};

@@ -1,7 +1,9 @@
 //! Open changes, and the levels that end them.
 
-use super::{Alert, AlertEnd, walk::BEFORE};
+use super::{Alert, AlertEnd};
 use crate::robust::{MAD_TO_SIGMA, median_in_place};
+
+pub(super) const BEFORE: usize = 40;
 
 const RETURN_NIGHTS: usize = 3;
 /// Standard errors by which a level must be shown to be within the margin.

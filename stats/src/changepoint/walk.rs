@@ -6,7 +6,7 @@ use super::{
     last::{Depth, depth},
     last_night, level,
     level::{Found, Level},
-    standing::Standing,
+    standing::{BEFORE, Standing},
 };
 use crate::{
     refusal::Refusal,
@@ -14,13 +14,38 @@ use crate::{
     shift::{Shift, shift},
 };
 
-pub(super) const BEFORE: usize = 40;
 /// Nights of a level until full detection, and until any result.
 const WATCHED: (usize, usize) = (28, 7);
 /// Runs of a night that refute the one before them.
 const RERUNS: usize = 3;
 
-pub(super) struct Walk<'a> {
+/// Processes the nights in the given order and raises alerts with what was known each night.
+///
+/// After an alert, history restarts at the night of the change, so a change is reported once. A change for the worse stays open until the
+/// series is shown to be back at the level before it, whatever happens in between, or until an epoch is declared; then the old history
+/// continues.
+///
+/// # Errors
+/// No night with a value, a night without a run, nights out of order, or a value that is not finite.
+pub fn watch(nights: &[Night], rules: &Rules) -> Result<Watch, Refusal> {
+    let nothing = |night: &Night| night.runs.is_empty() && night.lost == 0;
+    if nights.iter().all(|night| night.runs.is_empty()) || nights.iter().any(nothing) {
+        return Err(Refusal::TooFew { need: 1, got: 0 });
+    }
+    if let Some(at) = nights.iter().position(|night| night.runs.iter().any(|v| !v.is_finite())) {
+        return Err(Refusal::NotFinite { at });
+    }
+    if nights.windows(2).any(|pair| pair[0].day >= pair[1].day) {
+        return Err(Refusal::Parameter("nights are not in rising order of days"));
+    }
+    let mut walk = Walk::new(nights, rules);
+    for at in 0..nights.len() {
+        walk.night(at)?;
+    }
+    walk.result()
+}
+
+struct Walk<'a> {
     nights: &'a [Night],
     rules: &'a Rules,
     /// Median of each night's runs; NaN for none.

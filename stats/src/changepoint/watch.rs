@@ -1,7 +1,7 @@
 //! Processes a series night by night, as if each night were the last.
 
-use super::{Mark, walk::Walk};
-use crate::{refusal::Refusal, shift::Interval};
+use super::Mark;
+use crate::shift::Interval;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Night {
@@ -123,30 +123,4 @@ pub struct Watch {
     pub blind: bool,
     /// Standard deviation behind this and `sees`: of the last nights of the level, including a few very low ones.
     pub noise: Option<f64>,
-}
-
-/// Processes the nights in the given order and raises alerts with what was known each night.
-///
-/// After an alert, history restarts at the night of the change, so a change is reported once. A change for the worse stays open until the
-/// series is shown to be back at the level before it, whatever happens in between, or until an epoch is declared; then the old history
-/// continues.
-///
-/// # Errors
-/// No night with a value, a night without a run, nights out of order, or a value that is not finite.
-pub fn watch(nights: &[Night], rules: &Rules) -> Result<Watch, Refusal> {
-    let nothing = |night: &Night| night.runs.is_empty() && night.lost == 0;
-    if nights.iter().all(|night| night.runs.is_empty()) || nights.iter().any(nothing) {
-        return Err(Refusal::TooFew { need: 1, got: 0 });
-    }
-    if let Some(at) = nights.iter().position(|night| night.runs.iter().any(|v| !v.is_finite())) {
-        return Err(Refusal::NotFinite { at });
-    }
-    if nights.windows(2).any(|pair| pair[0].day >= pair[1].day) {
-        return Err(Refusal::Parameter("nights are not in rising order of days"));
-    }
-    let mut walk = Walk::new(nights, rules);
-    for at in 0..nights.len() {
-        walk.night(at)?;
-    }
-    walk.result()
 }

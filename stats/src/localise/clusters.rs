@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
+    TwoClusters,
     cover::Table,
     model::{Explanation, FEW_BETTER},
     split::split,
@@ -119,13 +120,4 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let is_good = table.cell_of.iter().map(|&at| is_good(at as usize)).collect();
     // Closer than the least effect they are one, however narrow each is.
     (good - bad >= table.least).then_some(TwoClusters { good, bad, is_good })
-}
-
-/// Separated neither by suspects nor by the kinds of pairs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TwoClusters {
-    pub good: f64,
-    pub bad: f64,
-    /// By pair: whether it is in the better one; `None` for neither: a suspect explains it, or it is of the other kind of pairs.
-    pub is_good: Vec<Option<bool>>,
 }

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Part, Probe, Role, Setting, Suspect, Way,
+    Doubt, Judgement, Part, Probe, Role, Setting, Suspect, Way,
     shaky::{GLITCHES, NEARLY_ALL, ONE_OF_SEVERAL, at_least, by_way},
-    states::states_apart,
+    split::split,
 };
 use crate::{
     rank::mann_whitney,
@@ -37,64 +37,6 @@ const CLEARS: usize = 10;
 const BAD_ELSEWHERE: usize = 4;
 /// An effect is far if it exceeds the spread of the controls by this factor.
 const FAR: f64 = 3.0;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
-    TooFew,
-    NoControls,
-    /// Controls were as low as the suspect, or lay as far apart.
-    Unsteady,
-    /// All results were bad, but there are too few.
-    AllOfFew,
-    Mixed,
-    Unclear,
-    /// Good now, and low as a whole before. Many pairs at once are not low by chance, but a few measured alone put less load on what they
-    /// share.
-    UnderLoad,
-    /// Bad again, but other explanations fit nearly as well, or nothing separates good results from bad ones.
-    Contested,
-}
-
-/// Effects are median differences from control pairs, as differences of logarithms.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Judgement {
-    Confirmed {
-        effect: f64,
-        /// 95 % interval, or what so few results allow.
-        interval: Option<Interval>,
-        /// The low direction, where the probes went both ways and one of them is fine.
-        way: Way,
-        n: usize,
-        /// Whether every result is below every control by several times their spread, which chance does not cause on a busy machine.
-        far: bool,
-    },
-    /// Low in some results and good in others, beyond what controls show.
-    Intermittent {
-        effect: f64,
-        share: f64,
-        n: usize,
-        far: bool,
-    },
-    /// An end that is low with some partners, nearly throughout, and good with all others: the ways to those are low, not the end.
-    Ways {
-        effect: f64,
-        n: usize,
-    },
-    Cleared {
-        effect: f64,
-        n: usize,
-    },
-    Open {
-        n: usize,
-        doubt: Doubt,
-    },
-}
-
-impl Judgement {
-    pub const fn wants_more(&self) -> bool {
-        matches!(self, Self::Open { doubt: Doubt::AllOfFew | Doubt::Mixed | Doubt::Unclear | Doubt::Unsteady, .. })
-    }
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
@@ -466,4 +408,22 @@ impl Outcome {
     fn least_is_good(&self, scene: &Scene<'_>) -> bool {
         self.lowest > scene.limit() && self.lowest > -2.0 * scene.scale
     }
+}
+
+/// How far the two states of controls lie apart, where these are in two: the largest distance among the samples given. Pairs
+/// within groups and pairs between groups are samples of their own. Each is compared with its own median, and where that lies
+/// in the upper state of one and in the lower of the other, both together have three states or hide theirs.
+fn states_apart<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Option<f64> {
+    samples.filter_map(apart).max_by(f64::total_cmp)
+}
+
+fn apart(controls: &[f64]) -> Option<f64> {
+    let mut sorted = controls.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let found = split(&sorted, FEWEST)?;
+    let at = sorted.partition_point(|control| *control < found.from);
+    let (low, high) = sorted.split_at_mut(at);
+    // A glitch or two are no second state.
+    let rarer = low.len().min(high.len()) as f64;
+    (rarer > UNSTEADY * controls.len() as f64).then(|| median_in_place(high) - median_in_place(low))
 }

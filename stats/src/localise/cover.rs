@@ -1,4 +1,4 @@
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -287,4 +287,14 @@ impl Cover {
             _ => [None, None],
         }
     }
+}
+
+pub(super) fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
+    let own = |port: &Port| match part {
+        Part::Host(host, _) => port.host == *host,
+        Part::Nic(nic, _) => port == nic,
+        _ => false,
+    };
+    let ends = cells.iter().flat_map(|&at| [table.cells[at as usize].from, table.cells[at as usize].to]);
+    ends.filter(|port| !own(port)).map(|port| port.host).collect::<BTreeSet<u32>>().len()
 }

@@ -22,18 +22,17 @@ mod partners;
 mod probes;
 mod shaky;
 mod split;
-mod states;
 mod suspect;
 
-pub use clusters::TwoClusters;
-pub use confirm::{Doubt, Judgement, Settled, judge, settle};
+pub use confirm::{Settled, judge, settle};
 pub use lanes::{FEWEST_LANES, Lanes, lanes};
 pub use part::{Part, Port, Way};
-pub use probes::{Probe, Role, TESTS, probes};
-pub use suspect::{Evidence, Suspect};
+pub use partners::TESTS;
+pub use probes::{Probe, Role, probes};
+pub use suspect::localise;
 
-use crate::refusal::Refusal;
 pub use crate::robust::Level;
+use crate::shift::Interval;
 
 /// With three hosts, a bad host and a bad path look alike as soon as a test fails.
 pub const FEWEST_HOSTS: usize = 4;
@@ -85,6 +84,120 @@ impl Setting<'_> {
 impl Default for Setting<'_> {
     fn default() -> Self {
         Self { groups: &[], least: 0.01, noise: 0.0, directed: false, two_levels: false }
+    }
+}
+
+/// A part that stands out. All numbers are differences of logarithms unless noted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspect {
+    pub part: Part,
+    /// Median difference of its pairs from good pairs; negative.
+    pub effect: f64,
+    /// By kind of its pairs, within a group and between groups; where the fabric gives less between groups, an end's effect there may be
+    /// smaller.
+    pub effects: [Option<f64>; 2],
+    /// 95 % interval of the effect (of the pseudomedian, by the signed rank distribution); `None` below six pairs. It ignores that the
+    /// part was picked for being low; the probes' interval is free of that bias.
+    pub interval: Option<Interval>,
+    /// The effect in standard errors.
+    pub z: f64,
+    /// For a way: the part of the effect that suspects at its ends explain; otherwise 0.
+    pub explained: f64,
+    pub evidence: Evidence,
+    /// Parts that touch the same pairs, or all but a few, so that the results do not separate them.
+    pub alternatives: Vec<Part>,
+    /// Whether good pairs of the same kind (within a group, between groups) show what it could reach.
+    pub peers: bool,
+    /// Share of its low results, where that and not their median made it a suspect.
+    pub share: Option<f64>,
+    /// Whether it is only checked because one end of a low path must be: shown only if it proves bad.
+    pub latent: bool,
+    /// Whether it remains if an end proves good: not shown otherwise.
+    pub instead: bool,
+    /// Whether the results are explained nearly as well without it, or do not separate good from bad: nothing confirms it then.
+    pub contested: bool,
+    /// Whether an end is low both when it sends and when it receives, in at least two results each.
+    pub both_ways: bool,
+    /// Number of suspects listed with it, which are as many tries for chance.
+    pub looks: usize,
+    pub under: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Indices of its results in the given pairs: those that touch no other suspect, if there are three of them.
+    pub pairs: Vec<usize>,
+    /// Different results of pairs and paths among them, without repeats.
+    pub n: usize,
+    /// How many of these are low by more than half of the effect.
+    pub low: usize,
+    pub partners: usize,
+}
+
+/// Separated neither by suspects nor by the kinds of pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TwoClusters {
+    pub good: f64,
+    pub bad: f64,
+    /// By pair: whether it is in the better one; `None` for neither: a suspect explains it, or it is of the other kind of pairs.
+    pub is_good: Vec<Option<bool>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    TooFew,
+    NoControls,
+    /// Controls were as low as the suspect, or lay as far apart.
+    Unsteady,
+    /// All results were bad, but there are too few.
+    AllOfFew,
+    Mixed,
+    Unclear,
+    /// Good now, and low as a whole before. Many pairs at once are not low by chance, but a few measured alone put less load on what they
+    /// share.
+    UnderLoad,
+    /// Bad again, but other explanations fit nearly as well, or nothing separates good results from bad ones.
+    Contested,
+}
+
+/// Effects are median differences from control pairs, as differences of logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Judgement {
+    Confirmed {
+        effect: f64,
+        /// 95 % interval, or what so few results allow.
+        interval: Option<Interval>,
+        /// The low direction, where the probes went both ways and one of them is fine.
+        way: Way,
+        n: usize,
+        /// Whether every result is below every control by several times their spread, which chance does not cause on a busy machine.
+        far: bool,
+    },
+    /// Low in some results and good in others, beyond what controls show.
+    Intermittent {
+        effect: f64,
+        share: f64,
+        n: usize,
+        far: bool,
+    },
+    /// An end that is low with some partners, nearly throughout, and good with all others: the ways to those are low, not the end.
+    Ways {
+        effect: f64,
+        n: usize,
+    },
+    Cleared {
+        effect: f64,
+        n: usize,
+    },
+    Open {
+        n: usize,
+        doubt: Doubt,
+    },
+}
+
+impl Judgement {
+    pub const fn wants_more(&self) -> bool {
+        matches!(self, Self::Open { doubt: Doubt::AllOfFew | Doubt::Mixed | Doubt::Unclear | Doubt::Unsteady, .. })
     }
 }
 
@@ -156,40 +269,4 @@ impl Findings {
         });
         !explained
     }
-}
-
-/// Finds suspects among all parts that the pairs touch.
-///
-/// Sources: the shorth's centre and scale (Andrews et al. 1972), one reweighting step (Rousseeuw & Leroy 1987); a part's
-/// median against 1.2533 s / √n, the standard error of a median of normal values. A part is a suspect below 4 standard
-/// errors, or more where so many parts are looked at, or so few pairs were measured, that chance would reach 4 in more
-/// than one run of a hundred (Šidák–Bonferroni over parts, Student's t for the scale).
-///
-/// # Errors
-/// Fewer than [`FEWEST_HOSTS`] hosts, a value that is not finite, a host without a group where groups are given, or a
-/// least effect that is negative.
-pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refusal> {
-    check(pairs, setting)?;
-    let table = cover::Table::new(pairs, setting);
-    let mut cover = cover::Cover::new(&table, setting);
-    let best = model::explain(table, &mut cover, setting);
-    let shaky = shaky::shaky(&best.table, &cover, &best.taken, &best.links.found);
-    Ok(suspect::findings(best, &cover, shaky))
-}
-
-fn check(pairs: &[Pair], setting: &Setting<'_>) -> Result<(), Refusal> {
-    if let Some(at) = pairs.iter().position(|p| !p.value.is_finite()) {
-        return Err(Refusal::NotFinite { at });
-    }
-    if !(setting.least >= 0.0 && setting.least.is_finite() && setting.noise >= 0.0 && setting.noise.is_finite()) {
-        return Err(Refusal::Parameter("the least effect and the noise are not negative"));
-    }
-    let mut hosts: Vec<u32> = pairs.iter().flat_map(|p| [p.from.host, p.to.host]).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    if hosts.len() < FEWEST_HOSTS {
-        return Err(Refusal::TooFew { need: FEWEST_HOSTS, got: hosts.len() });
-    }
-    let grouped = setting.groups.is_empty() || hosts.iter().all(|&h| (h as usize) < setting.groups.len());
-    if grouped { Ok(()) } else { Err(Refusal::Parameter("a host has no group although groups are given")) }
 }

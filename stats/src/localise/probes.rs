@@ -2,9 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashSet;
 
-use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way, partners::Partners};
+use super::{
+    Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way,
+    partners::{Partners, TESTS},
+};
 
-pub const TESTS: usize = 5;
 /// Tests of an end that is bad in some of its results: with half of them bad, ten miss it once in a thousand times.
 const SHAKY_TESTS: usize = 10;
 /// Tests over pairs that separate one possible part from another.

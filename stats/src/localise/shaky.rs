@@ -11,9 +11,8 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
     Part, Port, Probe, Way,
-    cover::{Cover, Table},
+    cover::{Cover, Table, partners},
     links::Link,
-    suspect::partners,
 };
 
 /// Probability that chance makes any end of a run a suspect.

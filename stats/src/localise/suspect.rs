@@ -3,66 +3,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 
 use super::{
-    Findings, HALF, Part, Port, Way,
-    clusters::{TwoClusters, two_clusters},
+    Evidence, FEWEST_HOSTS, Findings, HALF, Pair, Part, Port, Setting, Suspect, TwoClusters, Way,
+    clusters::two_clusters,
     confirm::LIKE,
-    cover::{Cell, Cover, Table},
+    cover::{Cell, Cover, Table, partners},
     links::{Link, Links, ways},
-    model::{Explanation, MEDIAN_ERROR, is_half},
-    shaky::Shaky,
+    model::{Explanation, MEDIAN_ERROR, explain, is_half},
+    shaky::{Shaky, shaky},
 };
 use crate::{
     lists::Lists,
+    refusal::Refusal,
     robust::{median_in_place, outlier},
-    shift::{Interval, paired_shift},
+    shift::paired_shift,
 };
-
-/// A part that stands out. All numbers are differences of logarithms unless noted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Suspect {
-    pub part: Part,
-    /// Median difference of its pairs from good pairs; negative.
-    pub effect: f64,
-    /// By kind of its pairs, within a group and between groups; where the fabric gives less between groups, an end's effect there may be
-    /// smaller.
-    pub effects: [Option<f64>; 2],
-    /// 95 % interval of the effect (of the pseudomedian, by the signed rank distribution); `None` below six pairs. It ignores that the
-    /// part was picked for being low; the probes' interval is free of that bias.
-    pub interval: Option<Interval>,
-    /// The effect in standard errors.
-    pub z: f64,
-    /// For a way: the part of the effect that suspects at its ends explain; otherwise 0.
-    pub explained: f64,
-    pub evidence: Evidence,
-    /// Parts that touch the same pairs, or all but a few, so that the results do not separate them.
-    pub alternatives: Vec<Part>,
-    /// Whether good pairs of the same kind (within a group, between groups) show what it could reach.
-    pub peers: bool,
-    /// Share of its low results, where that and not their median made it a suspect.
-    pub share: Option<f64>,
-    /// Whether it is only checked because one end of a low path must be: shown only if it proves bad.
-    pub latent: bool,
-    /// Whether it remains if an end proves good: not shown otherwise.
-    pub instead: bool,
-    /// Whether the results are explained nearly as well without it, or do not separate good from bad: nothing confirms it then.
-    pub contested: bool,
-    /// Whether an end is low both when it sends and when it receives, in at least two results each.
-    pub both_ways: bool,
-    /// Number of suspects listed with it, which are as many tries for chance.
-    pub looks: usize,
-    pub under: Vec<usize>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// Indices of its results in the given pairs: those that touch no other suspect, if there are three of them.
-    pub pairs: Vec<usize>,
-    /// Different results of pairs and paths among them, without repeats.
-    pub n: usize,
-    /// How many of these are low by more than half of the effect.
-    pub low: usize,
-    pub partners: usize,
-}
 
 /// Standard deviations below the centre from which a single pair no longer shows that its ends are good.
 const DOUBT: f64 = 3.0;
@@ -85,7 +39,43 @@ impl Draft {
     }
 }
 
-pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
+/// Finds suspects among all parts that the pairs touch.
+///
+/// Sources: the shorth's centre and scale (Andrews et al. 1972), one reweighting step (Rousseeuw & Leroy 1987); a part's
+/// median against 1.2533 s / √n, the standard error of a median of normal values. A part is a suspect below 4 standard
+/// errors, or more where so many parts are looked at, or so few pairs were measured, that chance would reach 4 in more
+/// than one run of a hundred (Šidák–Bonferroni over parts, Student's t for the scale).
+///
+/// # Errors
+/// Fewer than [`FEWEST_HOSTS`] hosts, a value that is not finite, a host without a group where groups are given, or a
+/// least effect that is negative.
+pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refusal> {
+    check(pairs, setting)?;
+    let table = Table::new(pairs, setting);
+    let mut cover = Cover::new(&table, setting);
+    let best = explain(table, &mut cover, setting);
+    let shaky = shaky(&best.table, &cover, &best.taken, &best.links.found);
+    Ok(findings(best, &cover, shaky))
+}
+
+fn check(pairs: &[Pair], setting: &Setting<'_>) -> Result<(), Refusal> {
+    if let Some(at) = pairs.iter().position(|p| !p.value.is_finite()) {
+        return Err(Refusal::NotFinite { at });
+    }
+    if !(setting.least >= 0.0 && setting.least.is_finite() && setting.noise >= 0.0 && setting.noise.is_finite()) {
+        return Err(Refusal::Parameter("the least effect and the noise are not negative"));
+    }
+    let mut hosts: Vec<u32> = pairs.iter().flat_map(|p| [p.from.host, p.to.host]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.len() < FEWEST_HOSTS {
+        return Err(Refusal::TooFew { need: FEWEST_HOSTS, got: hosts.len() });
+    }
+    let grouped = setting.groups.is_empty() || hosts.iter().all(|&h| (h as usize) < setting.groups.len());
+    if grouped { Ok(()) } else { Err(Refusal::Parameter("a host has no group although groups are given")) }
+}
+
+fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
     let clusters = two_clusters(&explanation);
     let Explanation { table, taken, links, cut, link_cut, contested, other_cuts, .. } = explanation;
     let table = &table;
@@ -375,16 +365,6 @@ fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
         })
     };
     good.into_iter().filter_map(|(port, good)| (!good && !is_suspect(port)).then_some(port)).collect()
-}
-
-pub(super) fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
-    let own = |port: &Port| match part {
-        Part::Host(host, _) => port.host == *host,
-        Part::Nic(nic, _) => port == nic,
-        _ => false,
-    };
-    let ends = cells.iter().flat_map(|&at| [table.cells[at as usize].from, table.cells[at as usize].to]);
-    ends.filter(|port| !own(port)).map(|port| port.host).collect::<BTreeSet<u32>>().len()
 }
 
 fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<usize>, explained: &[f64]) -> Suspect {

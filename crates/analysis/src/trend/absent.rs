@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    assemble::Order,
-    history::{Key, Past, Watch},
+    history::{Key, Order, Past, Watch},
     lines::Lines,
 };
 

@@ -4,18 +4,16 @@ use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
 
 use super::{
-    Options,
+    Options, Reported,
     absent::Absent,
-    breaks,
-    calendar::nights,
+    breaks::{self, Joined},
     dates,
     epochs::{Epoch, Walk},
-    history::{History, Key, Past, PlanVersion, Watch},
-    last::Reported,
+    history::{History, Key, Order, Past, PlanVersion, Watch},
     lines::Lines,
     parts::{Ends, Groups, Part},
     places::{self, Place},
-    presence::{Presence, Standing},
+    presence::{Collected, Presence, Standing},
     through::Through,
     unread,
 };
@@ -27,34 +25,6 @@ const ANSWERS: usize = 3;
 /// Turns without a value after which a pair of a rotating plan is missing even on nights of others. A single night may
 /// fail, and turns are far apart.
 const LOST_TURNS: usize = 2;
-
-pub(super) struct Collected {
-    pub subject: usize,
-    pub part: Option<Part>,
-    pub metric: Metric,
-    pub plan: String,
-    /// The first version of its plan.
-    pub line: usize,
-    pub rotating: bool,
-    pub standing: Standing,
-    pub gone: Vec<String>,
-    pub hardware: Vec<String>,
-    pub devices: [usize; 2],
-    pub nights: Vec<Night>,
-    /// Runs of the last night without a value, and all of its runs, where too few later ones answered.
-    pub unanswered: Option<(usize, usize)>,
-}
-
-impl Collected {
-    pub(super) fn valued(&self) -> impl DoubleEndedIterator<Item = &Night> {
-        self.nights.iter().filter(|night| !night.runs.is_empty())
-    }
-
-    pub(super) fn ends(&self) -> (i64, i64) {
-        let day = |night: Option<&Night>| night.map_or(0, |night| night.day);
-        (day(self.valued().next()), day(self.valued().next_back()))
-    }
-}
 
 /// The first version of its plan, the first night after the edit, and the edit.
 pub(super) type Edit = (usize, i64, String);
@@ -87,38 +57,6 @@ pub(super) struct Everything {
     pub undated: bool,
     /// Subjects and metrics that are measured now and never had a value, and the nights due.
     pub never: Vec<(usize, Metric, usize)>,
-}
-
-pub(super) struct Joined {
-    pub key: Key,
-    pub about: usize,
-    pub points: Vec<(usize, f64)>,
-}
-
-pub(super) struct Order<'a> {
-    pub past: &'a [Past],
-    pub runs: Vec<usize>,
-    pub days: Vec<i64>,
-    pub place: Vec<usize>,
-}
-
-impl<'a> Order<'a> {
-    pub(super) fn new(past: &'a [Past]) -> Self {
-        let mut runs: Vec<usize> = (0..past.len()).collect();
-        runs.sort_by_key(|&run| past[run].started);
-        let days = nights(&runs.iter().map(|&run| past[run].started).collect::<Vec<_>>());
-        let mut place = vec![0; runs.len()];
-        runs.iter().enumerate().for_each(|(at, &run)| place[run] = at);
-        Self { past, runs, days, place }
-    }
-
-    pub(super) fn at(&self, place: usize) -> &'a Past {
-        &self.past[self.runs[place]]
-    }
-
-    fn of(&self, run: u32) -> usize {
-        self.place[run as usize]
-    }
 }
 
 impl History {

@@ -13,9 +13,10 @@ use railgauge_stats::{
 
 use super::{
     Alert, Rule, Series, State, Watched, Way,
-    assemble::{Collected, Everything},
+    assemble::Everything,
     day,
     parts::{Groups, Part},
+    presence::Collected,
 };
 
 /// Factor by which something must be worse than the part to be bad itself, as in localise.

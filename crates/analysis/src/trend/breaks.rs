@@ -6,8 +6,17 @@ use std::{
     sync::Arc,
 };
 
-use super::{assemble::Joined, history::Watch, through::Through};
+use super::{
+    history::{Key, Watch},
+    through::Through,
+};
 use crate::history::{By, PartKind, Subject, Swap};
+
+pub(super) struct Joined {
+    pub key: Key,
+    pub about: usize,
+    pub points: Vec<(usize, f64)>,
+}
 
 /// Divides series at the runs in which a part on their path is first read to be another one. Values with the same parts
 /// are one series, even if a part came back.

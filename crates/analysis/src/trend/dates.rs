@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{assemble::Order, history::Past};
-use crate::{
-    history::{numbers, shape},
-    journal::times::impossible,
-};
+use super::history::{Order, Past};
+use crate::history::{numbers, shape};
 
 /// Fewest runs of one kind whose names are taken for an order.
 const FEWEST: usize = 4;
@@ -16,15 +13,6 @@ const FEWEST: usize = 4;
 const FEW: usize = 3;
 /// Seconds by which a run may seem to start before the one with the previous name.
 const SLACK: i64 = 24 * 3600;
-
-/// Why a run with this start is left out, with the next step; `None` if the start is possible.
-pub(super) fn refused(started: Timestamp, now: Timestamp) -> Option<String> {
-    let when = impossible(started, now)?;
-    Some(format!(
-        "this run says it began {when}: one of the clocks was wrong, so that its night is unknown; set the clock, move this \
-         directory elsewhere and measure again"
-    ))
-}
 
 /// Runs whose dates contradict the order of their names, each with the contradiction, and whether it leaves the newest
 /// run undecided. Runs of plans of one name whose own names only differ in numbers are of one kind; kinds are not
@@ -113,7 +101,7 @@ fn longest_in_order(seconds: &[i64]) -> Vec<bool> {
 mod tests {
     use jiff::ToSpan;
 
-    use super::*;
+    use super::{super::history::refused, *};
 
     fn days(days: &[i64]) -> Vec<Timestamp> {
         let first: Timestamp = "2026-11-21T02:00:00Z".parse().unwrap();

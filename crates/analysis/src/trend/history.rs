@@ -13,13 +13,14 @@ use railgauge_wire::{
 use sha2::{Digest, Sha256};
 
 use super::{
+    Reported,
+    calendar::nights,
     epochs::{Shelf, Slots, Software},
-    last::Reported,
-    lines::is_kept_in_parts,
     parts::{self, Groups, Part, sign},
 };
 use crate::{
     history::{Run, RunError, Subject, shape},
+    journal::times::impossible,
     row::Reading,
     settings,
 };
@@ -64,6 +65,32 @@ pub(super) struct PlanVersion {
     pub rotates: bool,
     pub part: bool,
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+pub(super) struct Order<'a> {
+    pub past: &'a [Past],
+    pub runs: Vec<usize>,
+    pub days: Vec<i64>,
+    pub place: Vec<usize>,
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn new(past: &'a [Past]) -> Self {
+        let mut runs: Vec<usize> = (0..past.len()).collect();
+        runs.sort_by_key(|&run| past[run].started);
+        let days = nights(&runs.iter().map(|&run| past[run].started).collect::<Vec<_>>());
+        let mut place = vec![0; runs.len()];
+        runs.iter().enumerate().for_each(|(at, &run)| place[run] = at);
+        Self { past, runs, days, place }
+    }
+
+    pub(super) fn at(&self, place: usize) -> &'a Past {
+        &self.past[self.runs[place]]
+    }
+
+    pub(super) fn of(&self, run: u32) -> usize {
+        self.place[run as usize]
+    }
 }
 
 #[derive(Debug, Default)]
@@ -123,7 +150,7 @@ impl History {
     }
 
     fn is_dated(&mut self, run: &Run) -> bool {
-        let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
+        let Some(why) = self.now.and_then(|now| refused(run.started, now)) else { return true };
         let name = path_text(&run.path);
         self.refused.push(name.clone());
         self.unreadable.push((name, why));
@@ -309,4 +336,18 @@ fn identity(host: Option<&HostFacts>, device: &str) -> String {
     let (name, _) = port_name(device);
     let found = host.and_then(|host| host.rdma.iter().find(|known| known.name == name));
     found.and_then(|device| device.guid.clone().or_else(|| device.board.clone())).unwrap_or_default()
+}
+
+/// Why a run with this start is left out, with the next step; `None` if the start is possible.
+pub(super) fn refused(started: Timestamp, now: Timestamp) -> Option<String> {
+    let when = impossible(started, now)?;
+    Some(format!(
+        "this run says it began {when}: one of the clocks was wrong, so that its night is unknown; set the clock, move this \
+         directory elsewhere and measure again"
+    ))
+}
+
+/// Whether a part of a plan keeps a setting of the whole: how often and between how many pairs it measures depends on what is left.
+pub(super) fn is_kept_in_parts(key: &str) -> bool {
+    !matches!(key.split('.').next(), Some("repeats" | "pattern"))
 }

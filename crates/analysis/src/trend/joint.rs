@@ -11,9 +11,9 @@ use railgauge_stats::{
 
 use super::{
     Rule, Series, Way,
+    alerts::percent,
     assemble::Everything,
     date,
-    judge::percent,
     parts::sign,
     peers::{alert, is_worse},
     reason,

@@ -2,34 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
-use super::{Change, Series, State, Way, assemble::Everything, history::History, parts::Part, reason};
-use crate::status::Status;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reported {
-    pub directory: String,
-    pub status: Status,
-    pub sentence: String,
-    pub components: Vec<Component>,
-}
-
-impl Reported {
-    pub fn is_faulty(&self) -> bool {
-        self.components.iter().any(|one| one.state == "faulty")
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Component {
-    pub name: String,
-    /// `good`, `undecided`, `faulty` or `unknown`; `waived` if the newest plan waives it.
-    pub state: &'static str,
-    /// Date of the first run with this state; may be empty.
-    pub since: String,
-    pub measured: String,
-}
+use super::{Change, Reported, Series, State, Way, assemble::Everything, history::History, parts::Part, reason};
 
 /// Ends changes for the worse of components that a later run measured as good against their peers and limits: one night
 /// is enough for that, but not to show that the old level is back. Also ends those of links and groups at a host that

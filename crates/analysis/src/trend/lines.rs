@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{
-    assemble::Order,
-    history::{Past, PlanVersion},
-};
+use super::history::{Order, Past, PlanVersion, is_kept_in_parts};
 use crate::settings;
 
 /// Differences of two versions that are reported.
@@ -135,11 +132,6 @@ fn is_same(old: &PlanVersion, new: &PlanVersion) -> bool {
         (part.part || part.tests.len() == whole.tests.len()) && part.tests.iter().all(in_whole)
     };
     old.name == new.name && (has(old, new) || has(new, old))
-}
-
-/// Whether a part of a plan keeps a setting of the whole: how often and between how many pairs it measures depends on what is left.
-pub(super) fn is_kept_in_parts(key: &str) -> bool {
-    !matches!(key.split('.').next(), Some("repeats" | "pattern"))
 }
 
 fn in_a_part(test: &BTreeMap<String, String>) -> BTreeMap<String, String> {

@@ -3,6 +3,7 @@
 //! The arithmetic is in [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
 
 mod absent;
+mod alerts;
 mod assemble;
 mod behind;
 mod breaks;
@@ -25,10 +26,9 @@ mod replaced;
 mod sum;
 mod swapped;
 mod through;
-mod totals;
 mod unread;
 
-use railgauge_stats::{Refusal, changepoint::Grade};
+use railgauge_stats::changepoint::Grade;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
@@ -38,12 +38,8 @@ use crate::status::Status;
 pub use calendar::{NotADate, date, day, nights};
 pub use epochs::Epoch;
 pub use history::History;
-pub use last::{Component, Reported};
-pub use replaced::{How, Taken};
+pub use sum::trend;
 pub use swapped::{Elsewhere, Replaced, Slow};
-pub use totals::Total;
-
-const VERSION: u32 = 4;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -151,6 +147,31 @@ pub struct Alert {
     pub reason: String,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    Hardware,
+    Edit,
+    Host,
+    Plan,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Taken {
+    pub how: How,
+    /// First night of the successor, or the last night of the series without one.
+    pub date: String,
+    /// The last night on which the old hardware was read, if not the night before: the replacement happened in between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    pub hosts: Vec<String>,
+    pub edit: Option<String>,
+    /// Median of the last good level, in the metric's unit.
+    pub before: f64,
+    /// Median of the successor's level, in the metric's unit.
+    pub now: Option<f64>,
+}
+
 /// One series: one metric of one link at one size, with one plan and one hardware.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
@@ -217,6 +238,40 @@ pub struct Change {
     pub members: Vec<(usize, usize)>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reported {
+    pub directory: String,
+    pub status: Status,
+    pub sentence: String,
+    pub components: Vec<Component>,
+}
+
+impl Reported {
+    pub fn is_faulty(&self) -> bool {
+        self.components.iter().any(|one| one.state == "faulty")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Component {
+    pub name: String,
+    /// `good`, `undecided`, `faulty` or `unknown`; `waived` if the newest plan waives it.
+    pub state: &'static str,
+    /// Date of the first run with this state; may be empty.
+    pub since: String,
+    pub measured: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Total {
+    pub kind: String,
+    /// First night of the first of them.
+    pub since: String,
+    pub percent: f64,
+    pub series: (usize, usize),
+    pub sentence: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trend {
     pub version: u32,
@@ -262,17 +317,4 @@ pub struct Trend {
     /// Series-years watched: the unit of the rate of false alerts.
     pub series_years: f64,
     pub series: Vec<Series>,
-}
-
-/// # Errors
-/// A statistic refuses the input, which is a bug.
-pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
-    let everything = history.finish(options);
-    let mut series = judge::watch_all(&everything, options)?;
-    let replaced = moves::replaced(&everything, &series);
-    moves::follow(&everything, &replaced, &mut series);
-    let mut changes = judge::changes(&everything, &series, &replaced);
-    last::repaired(&everything, &mut changes, &mut series);
-    behind::calm(&everything, &mut series, &judge::rules(options))?;
-    Ok(sum::sum(everything, series, (changes, replaced), options))
 }

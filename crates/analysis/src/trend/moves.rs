@@ -7,8 +7,7 @@ use super::{
     Alert, How, Series, State, Way,
     assemble::Everything,
     calendar::{date, day},
-    judge::NEARBY,
-    passing::Passing,
+    passing::{NEARBY, Passing},
     replaced::go_on,
     swapped::{Elsewhere, Replaced, Slow},
 };

@@ -6,11 +6,12 @@ use super::{
     Series, State, Way,
     assemble::Everything,
     calendar::day,
-    judge::NEARBY,
     parts::{Ends, Part},
 };
 use crate::history::{PartKind, Seated, Stay, Subject};
 
+/// Days around a change within which declared changes are named with it.
+pub(super) const NEARBY: i64 = 3;
 /// More than one in this many of a part's series must be worse: with at least three hosts, at most half of the links of
 /// a bad one's partner are bad.
 const SHARE: usize = 2;

@@ -9,7 +9,7 @@ use railgauge_stats::{
 };
 
 use super::{
-    Alert, Options, Rule, Series, State, Way, assemble::Everything, date, judge::percent, parts::sign, reason,
+    Alert, Options, Rule, Series, State, Way, alerts::percent, assemble::Everything, date, parts::sign, reason,
 };
 
 /// Fewest nights of a series for a comparison with others.

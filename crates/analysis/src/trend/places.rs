@@ -10,7 +10,7 @@ use railgauge_model::schedule::{Cell, Flow};
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::{link::WriteLatency, terms::Metric};
 
-use super::{assemble::Collected, parts::Part};
+use super::{parts::Part, presence::Collected};
 use crate::history::Subject;
 
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_model::schedule::Cell;
+use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
 
 use super::{
-    assemble::Collected,
     history::PlanVersion,
     parts::{Groups, Part},
 };
@@ -29,6 +29,34 @@ pub(super) enum Standing {
     Gone,
     Replaced,
     Retired,
+}
+
+pub(super) struct Collected {
+    pub subject: usize,
+    pub part: Option<Part>,
+    pub metric: Metric,
+    pub plan: String,
+    /// The first version of its plan.
+    pub line: usize,
+    pub rotating: bool,
+    pub standing: Standing,
+    pub gone: Vec<String>,
+    pub hardware: Vec<String>,
+    pub devices: [usize; 2],
+    pub nights: Vec<Night>,
+    /// Runs of the last night without a value, and all of its runs, where too few later ones answered.
+    pub unanswered: Option<(usize, usize)>,
+}
+
+impl Collected {
+    pub(super) fn valued(&self) -> impl DoubleEndedIterator<Item = &Night> {
+        self.nights.iter().filter(|night| !night.runs.is_empty())
+    }
+
+    pub(super) fn ends(&self) -> (i64, i64) {
+        let day = |night: Option<&Night>| night.map_or(0, |night| night.day);
+        (day(self.valued().next()), day(self.valued().next_back()))
+    }
 }
 
 #[derive(Debug)]

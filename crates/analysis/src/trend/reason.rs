@@ -1,11 +1,11 @@
 //! Alerts and changes in sentences for a person on call.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::hostlist;
 use railgauge_stats::robust::median;
 
-use super::{Alert, Change, How, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found, totals};
+use super::{Alert, Change, How, Rule, Series, State, Total, Watched, Way, assemble::Everything};
 use crate::{
     status::Status,
     words::{be, count, number, percent, signed},
@@ -20,6 +20,18 @@ const NAMED: usize = 2;
 /// Percentage points, and share of a change, by which a level differs from that after the change.
 const OTHER: f64 = 1.0;
 const OTHER_SHARE: f64 = 0.1;
+
+pub(super) struct Found {
+    pub missing: usize,
+    pub left: usize,
+    /// Series whose last night must be repeated.
+    pub repeats: usize,
+    pub unanswered: usize,
+    pub stopped: usize,
+    pub suspicious: usize,
+    pub too_noisy: usize,
+    pub too_young: usize,
+}
 
 pub(super) fn alert(alert: &Alert) -> String {
     let Alert { raised, nights: (before, since), strength, .. } = alert;
@@ -131,13 +143,13 @@ fn now(change: &Change, series: &[Series]) -> String {
     // The level before the first open change is the last good one.
     let first = |(at, alert): &&(usize, usize)| {
         let alert = &series[*at].alerts[*alert];
-        totals::standing(&series[*at]).map(|other| other.day).min() == Some(alert.day)
+        standing(&series[*at]).map(|other| other.day).min() == Some(alert.day)
     };
     let of_first = || change.members.iter().filter(first);
     let Some(metric) = of_first().map(|(at, _)| series[*at].metric).next() else { return String::new() };
     let of_metric = || of_first().filter(|(at, _)| series[*at].metric == metric);
     let then = median(&of_metric().map(|(at, alert)| series[*at].alerts[*alert].percent).collect::<Vec<f64>>());
-    let now = median(&of_metric().filter_map(|(at, _)| totals::against_good(&series[*at])).collect::<Vec<f64>>());
+    let now = median(&of_metric().filter_map(|(at, _)| against_good(&series[*at])).collect::<Vec<f64>>());
     match (then, now) {
         (Ok(then), Ok(now)) if (now - then).abs() > OTHER.max(then.abs() * OTHER_SHARE) => {
             let way = if now < 0.0 { "below" } else { "above" };
@@ -147,7 +159,7 @@ fn now(change: &Change, series: &[Series]) -> String {
     }
 }
 
-pub(super) fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
+fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
     format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
 }
 
@@ -289,4 +301,31 @@ fn moved(change: f64) -> String {
         return NO_VALUE.to_owned();
     }
     format!("{} by {} %", if change < 0.0 { "fell" } else { "rose" }, percent(change.abs()))
+}
+
+/// Sums of several consecutive changes for the worse of one series, the largest first.
+pub(super) fn totals(series: &[Series]) -> Vec<Total> {
+    let mut kinds: BTreeMap<&str, Vec<&Series>> = BTreeMap::new();
+    series.iter().filter(|one| one.alive).for_each(|one| kinds.entry(&one.kind).or_default().push(one));
+    let of_kind = |(kind, all): (&str, Vec<&Series>)| {
+        let several: Vec<&Series> = all.iter().copied().filter(|one| standing(one).count() > 1).collect();
+        let percent = median(&several.iter().filter_map(|one| against_good(one)).collect::<Vec<f64>>()).ok()?;
+        let since = several.iter().flat_map(|one| standing(one)).map(|alert| alert.since.as_str()).min()?;
+        let series = (several.len(), all.len());
+        let sentence = total(percent, since, series);
+        Some(Total { kind: kind.to_owned(), since: since.to_owned(), percent, series, sentence })
+    };
+    let mut totals: Vec<Total> = kinds.into_iter().filter_map(of_kind).collect();
+    totals.sort_by(|a, b| b.percent.abs().total_cmp(&a.percent.abs()));
+    totals
+}
+
+fn standing(one: &Series) -> impl Iterator<Item = &Alert> {
+    let of_level = |rule| matches!(rule, Rule::Step | Rule::Drift);
+    one.alerts.iter().filter(move |a| a.way == Way::Worse && a.state == State::Open && of_level(a.rule))
+}
+
+/// Percent; `None` without a present level.
+fn against_good(one: &Series) -> Option<f64> {
+    (one.missing == 0).then(|| 100.0 * (one.centre / one.accepted - 1.0)).filter(|percent| percent.is_finite())
 }

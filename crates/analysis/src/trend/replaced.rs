@@ -7,14 +7,14 @@ use railgauge_stats::{
     changepoint::{self, AlertEnd, Kind, Rules, Watch},
     robust::{MAD_TO_SIGMA, median},
 };
-use serde::Serialize;
 
 use super::{
-    Alert, Options, Rule, Series, State, Way,
+    Alert, How, Options, Rule, Series, State, Taken, Way,
+    alerts::{FARTHEST, of_alert, watch_each},
     assemble::Everything,
     date,
-    judge::{FARTHEST, NEARBY, of_alert, watch_each},
     parts::{Part, sign},
+    passing::NEARBY,
     peers::is_worse,
     places::Place,
     presence::Standing,
@@ -30,31 +30,6 @@ const LAST: usize = 14;
 const FEWEST: usize = 3;
 /// In standard deviations; the same as for a level that is back.
 const MARGIN: f64 = 1.5;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum How {
-    Hardware,
-    Edit,
-    Host,
-    Plan,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Taken {
-    pub how: How,
-    /// First night of the successor, or the last night of the series without one.
-    pub date: String,
-    /// The last night on which the old hardware was read, if not the night before: the replacement happened in between.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    pub hosts: Vec<String>,
-    pub edit: Option<String>,
-    /// Median of the last good level, in the metric's unit.
-    pub before: f64,
-    /// Median of the successor's level, in the metric's unit.
-    pub now: Option<f64>,
-}
 
 struct Settled {
     series: usize,

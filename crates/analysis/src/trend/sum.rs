@@ -1,27 +1,35 @@
 use std::collections::BTreeMap;
 
+use railgauge_stats::Refusal;
+
 use super::{
-    Change, Missing, Options, Replaced, Series, State, Trend, VERSION, Watched, Way,
-    assemble::{Collected, Everything},
-    calendar, date, epochs,
+    Change, Missing, Options, Replaced, Series, State, Trend, Watched, Way, alerts,
+    assemble::Everything,
+    behind, calendar, date, epochs,
+    history::History,
+    judge, last, moves,
     parts::Part,
-    reason, totals,
+    presence::Collected,
+    reason::{self, Found},
 };
 use crate::status::Status;
 
-pub(super) struct Found {
-    pub missing: usize,
-    pub left: usize,
-    /// Series whose last night must be repeated.
-    pub repeats: usize,
-    pub unanswered: usize,
-    pub stopped: usize,
-    pub suspicious: usize,
-    pub too_noisy: usize,
-    pub too_young: usize,
+const VERSION: u32 = 4;
+
+/// # Errors
+/// A statistic refuses the input, which is a bug.
+pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
+    let everything = history.finish(options);
+    let mut series = judge::watch_all(&everything, options)?;
+    let replaced = moves::replaced(&everything, &series);
+    moves::follow(&everything, &replaced, &mut series);
+    let mut changes = judge::changes(&everything, &series, &replaced);
+    last::repaired(&everything, &mut changes, &mut series);
+    behind::calm(&everything, &mut series, &alerts::rules(options))?;
+    Ok(sum(everything, series, (changes, replaced), options))
 }
 
-pub(super) fn sum(
+fn sum(
     everything: Everything,
     series: Vec<Series>,
     (changes, replaced): (Vec<Change>, Vec<Replaced>),
@@ -86,7 +94,7 @@ pub(super) fn sum(
         stopped,
         gone,
         suspicious,
-        totals: totals::totals(&series),
+        totals: reason::totals(&series),
         changes,
         epochs: everything.epochs,
         replaced,

@@ -1,4 +1,3 @@
-use super::{CUT, FEW, FEW_BETTER, LOW, MANY_GOOD, MEDIAN_ERROR, WIDE};
 use crate::{
     localise::{
         Part,
@@ -7,6 +6,22 @@ use crate::{
     },
     robust::{Level, SMALLEST},
 };
+
+/// Standard error of the median of n normal values, times √n / σ: √(π / 2).
+pub(in crate::localise) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
+/// A suspect is below the level by at least this many standard errors.
+pub(super) const CUT: f64 = 4.0;
+/// A result is low by itself if it is this many standard deviations below the expected value.
+pub(super) const LOW: f64 = 5.0;
+/// Share of all results that a level must have if its cluster is not separate from the others.
+pub(super) const MANY_GOOD: f64 = 0.25;
+/// Ratio of a spread to that of the shortest quarter from which the narrower one is tried.
+pub(super) const WIDE: f64 = 1.3;
+/// Fewest values whose spread is a scale of its own.
+pub(super) const FEW: usize = 12;
+/// How much better than most results fewer than [`FEW`] must be to show what is good, as a difference of logarithms: a rate limiter that
+/// saved credit while idle, or a warm cache, adds a few percent to single results.
+pub(in crate::localise) const FEW_BETTER: f64 = 0.04;
 
 /// Those of most values, and of each cluster above; for both kinds of pairs alike, or for each kind.
 pub(super) fn bases(table: &Table, cover: &Cover) -> Vec<[Level; 2]> {

@@ -26,11 +26,10 @@ use super::{
     links::{Links, links},
 };
 use crate::robust::{Level, median_in_place, outlier};
-use levels::bases;
-use price::prices;
+use levels::{CUT, FEW, LOW, bases};
+pub(super) use levels::{FEW_BETTER, MEDIAN_ERROR};
+use price::{MARGIN, NARROW, prices};
 
-/// Standard error of the median of n normal values, times √n / σ: √(π / 2).
-pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
 /// A part has a spread of its own if it exceeds that of good pairs by this factor.
 const UNEVEN: f64 = 2.0;
 /// Tried spreads of a part, relative to the median estimate.
@@ -39,24 +38,13 @@ const SPREADS: [f64; 3] = [0.5, 1.0, 2.0];
 const UNEVEN_MOST: f64 = 0.6;
 /// Cost of a good result of a part with unequal shares: the logarithm of one in five.
 const ALONE: f64 = 1.6;
-/// A suspect is below the level by at least this many standard errors.
-const CUT: f64 = 4.0;
-/// Degrees of freedom (Student's t) of the noise below the expected value.
-const FREEDOM: f64 = 4.0;
-/// Cost factor of a result above the expected value: no fault causes that.
-const UP: f64 = 2.0;
-const MARGIN: f64 = 3.0;
 /// Extra cost of a part that is faster than all others.
 const FAST: f64 = 3.0;
-/// Extra cost of a part that is bad in one direction or among one kind of pairs only.
-const NARROW: f64 = 1.0;
 /// Share of a part's results that must be low; [`ALL`] for a shared part.
 const MOST: f64 = 0.8;
 const ALL: f64 = 0.95;
 /// Effect in standard deviations from which a single pair shows a part.
 const CLEAR: f64 = 6.0;
-/// A result is low by itself if it is this many standard deviations below the expected value.
-const LOW: f64 = 5.0;
 /// Most unexplained low results that count as single paths.
 const FEW_PATHS: usize = 8;
 /// Share of all results from which more of them are a share of all ways.
@@ -65,14 +53,10 @@ const SHARE: f64 = 0.05;
 const LARGE: f64 = 0.2;
 /// Hosts from which two may be bad at times, and nothing else.
 const MANY_HOSTS: usize = 12;
-/// Share of all results that a level must have if its cluster is not separate from the others.
-const MANY_GOOD: f64 = 0.25;
 /// Share of low results from which they are the level of most, and the others are better.
 const MOST_SHARE: f64 = 0.75;
 /// Half of that share must be this many standard deviations below the level.
 const FAR: f64 = 8.0;
-/// Ratio of a spread to that of the shortest quarter from which the narrower one is tried.
-const WIDE: f64 = 1.3;
 /// Number of ends that hosts may share.
 const SEVERAL: usize = 2;
 const SIMPLE: usize = 2;
@@ -83,11 +67,6 @@ const CLOSE_CUT: f64 = 5.0;
 const CUTS: usize = 5;
 /// Fewest low pairs within a group for a finding about that group alone.
 const FEWEST_WITHIN: usize = 3;
-/// Fewest values whose spread is a scale of its own.
-const FEW: usize = 12;
-/// How much better than most results fewer than [`FEW`] must be to show what is good, as a difference of logarithms: a rate limiter that
-/// saved credit while idle, or a warm cache, adds a few percent to single results.
-pub(super) const FEW_BETTER: f64 = 0.04;
 
 pub(super) struct Explanation {
     pub(super) table: Table,

@@ -5,8 +5,15 @@ use std::{
 
 use foldhash::HashMap;
 
-use super::{FREEDOM, MARGIN, NARROW, UP};
 use crate::localise::{Part, Way, cover::Cover, cuts};
+
+/// Degrees of freedom (Student's t) of the noise below the expected value.
+pub(super) const FREEDOM: f64 = 4.0;
+/// Cost factor of a result above the expected value: no fault causes that.
+pub(super) const UP: f64 = 2.0;
+pub(super) const MARGIN: f64 = 3.0;
+/// Extra cost of a part that is bad in one direction or among one kind of pairs only.
+pub(super) const NARROW: f64 = 1.0;
 
 pub(super) fn prices(cover: &Cover) -> Vec<f64> {
     let mut count: HashMap<Discriminant<Part>, f64> = HashMap::default();

@@ -1,0 +1,74 @@
+//! Watches series, and makes alerts of what the statistics find.
+
+use std::thread;
+
+use railgauge_stats::{
+    Refusal,
+    changepoint::{self, AlertEnd, Kind, Night, Rules, Watch, watch},
+    shift::Interval,
+};
+use railgauge_wire::terms::Metric;
+
+use super::{Alert, Options, Rule, State, Way, date, parts::sign, reason};
+
+/// Difference of logarithms that represents a missing value.
+pub(super) const FARTHEST: f64 = 7.0;
+
+pub(super) fn rules(options: &Options) -> Rules {
+    Rules { least: (options.least_percent / 100.0).ln_1p() }
+}
+
+pub(super) fn watch_each(all: &[&[Night]], rules: &Rules) -> Result<Vec<Watch>, Refusal> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let part = all.len().div_ceil(threads).max(1);
+    let watched: Vec<Result<Watch, Refusal>> = thread::scope(|scope| {
+        let work = |part: &[&[Night]]| part.iter().map(|nights| watch(nights, rules)).collect::<Vec<_>>();
+        let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(move || work(part))).collect();
+        // A thread that panicked has reported it; its panic continues here.
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+    });
+    watched.into_iter().collect()
+}
+
+pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(i64, f64)]) -> Alert {
+    let (state, end) = match alert.end {
+        AlertEnd::Open if alive => (State::Open, None),
+        AlertEnd::Open => (State::Ended, points.last().map(|(day, _)| *day)),
+        AlertEnd::WentAway(day) => (State::WentAway, Some(day)),
+        AlertEnd::Overtaken(day) => (State::Overtaken, Some(day)),
+        AlertEnd::Accepted(day) => (State::Accepted, Some(day)),
+    };
+    let sign = sign(metric);
+    let interval = |Interval { low, high, .. }| {
+        let (low, high) = (percent(sign * low), percent(sign * high));
+        (low.min(high), low.max(high))
+    };
+    let mut found = Alert {
+        since: date(alert.since),
+        day: alert.since,
+        raised: date(alert.raised),
+        rule: match alert.kind {
+            Kind::Step => Rule::Step,
+            Kind::Drift => Rule::Drift,
+            Kind::Intermittent => Rule::Intermittent,
+        },
+        way: if alert.effect > 0.0 { Way::Better } else { Way::Worse },
+        percent: percent(sign * alert.effect),
+        interval: alert.interval.map(interval),
+        strength: alert.strength.abs(),
+        nights: alert.nights,
+        lost: alert.lost,
+        state,
+        end: end.map(date),
+        back: end.filter(|_| state == State::WentAway),
+        taken: None,
+        reason: String::new(),
+    };
+    found.reason = reason::alert(&found);
+    found
+}
+
+/// From a difference of logarithms.
+pub(super) fn percent(difference: f64) -> f64 {
+    100.0 * difference.exp_m1()
+}
