@@ -187,7 +187,7 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         let pairs = &suspect.evidence.pairs;
         let open = pairs.iter().filter(|pair| apart[kind(pair)] > LIKE * -suspect.effect).count();
         let contested = 2 * open > pairs.len()
-            || (suspect.part.is_link() || suspect.latent) && is_half
+            || (suspect.part.is_link() || suspect.latent) && (is_half || !suspect.peers)
             || contested.iter().any(|part| cover.parts[*part] == suspect.part);
         Suspect { under, looks, contested, ..suspect }
     });
