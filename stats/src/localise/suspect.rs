@@ -177,7 +177,7 @@ fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findi
         let pairs = &suspect.evidence.pairs;
         let open = pairs.iter().filter(|pair| apart[kind(pair)] > LIKE * -suspect.effect).count();
         let contested = 2 * open > pairs.len()
-            || (suspect.part.is_link() || suspect.latent) && is_half
+            || (suspect.part.is_link() || suspect.latent) && (is_half || !suspect.peers)
             || contested.iter().any(|part| cover.parts[*part] == suspect.part);
         Suspect { under, looks, contested, ..suspect }
     });

@@ -124,7 +124,7 @@ impl<'a> Fit<'a> {
                 let (taken, expected) = (self.taken.clone(), self.expected.clone());
                 best = Found { cost, taken, expected, low, ..Found::new(self.levels) };
             }
-            if is_same && low.abs_diff(was) <= 2 {
+            if is_same && 20 * low.abs_diff(was) <= low {
                 break;
             }
         }

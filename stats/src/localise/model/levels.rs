@@ -35,7 +35,8 @@ pub(super) fn bases(table: &Table, cover: &Cover) -> Vec<[Level; 2]> {
     let kinds = [of(Some(0)), of(Some(1))];
     if table.two_levels && kinds.iter().all(|levels| !levels.is_empty()) {
         for within in &kinds[0] {
-            let split = kinds[1].iter().filter(|between| between.centre != within.centre);
+            // More switches on the way make nothing better.
+            let split = kinds[1].iter().filter(|between| between.centre < within.centre);
             all.extend(split.map(|between| [*within, *between]));
         }
     }
@@ -80,12 +81,13 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         found.extend((near as f64 >= MANY_GOOD * sorted.len() as f64).then_some(upper));
     }
     // Of few, the best may be good and all others bad.
-    if let few @ 4..FEWEST_FOR_QUARTER = sorted.len() {
-        let upper = &sorted[few - (few / 3).max(2)..];
+    if let few @ 2..FEWEST_FOR_QUARTER = sorted.len() {
+        let upper = &sorted[few - (few / 3).max(if few < 4 { 1 } else { 2 })..];
         let wide = upper[upper.len() - 1] - upper[0];
         let scale = wide.max(table.noise).max(table.least);
         let level = Level { centre: upper[upper.len() / 2], scale, n: few };
-        found.extend((WIDE * scale < most.scale && is_better(upper)).then_some(level));
+        let is_other = if few < 4 { better(upper) > FEW_BETTER } else { WIDE * scale < most.scale && is_better(upper) };
+        found.extend(is_other.then_some(level));
     }
     let mut rest = sorted;
     // Chance separates few values into two.

@@ -94,7 +94,7 @@ impl Fit<'_> {
             if gain > extra { (gain - extra, effect) } else { (0.0, 0.0) }
         });
         // What leaves a group without a fault within it is its uplinks.
-        let is_few = each[0].1 == 0.0 || each[1].1 == 0.0 && kinds[0] < FEWEST_WITHIN;
+        let is_few = each[0].1 > each[1].1 / 2.0 || each[1].1 == 0.0 && kinds[0] < FEWEST_WITHIN;
         if !(matches!(name, Part::Group(_)) && is_few) {
             offer(each[0].0 + each[1].0, [each[0].1, each[1].1], 0.0);
         }
