@@ -35,9 +35,13 @@ roles! {
 /// Lines next to each other, with the names of their classes.
 pub(crate) const LINES: [(Role, &str); 6] = [(A, "k-a"), (B, "k-b"), (C, "k-c"), (D, "k-d"), (E, "k-e"), (F, "k-f")];
 
+/// What plotters writes and the style sheet or a browser has anyway.
+const USUAL: [&str; 2] = [" opacity=\"1\"", " font-family=\"sans-serif\""];
+
 /// Replaces the numbers by classes: `f-main` for fills, `s-main` for lines.
 pub(super) fn classes(svg: &str) -> String {
-    ROLES.iter().fold(svg.to_owned(), |svg, (number, class)| {
+    let bare = USUAL.iter().fold(svg.to_owned(), |svg, usual| svg.replace(usual, ""));
+    ROLES.iter().fold(bare, |svg, (number, class)| {
         svg.replace(&format!("fill=\"#0102{number:02X}\""), &format!("class=\"f-{class}\""))
             .replace(&format!("stroke=\"#0102{number:02X}\""), &format!("class=\"s-{class}\""))
     })
@@ -50,7 +54,7 @@ mod tests {
     #[test]
     fn every_role_becomes_a_class() {
         assert_eq!(
-            classes(r##"<line stroke="#010204"/><text fill="#010201">"##),
+            classes(r##"<line opacity="1" stroke="#010204"/><text font-family="sans-serif" fill="#010201">"##),
             r#"<line class="s-main"/><text class="f-ink">"#
         );
     }
