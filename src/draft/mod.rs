@@ -26,7 +26,7 @@ use railgauge_model::{
     schedule::{Inventory, ScheduleError, Time, schedule},
 };
 use railgauge_preflight::{self as preflight, Cluster, Severity};
-use railgauge_wire::failure::Failure;
+use railgauge_wire::{failure::Failure, unit::GigabitsPerSecond};
 use serde::Serialize;
 
 use self::{page::comment, seen::Seen};
@@ -155,7 +155,7 @@ pub fn draft(request: &Request<'_>) -> Result<Draft, DraftError> {
         let bare = read(&page::page(&text)?)?;
         (text.bare, text.agreed) = (false, wanted::agreed(&bare, request.cluster, &seen));
     }
-    let time = time(&read(&page::page(&text)?)?)?;
+    let time = time(&read(&page::page(&text)?)?, seen.rate.map(GigabitsPerSecond))?;
     let found = if is_known { found(&seen) } else { String::new() };
     (text.time, text.found) = (time.clone(), found.clone());
     let wanted = text.agreed.as_ref().map_or(0, |agreed| agreed.values.len());
@@ -328,10 +328,10 @@ fn found(seen: &Seen) -> String {
     comment(&words.join(", "))
 }
 
-/// How long a run takes, in words.
-fn time(plan: &Plan) -> Result<String, ScheduleError> {
-    let total: Time = schedule(plan, &Inventory::of_plan(plan))?.times(plan, None).into_iter().sum();
-    Ok(plan.takes(total, None) + &plan.then_suspects())
+/// How long a run takes on links of this rate, in words.
+fn time(plan: &Plan, rate: Option<GigabitsPerSecond>) -> Result<String, ScheduleError> {
+    let total: Time = schedule(plan, &Inventory::of_plan(plan))?.times(plan, rate).into_iter().sum();
+    Ok(plan.takes(total, rate) + &plan.then_suspects())
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub(crate) fn left_out(plan: &Plan, schedule: &Schedule, rate: Option<GigabitsPe
         let value = step.value.map(|value| test.values()[value].as_str());
         let cells: Vec<&Cell> =
             schedule.cells[step.test].iter().filter(|cell| cell.applied.as_deref() == value).collect();
-        let pace = PerByte::of(plan, test, rate).unwrap_or_default();
+        let pace = PerByte::of(plan, test, rate);
         let fit = budget.fitting(test, &cells, pace, spent);
         spent += Cost::of(test, cells[..fit].iter().copied()).at(pace).longest();
         left_out[step.test] += ((cells.len() - fit) * flows[step.test][&step.round]) as u64;
@@ -122,7 +122,13 @@ impl Budget {
     }
 
     /// How many of the cells of a step fit after this much of the run; none once one did not: later parts of the plan are less important.
-    pub(super) fn fitting(&mut self, test: &Test, cells: &[&Cell], pace: PerByte, mut spent: Duration) -> usize {
+    pub(super) fn fitting(
+        &mut self,
+        test: &Test,
+        cells: &[&Cell],
+        pace: Option<PerByte>,
+        mut spent: Duration,
+    ) -> usize {
         let Some(limit) = self.limit else { return cells.len() };
         let fits = |cell: &&&Cell| {
             spent = spent.saturating_add(Cost::of(test, [**cell]).at(pace).longest());
@@ -198,17 +204,13 @@ blocks = 6
         let test = &plan.tests[1];
         let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
         let cells: Vec<&Cell> = schedule.cells[1].iter().cycle().take(3).collect();
-        let each = Cost::of(test, [cells[0]]).at(PerByte::default()).longest();
+        let each = Cost::of(test, [cells[0]]).at(Some(PerByte::default())).longest();
         let at = |n: u32| Duration::from_secs(12) - n * each;
         let mut budget = Budget::of(&plan);
-        assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(3)), 3);
+        assert_eq!(budget.fitting(test, &cells, None, at(3)), 3);
         let slow = PerByte::of(&plan, test, Some(GigabitsPerSecond(8e-9 * cells[0].size.0 as f64))).unwrap();
-        assert_eq!(Budget::of(&plan).fitting(test, &cells, slow, at(3)), 0);
-        assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(2)), 2);
-        assert_eq!(
-            budget.fitting(test, &cells, PerByte::default(), Duration::ZERO),
-            0,
-            "what comes behind is less important"
-        );
+        assert_eq!(Budget::of(&plan).fitting(test, &cells, Some(slow), at(3)), 0);
+        assert_eq!(budget.fitting(test, &cells, None, at(2)), 2);
+        assert_eq!(budget.fitting(test, &cells, None, Duration::ZERO), 0, "what comes behind is less important");
     }
 }

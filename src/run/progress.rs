@@ -53,7 +53,7 @@ impl fmt::Display for Course {
         }
         // In percent: a case has several measurements, and the summary counts cases.
         let percent = 100 * had / (*expected).max(1);
-        write!(f, "{percent} % measured, about {} left ({round})", left.1.less(left.0.elapsed()))?;
+        write!(f, "{percent} % measured, {} left ({round})", left.1.less(left.0.elapsed()))?;
         if *failed > 0 { write!(f, "; {} failed", count(*failed, "case")) } else { Ok(()) }
     }
 }

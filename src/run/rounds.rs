@@ -182,9 +182,9 @@ impl RunState<'_> {
         }
     }
 
-    pub(super) fn pace(&self, test: usize) -> PerByte {
+    pub(super) fn pace(&self, test: usize) -> Option<PerByte> {
         let plan = &self.work.plan;
-        self.seen[test].pace().or_else(|| PerByte::of(plan, &plan.tests[test], None)).unwrap_or_default()
+        self.seen[test].pace().or_else(|| PerByte::of(plan, &plan.tests[test], None))
     }
 
     pub(super) fn note(&self, text: String) {

@@ -1,6 +1,7 @@
 //! Estimates of a test's time and of the bytes over each of its links, before anything is known of its hosts.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     iter::Sum,
     ops::{AddAssign, SubAssign},
@@ -50,7 +51,7 @@ const NCCL: Duration = Duration::from_millis(900);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
     pub at_least: Duration,
-    /// With the longest windows; `None` if a window is a number of iterations.
+    /// With the longest windows; `None` if a window is a number of iterations, or the rate of its links is unknown.
     pub at_most: Option<Duration>,
 }
 
@@ -129,8 +130,12 @@ impl Cost {
         cells.map(one).chain([start]).sum()
     }
 
-    pub fn at(self, pace: PerByte) -> Time {
-        let messages = Duration::try_from_secs_f64(pace.0 * self.bytes).unwrap_or_default();
+    pub fn at(self, pace: Option<PerByte>) -> Time {
+        let Some(PerByte(seconds)) = pace else {
+            let Time { at_least, at_most } = self.time;
+            return Time { at_least, at_most: at_most.filter(|_| at_least.is_zero()) };
+        };
+        let messages = Duration::try_from_secs_f64(seconds * self.bytes).unwrap_or_default();
         [self.time, Time::exactly(messages)].into_iter().sum()
     }
 }
@@ -164,8 +169,12 @@ impl Sum for Cost {
 pub struct PerByte(f64);
 
 impl PerByte {
-    /// For links with this rate, or the one that the plan demands of them or of the test; `None` where all are unknown.
+    /// For links with this rate, or the one that the plan demands of them or of the test; `None` where all are unknown. Messages within
+    /// hosts, and those of NCCL, are counted otherwise.
     pub fn of(plan: &Plan, test: &Test, rate: Option<GigabitsPerSecond>) -> Option<Self> {
+        if test.transport.is_within_host() || test.transport == Transport::Nccl {
+            return Some(Self::default());
+        }
         let demanded = |one: &Expectation| match (one.metric, one.limit) {
             (Metric::Bandwidth, Limit::AtLeast(limit)) if limit > 0.0 => Some(limit),
             _ => None,
@@ -200,9 +209,9 @@ impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let least = lasting(self.at_least);
         match self.at_most.map(lasting) {
-            Some(most) if most == least => f.write_str(&least),
-            Some(most) => write!(f, "{least} to {most}"),
-            None => write!(f, "{least} without windows of iterations"),
+            Some(most) if most == least => write!(f, "about {least}"),
+            Some(most) => write!(f, "about {least} to {most}"),
+            None => write!(f, "at least {least}"),
         }
     }
 }
@@ -219,7 +228,7 @@ impl Schedule {
     /// The time of each test, by its index in the plan: all of its rounds and repeats, on links of this rate.
     pub fn times(&self, plan: &Plan, rate: Option<GigabitsPerSecond>) -> Vec<Time> {
         let of_test = |(index, (test, cells)): (usize, (&Test, &Vec<Cell>))| {
-            let pace = PerByte::of(plan, test, rate).unwrap_or_default();
+            let pace = PerByte::of(plan, test, rate);
             let rounds = self.rounds.iter().filter(|round| round.test == index).count();
             Cost::of(test, cells).at(pace).times(rounds as u64 * u64::from(test.repeats))
         };
@@ -228,11 +237,15 @@ impl Schedule {
 }
 
 impl Plan {
-    /// How long its tests take, in words; the minimum where it is unknown how long links take for large messages.
+    /// How long its tests take, in words, with the hosts whose links may take any time for large messages.
     pub fn takes(&self, time: Time, rate: Option<GigabitsPerSecond>) -> String {
-        let loads_no_link = |test: &Test| test.transport.is_within_host() || test.transport == Transport::Nccl;
-        let is_known = self.tests.iter().all(|test| loads_no_link(test) || PerByte::of(self, test, rate).is_some());
-        format!("{} {time}", if is_known { "about" } else { "at least" })
+        let unknown = self.tests.iter().filter(|test| PerByte::of(self, test, rate).is_none());
+        let hosts: BTreeSet<&String> = unknown.flat_map(|test| &test.hosts).collect();
+        match hosts.len() {
+            0 => time.to_string(),
+            1 => format!("{time} (the link rate of 1 host is unknown)"),
+            hosts => format!("{time} (the link rate of {hosts} hosts is unknown)"),
+        }
     }
 
     /// The part of a time of tests that the plan allows after this much of the run.

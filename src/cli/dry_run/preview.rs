@@ -60,7 +60,7 @@ pub(super) struct Preview<'a> {
 pub(super) struct Seconds {
     /// With every window as short as it may be.
     pub at_least: f64,
-    /// With every window as long as it may be; null if a number of iterations is its length.
+    /// With every window as long as it may be; null if a number of iterations is its length, or the rate of its links is unknown.
     pub longest_windows: Option<f64>,
     /// The same in words.
     #[serde(skip)]
@@ -145,7 +145,7 @@ impl<'a> Preview<'a> {
                 cases,
                 measurements: cases * u64::from(test.repeats),
                 left_out: left_out[index],
-                seconds: Seconds::new(plan, *time, link_rate_gbps),
+                seconds: Seconds::new(*time, time.to_string()),
                 bytes_per_link: bytes(load),
                 rounds,
             });
@@ -161,6 +161,7 @@ impl<'a> Preview<'a> {
                 bytes: bytes(load),
             }
         });
+        let total = plan.within(times.into_iter().sum(), Duration::ZERO);
         Self {
             version: VERSION,
             plan: &plan.name,
@@ -170,7 +171,7 @@ impl<'a> Preview<'a> {
             rounds: schedule.rounds.len() as u64,
             cases: schedule.case_count(),
             measurements: tests.iter().map(|test| test.measurements).sum(),
-            seconds: Seconds::new(plan, plan.within(times.into_iter().sum(), Duration::ZERO), link_rate_gbps),
+            seconds: Seconds::new(total, plan.takes(total, link_rate_gbps)),
             then_suspects: plan.then_suspects(),
             soak: plan.soak.as_ref(),
             hosts: hosts.collect(),
@@ -240,9 +241,12 @@ fn load_hosts<'a>(at_host: &mut HashMap<&'a str, (u64, Load)>, flows: &'a [Flow]
 }
 
 impl Seconds {
-    fn new(plan: &Plan, time: Time, rate: Option<GigabitsPerSecond>) -> Self {
-        let longest_windows = time.at_most.map(|time| time.as_secs_f64());
-        Self { at_least: time.at_least.as_secs_f64(), longest_windows, words: plan.takes(time, rate) }
+    fn new(time: Time, words: String) -> Self {
+        Self {
+            at_least: time.at_least.as_secs_f64(),
+            longest_windows: time.at_most.map(|time| time.as_secs_f64()),
+            words,
+        }
     }
 }
 

@@ -6,9 +6,13 @@ use railgauge_model::{
     plan::{self, Plan},
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::unit::GigabitsPerSecond;
+use railgauge_wire::{terms::Transport, unit::GigabitsPerSecond};
 
-use super::{preview::Preview, rate, text::text};
+use super::{
+    preview::{Preview, Seconds},
+    rate,
+    text::text,
+};
 
 /// Small enough to be checked by hand.
 const SMALL: &str = r#"
@@ -143,11 +147,18 @@ fn every_time_without_a_link_rate_is_a_lower_bound() {
     let many = LARGE.replace("1024", "0256");
     let adaptive = many.replace("\"1s\"", "{ confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }");
     for plan in [SMALL, &many, COLLECTIVES, &adaptive] {
-        let text = with_preview(plan, None, |preview| text(preview, false));
-        let times: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("time ")).collect();
-        assert!(times.len() > 1, "{text}");
-        assert!(times.iter().all(|line| line.contains(" at least ")), "{times:#?}");
+        with_preview(plan, None, |preview| {
+            // NCCL's own messages are in no estimate, whatever the rate.
+            let linked = preview.tests.iter().filter(|test| test.test.transport != Transport::Nccl);
+            let times: Vec<&Seconds> = linked.map(|test| &test.seconds).chain([&preview.seconds]).collect();
+            assert!(times.len() > 1);
+            let is_bound = |time: &&Seconds| time.longest_windows.is_none() && time.words.starts_with("at least ");
+            assert!(times.iter().all(is_bound), "{times:#?}");
+        });
     }
+    with_preview(&adaptive, Some(GigabitsPerSecond(100.0)), |preview| {
+        assert!(preview.seconds.longest_windows.is_some_and(|longest| longest > preview.seconds.at_least));
+    });
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn write_all(out: &mut String, preview: &Preview<'_>, verbose: bool) -> std::fmt
     let overhead = preview.overhead_seconds * 1e3;
     writeln!(
         out,
-        "       counts warm-ups, windows and {overhead} ms per case, with running agents, and large messages where a rate is known"
+        "       counts warm-ups, timed windows and {overhead} ms per case, with running agents, and large messages where a rate is known"
     )?;
     let left_out = preview.tests.iter().map(|test| test.left_out).sum();
     if left_out > 0 {

@@ -236,7 +236,7 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
             count(found.left, "regression"),
         );
     }
-    let young = number_of(Watched::TooYoung);
+    let young = found.too_young;
     if young > 0 {
         text += &format!(" {young} {} too young: before 7 nights there are only the limits of the plan.", be(young));
     }

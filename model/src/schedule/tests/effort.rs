@@ -50,19 +50,19 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
     let large = Cell { size: Bytes(1 << 20), qps: 4, ..scheduled(&plan).cells[0][0].clone() };
     let cost = Cost::of(test, [&large]);
     let slow = PerByte::of(&plan, test, Some(GigabitsPerSecond(0.2))).unwrap();
-    let messages = cost.at(slow).at_least - cost.at(PerByte::default()).at_least;
+    let messages = cost.at(Some(slow)).at_least - cost.at(Some(PerByte::default())).at_least;
     assert_eq!(messages.as_millis(), 1006);
     // Over TCP four streams of 1 MiB in buffers and a message, twice, and two messages: 12 MiB.
     let mut tcp = test.clone();
     tcp.transport = Transport::Tcp;
     let cost = Cost::of(&tcp, [&Cell { size: Bytes(256 << 10), ..large.clone() }]);
-    assert_eq!((cost.at(slow).at_least - cost.at(PerByte::default()).at_least).as_millis(), 503);
+    assert_eq!((cost.at(Some(slow)).at_least - cost.at(Some(PerByte::default())).at_least).as_millis(), 503);
     let cost = Cost::of(test, [&large]);
     let mut seen = Seen::default();
     assert_eq!(seen.pace(), None);
-    seen.add(cost, cost.at(slow).at_least);
-    let learnt = cost.at(seen.pace().unwrap()).at_least;
-    assert!(learnt.abs_diff(cost.at(slow).at_least) < Duration::from_millis(1), "{learnt:?}");
+    seen.add(cost, cost.at(Some(slow)).at_least);
+    let learnt = cost.at(seen.pace()).at_least;
+    assert!(learnt.abs_diff(cost.at(Some(slow)).at_least) < Duration::from_millis(1), "{learnt:?}");
     // Faster than planned is no pace, and a demanded rate is one.
     let mut fast = Seen::default();
     fast.add(cost, Duration::ZERO);
@@ -71,6 +71,9 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
     assert_eq!(PerByte::of(&plan, &plan.tests[0], None), Some(slow));
     plan.preflight.wanted.link_rate_gbps = None;
     assert_eq!(PerByte::of(&plan, &plan.tests[0], None), None);
+    // Without a rate there is no upper bound, unless nothing is left to measure.
+    assert_eq!(cost.at(None), Time { at_most: None, ..cost.at(Some(PerByte::default())) });
+    assert_eq!(Cost::default().at(None), Time::default());
     let limit = Expectation {
         metric: Metric::Bandwidth,
         limit: Limit::AtLeast(0.2),
@@ -102,7 +105,7 @@ fn tests_of_one_server_take_as_long_as_they_did() {
     ] {
         (plan.tests[0].transport, plan.tests[0].op) = (transport, op);
         let cells = vec![Cell { op, transport, size: Bytes(size), ..cell.clone() }; cells];
-        let said = Cost::of(&plan.tests[0], &cells).at(PerByte::default()).longest().as_secs_f64();
+        let said = Cost::of(&plan.tests[0], &cells).at(Some(PerByte::default())).longest().as_secs_f64();
         assert!((said / took - 1.0).abs() < 0.15, "{op:?}: {said} s, {took} s");
         assert!(plan.takes(Time::default(), None).starts_with("about"), "{op:?} loads no link of unknown rate");
     }
