@@ -205,7 +205,7 @@ impl<'a> Fit<'a> {
             let spread = scale.hypot(expected.spread);
             // Some unequal shares are larger, and with few others at once a flow gets all.
             let shared = loss(-(away / spread).abs()) + (spread / scale).ln();
-            shared.min(loss(self.left[at] / scale) + ALONE)
+            if expected.is_shared { shared.min(loss(self.left[at] / scale) + ALONE) } else { shared }
         } else {
             loss(away / scale)
         };
@@ -243,7 +243,7 @@ impl<'a> Fit<'a> {
         self.is_below(at, self.expected[at])
     }
 
-    pub(super) fn is_below(&self, at: usize, Expected { effect, spread }: Expected) -> bool {
+    pub(super) fn is_below(&self, at: usize, Expected { effect, spread, .. }: Expected) -> bool {
         self.left[at] - effect < -(LOW * self.scale(at).hypot(spread)).max(self.table.least)
     }
 

@@ -138,7 +138,7 @@ impl Fit<'_> {
 }
 
 /// Whether some pairs of a part may get all that they can carry. Where other parts are low, so are many pairs of a good group.
-fn is_uneven(name: &Part, spread: f64) -> bool {
+pub(super) fn is_uneven(name: &Part, spread: f64) -> bool {
     spread > 0.0 && matches!(name, Part::Cut(_) | Part::Boundary(..))
 }
 

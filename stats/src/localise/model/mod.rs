@@ -109,6 +109,8 @@ struct Taken {
 struct Expected {
     effect: f64,
     spread: f64,
+    /// Whether a flow with few others at once gets all that it can carry.
+    is_shared: bool,
 }
 
 /// Place of a part that is not taken.

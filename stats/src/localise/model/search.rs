@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{CUT, Expected, FAST, FEWEST_WITHIN, Fit, NARROW, NONE, SPREADS, Saving, Taken, UNEVEN, price::fewest};
+use super::{
+    CUT, Expected, FAST, FEWEST_WITHIN, Fit, NARROW, NONE, SPREADS, Saving, Taken, UNEVEN, holds::is_uneven,
+    price::fewest,
+};
 use crate::{
     localise::{Part, Way},
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -66,7 +69,7 @@ impl Fit<'_> {
                 best = Some((gain, taken));
             }
         };
-        let alike = Expected { effect: median, spread: 0.0 };
+        let alike = Expected { effect: median, ..Expected::default() };
         if median < -least {
             let explained = all().filter(|&at| self.is_low(at)).count();
             let is_alone = self.is_alone(name, explained);
@@ -74,7 +77,8 @@ impl Fit<'_> {
             offer(relief + self.gain(all(), alike), [median; 2], 0.0);
             let uneven = if is_alone { self.uneven(cells, median) } else { 0.0 };
             for spread in SPREADS.map(|factor| factor * uneven).into_iter().filter(|spread| *spread > 0.0) {
-                offer(relief + self.gain(all(), Expected { spread, ..alike }), [median; 2], spread);
+                let is_shared = is_uneven(name, spread);
+                offer(relief + self.gain(all(), Expected { spread, is_shared, ..alike }), [median; 2], spread);
             }
         } else if median > least && matches!(name, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both)) {
             offer(self.gain(all(), alike) - FAST, [median; 2], 0.0);
@@ -89,7 +93,7 @@ impl Fit<'_> {
         let each = [0, 1].map(|kind| {
             let effect = self.effect(cells, Some(kind)).min(0.0);
             let own = all().filter(|&at| self.kind(at) == kind);
-            let gain = if effect < -least { self.gain(own, Expected { effect, spread: 0.0 }) } else { 0.0 };
+            let gain = if effect < -least { self.gain(own, Expected { effect, ..alike }) } else { 0.0 };
             let extra = 0.5 * (kinds[kind] as f64).ln() + NARROW;
             if gain > extra { (gain - extra, effect) } else { (0.0, 0.0) }
         });
@@ -188,7 +192,11 @@ impl Fit<'_> {
             let effect = taken.effect[self.kind(at)];
             let now = if effect < 0.0 { &mut slow } else { &mut fast };
             if effect.abs() > now.effect.abs() {
-                *now = Expected { effect, spread: taken.spread };
+                *now = Expected {
+                    effect,
+                    spread: taken.spread,
+                    is_shared: is_uneven(&self.cover.parts[part], taken.spread),
+                };
             }
         }
         if slow.effect < 0.0 { slow } else { fast }
