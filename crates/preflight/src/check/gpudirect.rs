@@ -25,9 +25,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if facts.has_amd_gpus() {
             // RCCL has its own ways: links of this program reach the memory of AMD's GPUs only through the host.
             let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
-            let by_nic = |over: Transport| {
-                scene.has(|test| test.memory.has_gpu() && test.transport == over && !staged(test))
-            };
+            let by_nic =
+                |over: Transport| scene.has(|test| test.memory.has_gpu() && test.transport == over && !staged(test));
             let what = "its GPUs are AMD's, whose memory is not registered with NICs";
             if by_nic(Transport::Verbs) {
                 found.push(Found::host(Severity::Failure, host, what, remedy::AMD_GPU_OVER_RDMA));

@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::count::capital;
 
-use super::block::{Block, Data, headline, Table, interval, number_column, text_column, told};
+use super::block::{Block, Data, Table, headline, interval, number_column, text_column, told};
 use crate::chart::ChartError;
 
 const TOLD: usize = 6;
