@@ -258,3 +258,16 @@ fn one_result_that_is_a_little_better_makes_no_other_a_suspect() {
         }
     }
 }
+
+/// Two slow hosts of four leave one good pair. Two hosts are fewer parts than one and two paths.
+#[test]
+fn two_slow_hosts_of_four_are_named_by_one_good_pair() {
+    let mut noise = Noise::new(53);
+    let bad: BTreeSet<Part> = [1, 2].map(|host| Part::Host(host, Way::Both)).into();
+    let faults = bad.iter().map(|host| (host.clone(), 0.8)).collect();
+    let cluster = Cluster { glitches: 0.0, faults, ..Cluster::healthy(4, 3, 0.005) };
+    let setting = Setting { directed: true, ..Setting::default() };
+    let named =
+        (0..20).filter(|_| confirmed(&cluster, &setting, &cluster.run(&mut noise), &mut noise).0 == bad).count();
+    assert!(named >= 19, "{named} of 20");
+}
