@@ -45,10 +45,10 @@ fn blocks_are_run_in_turn_and_compared_in_the_report() {
     let verdicts = results.verdicts();
     let comparison = &verdicts["interleaved"][0]["comparison"];
     assert_eq!(comparison["design"], "blocks");
-    let cells = comparison["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 1, "{comparison}");
-    assert_eq!(cells[0]["n"], serde_json::json!([6, 6]));
-    assert!(cells[0]["change"]["interval"].is_array(), "{}", cells[0]);
+    let cases = comparison["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 1, "{comparison}");
+    assert_eq!(cases[0]["n"], serde_json::json!([6, 6]));
+    assert!(cases[0]["change"]["interval"].is_array(), "{}", cases[0]);
     let page = results.report();
     assert!(page.contains("id=\"in-turn\"") && page.contains("small → small-in-dram, 6 blocks"));
 }

@@ -14,7 +14,7 @@ use crate::{
     words::{are, be, count, have},
 };
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// # Errors
 /// A statistic refuses values that the table accepted, which is a bug.
