@@ -182,22 +182,27 @@ fn at_one_value(test: &Test) -> Vec<Cell> {
     }
     const ATOMIC: &[Bytes] = &[Bytes(8)];
     let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
-    let cell = |size, qps, neighbours| Cell {
+    let neighbours = test.neighbours();
+    let alongside =
+        |qps, size| neighbours.iter().map(move |&neighbours| Cell { qps, neighbours, ..of_size(test, size) });
+    test.qps.iter().flat_map(|&qps| sizes.iter().flat_map(move |&size| alongside(qps, size))).collect()
+}
+
+/// With one queue pair and nothing alongside.
+fn of_size(test: &Test, size: Bytes) -> Cell {
+    Cell {
         op: test.op,
         metric: test.metric,
         transport: test.transport,
         service: test.service,
         memory: test.memory,
         size,
-        qps,
+        qps: 1,
         only: None,
-        neighbours,
+        neighbours: None,
         applied: None,
         manner: None,
-    };
-    let neighbours = test.neighbours();
-    let of_size = |qps, size| neighbours.iter().map(move |&beside| cell(size, qps, beside));
-    test.qps.iter().flat_map(|&qps| sizes.iter().flat_map(move |&size| of_size(qps, size))).collect()
+    }
 }
 
 /// The cells of a collective: an environment's cells are adjacent, so that its processes stay up between them.
@@ -213,16 +218,6 @@ fn of_collective(test: &Test, collective: &Collective) -> Vec<Cell> {
                 reductions.iter().flat_map(|r| collective.algorithms.iter().map(move |a| (r, a)))
             {
                 cells.extend(test.sizes.iter().map(|&size| Cell {
-                    op: test.op,
-                    metric: test.metric,
-                    transport: test.transport,
-                    service: test.service,
-                    memory: test.memory,
-                    size,
-                    qps: 1,
-                    only: None,
-                    neighbours: None,
-                    applied: None,
                     manner: Some(Box::new(CollectiveOptions {
                         datatype,
                         reduction,
@@ -233,6 +228,7 @@ fn of_collective(test: &Test, collective: &Collective) -> Vec<Cell> {
                         env: env.clone(),
                         training: collective.training.clone(),
                     })),
+                    ..of_size(test, size)
                 }));
             }
         }

@@ -22,7 +22,7 @@ const FAR_APART: f64 = 8.0;
 const NO_TAIL: f64 = 10.0;
 
 /// Whether two clusters are farther apart than by chance (Student's t of two samples; Bonferroni over the cut), and by the least effect at
-/// least. Few results that are a little better than the others are no cluster.
+/// least. Few results that are a little better than the others are not a cluster.
 fn far_apart(low: &[f64], high: &[f64], least: f64) -> bool {
     let (n, [a, b]) = ((low.len() + high.len()) as f64, [low, high].map(|side| side.len() as f64));
     let means = [low, high].map(|side| side.iter().sum::<f64>() / side.len() as f64);

@@ -423,7 +423,7 @@ fn apart(controls: &[f64]) -> Option<f64> {
     let found = split(&sorted, FEWEST)?;
     let at = sorted.partition_point(|control| *control < found.from);
     let (low, high) = sorted.split_at_mut(at);
-    // A glitch or two are no second state.
+    // A glitch or two are not a second state.
     let rarer = low.len().min(high.len()) as f64;
     (rarer > UNSTEADY * controls.len() as f64).then(|| median_in_place(high) - median_in_place(low))
 }

@@ -242,7 +242,7 @@ fn slow_rails_of_few_pairs_are_named() {
     }
 }
 
-/// A port that saved credit while it was idle makes one result a little better. Where the others hardly scatter, that is no reason to
+/// A port that saved credit while it was idle makes one result a little better. Where the others hardly scatter, that is not a reason to
 /// measure anything again.
 #[test]
 fn one_result_that_is_a_little_better_makes_no_other_a_suspect() {
