@@ -218,7 +218,7 @@ fn every_document_of_a_command_has_a_version() {
         (&["report", "imported", "--json"], 1),
         (&["report", "a", "--json"], 2),
         (&["runs", "query", "a", "--json"], 2),
-        (&["compare", "a", "b", "--json", "-o", "c.html"], 2),
+        (&["compare", "a", "b", "--json", "-o", "c.html"], 3),
         (&["trend", ".", "--json", "-o", "t.html"], 4),
         (&["runs", "baseline", "a", "b"], 1),
         (&["status", "a", "--json"], 2),
