@@ -25,7 +25,9 @@ fn plan(lab: &Borrowed, scene: &Scene, name: &str, fewer: &[(&str, &str)]) -> Pa
         assert!(original.contains(all), "{name} does not have {all}");
         original = original.replace(all, some);
     }
-    scene.write(name, &original.replace(theirs, &lab.ssh_config().display().to_string()))
+    // Interpreted hosts on a busy machine are away for seconds.
+    let patient = original.replacen("[defaults]\n", "[defaults]\ndeadline = \"60s\"\n", 1);
+    scene.write(name, &patient.replace(theirs, &lab.ssh_config().display().to_string()))
 }
 
 /// Every planned case has a row for every metric of its test, measured, verified, and truly by RDMA. Rows of further

@@ -88,11 +88,9 @@ fn a_flow_and_its_neighbours_take_turns_and_what_they_cost_is_told() {
     let verdicts = results.verdicts();
     for (test, neighbours) in [("greedy", 1), ("greedy", 8), ("held", 2)] {
         let one = told(&verdicts, test, neighbours);
-        for number in ["neighbours_gbps", "beside_gbps"] {
-            assert!(one[number].is_number(), "{number}: {one:#}\n{}", ended.said);
-        }
-        // A busy machine may leave it unknown what they cost; then it says so.
-        assert!(one["loss_percent"].is_number() || one["answer"] == "unknown", "{one:#}\n{}", ended.said);
+        // A busy machine may leave it unknown what they cost, or not carry them at all: then it says so.
+        let is_known = ["neighbours_gbps", "beside_gbps", "loss_percent"].iter().all(|number| one[number].is_number());
+        assert!(is_known || (one["answer"] == "unknown" && one["why_unknown"].is_string()), "{one:#}\n{}", ended.said);
     }
     let rows = results.rows();
     let losses = values(&rows, "greedy", "beside_loss");
