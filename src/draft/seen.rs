@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railgauge_model::plan::hostlist::fold;
 use railgauge_preflight::Cluster;
 use railgauge_wire::facts::{HIP, HostFacts, Interface, RCCL, RdmaDevice, RdmaPort};
-use railgauge_wire::terms::Distance;
+use railgauge_wire::terms::{self, Distance};
 use serde::Serialize;
 
 use super::within::{Within, all_equal, has};
@@ -23,6 +23,8 @@ pub(super) struct Seen {
     /// Hosts in the plan's order.
     pub hosts: Vec<String>,
     pub carrier: Carrier,
+    /// What NCCL has to use between hosts; `None` where their RDMA is emulated or missing.
+    pub nccl_carrier: Option<terms::Carrier>,
     /// RDMA devices in rail order, as most hosts have them; empty over TCP and where nothing is known.
     pub devices: Vec<String>,
     #[serde(skip)]
@@ -143,6 +145,12 @@ impl Seen {
         seen.is_emulated = facts
             .iter()
             .any(|(_, facts)| !facts.overrides.is_empty() || (seen.carrier == Carrier::Verbs && is_software(facts)));
+        let is_efa = |facts: &HostFacts| facts.rdma.iter().any(|device| device.driver.as_deref() == Some("efa"));
+        seen.nccl_carrier = match seen.carrier {
+            _ if seen.is_emulated || seen.one_machine => None,
+            Carrier::Verbs => Some(terms::Carrier::NcclIb),
+            Carrier::Tcp => facts.iter().all(|(_, facts)| is_efa(facts)).then_some(terms::Carrier::NcclPlugin),
+        };
         seen.unjudged = seen.reason(&facts);
         seen
     }

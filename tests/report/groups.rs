@@ -1,6 +1,6 @@
 //! A collective counts as measured only if what its ranks say is whole and can be true.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use railgauge_analysis::{
     case::State,
@@ -11,11 +11,14 @@ use railgauge_analysis::{
     verdict::verdicts,
 };
 use railgauge_model::{
-    journal::event::{Case, Sample},
+    journal::event::{Case, NicBytes, Sample},
     plan::parse,
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::unit::{Bytes, Nanoseconds};
+use railgauge_wire::{
+    terms::Metric,
+    unit::{Bytes, Nanoseconds},
+};
 
 use crate::support;
 
@@ -107,4 +110,46 @@ fn a_result_that_was_verified_in_part_is_not_verified() {
     let keys = "verify = false\n[[test.expect]]\nmetric = \"busbw\"\nat_least = \"1 GB/s\"\n";
     let (state, code, error) = judged("all_reduce", keys, none);
     assert_eq!((state, code), (State::Measured, 0), "{error}");
+}
+
+/// The status of what is demanded of the NICs, and the host and NIC that its reason names; `None` where nothing is demanded.
+fn balance(keys: &str, change: impl Fn(&Case, &mut Sample)) -> Option<(Status, String, bool)> {
+    let journal = run("all_reduce", keys, change);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let judged = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+    let one = judged.into_iter().find(|verdict| verdict.metric == Some(Metric::NicBalance))?;
+    Some((one.status, one.reason.to_string(), one.line.is_some()))
+}
+
+/// Every host has two NICs that carried the same, but the second one of a3 only this percentage of it.
+fn nics(sample: &mut Sample, share: u64) {
+    let hosts: BTreeSet<String> = sample.ranks.iter().map(|rank| rank.host.clone()).collect();
+    let of = |host: String| {
+        ["mlx5_0", "mlx5_1"].map(|device| {
+            let part = if host == "a3" && device == "mlx5_1" { share } else { 100 };
+            NicBytes { host: host.clone(), device: device.to_owned(), bytes: Bytes(part << 30) }
+        })
+    };
+    sample.nics = hosts.into_iter().flat_map(of).collect();
+}
+
+#[test]
+fn an_idle_nic_of_a_collective_fails_by_default() {
+    assert_eq!(balance("", |_, _| {}), None, "no NIC was read");
+    let (status, ..) = balance("", |_, sample| nics(sample, 90)).unwrap();
+    assert_eq!(status, Status::Pass);
+    let (status, reason, in_plan) = balance("", |_, sample| nics(sample, 0)).unwrap();
+    assert_eq!((status, in_plan), (Status::Fail, false));
+    assert!(reason.contains("mlx5_1") && reason.contains("a3"), "{reason}");
+}
+
+#[test]
+fn the_plan_decides_how_balanced_nics_have_to_be() {
+    let keys = "[[test.expect]]\nmetric = \"nic_balance\"\nat_least = \"95 %\"\n";
+    let (status, _, in_plan) = balance(keys, |_, sample| nics(sample, 90)).unwrap();
+    assert_eq!((status, in_plan), (Status::Fail, true));
+    // What cannot be judged is no pass.
+    let (status, ..) = balance(keys, |_, _| {}).unwrap();
+    assert_eq!(status, Status::Inconclusive);
 }

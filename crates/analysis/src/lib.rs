@@ -11,7 +11,7 @@
 //!
 //! | tier | modules |
 //! | --- | --- |
-//! | helpers | `words`, `compact`, `parallel`, `value`, `settings`, `sums`, `status`, `ceiling` |
+//! | helpers | `words`, `compact`, `parallel`, `nics`, `value`, `settings`, `sums`, `status`, `ceiling` |
 //! | observe: what the journal says, and whether it can be | `journal`, `case`, `gpus`, `percentile`, `truth`, `together` |
 //! | values | `row`, `row_ceiling`, `rows`, `plausible`, `results`, `overrides`, `imported`, `frames`, `proven` |
 //! | values that are compared with others | `reason`, `history` (runs), `baseline`, `limits` |
@@ -39,6 +39,7 @@ mod limits;
 pub mod localise;
 #[cfg(test)]
 mod made_test;
+pub mod nics;
 pub mod outliers;
 pub mod overrides;
 pub mod parallel;

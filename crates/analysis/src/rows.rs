@@ -125,8 +125,9 @@ impl Measured {
                 Err(why) => senseless = Some(format!("{} (repeat {repeat}): {why}", result.case.flow.from.host)),
             }
         }
-        // A passive responder spends nothing: no row, instead of a row that seems to be missing.
-        if values.is_empty() && senseless.is_none() && matches!(metric.reads(), Reads::Spent(Side::Responder, _)) {
+        // A passive responder spends nothing, and not all NICs count: no row, instead of a row that seems to be missing.
+        let is_optional = matches!(metric.reads(), Reads::Spent(Side::Responder, _)) || metric == Metric::NicBalance;
+        if values.is_empty() && senseless.is_none() && is_optional {
             return None;
         }
         Some(Self { values, senseless })

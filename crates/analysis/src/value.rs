@@ -13,6 +13,8 @@ use railgauge_wire::{
 
 use serde::Serialize;
 
+use super::nics;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     One,
@@ -87,6 +89,7 @@ pub(super) fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32)
         time: median(&sample.initiator.latency).filter(|time| !time.is_zero()),
         compute: training.map(|step| step.compute),
         alone: median(&sample.alone),
+        nic_balance: nics::balance(sample),
     }))
 }
 

@@ -12,7 +12,7 @@ use railgauge_wire::{
     remedy::Remedy,
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Transport},
-    unit::{self, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    unit::{self, Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
     watch::Watched,
 };
 use serde::{Deserialize, Serialize};
@@ -220,11 +220,22 @@ pub struct Sample {
     /// its latency is the distribution of the time of one operation.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub ranks: ThinVec<RankAccount>,
+    /// Of the hosts of a collective of NCCL that spans several.
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub nics: ThinVec<NicBytes>,
     /// State of the GPUs used, during the timed pass; empty where none was used, and in older journals.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub gpus: ThinVec<GpuDuring>,
     /// Training steps: the same buckets in sequence without a backward pass, at the slowest rank.
     pub alone: Option<Box<Latency>>,
+}
+
+/// What a NIC sent and received from before the warm-up of a pass to the end of its verification, everything on the port included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NicBytes {
+    pub host: String,
+    pub device: String,
+    pub bytes: Bytes,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -61,12 +61,12 @@ mod tests {
         assert_eq!(words(TestMetric::Bandwidth, Op::Write, Some(&victim)), with_loss);
         assert_eq!(words(TestMetric::Latency, Op::Read, None), latency);
         assert_eq!(words(TestMetric::Latency, Op::AllReduce, None), latency);
-        assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, None), "busbw algbw");
+        assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, None), "busbw algbw nic_balance");
         assert_eq!(words(TestMetric::Bandwidth, Op::HostToGpu, None), "memory_bandwidth");
         assert_eq!(words(TestMetric::Latency, Op::MemoryRead, None), "memory_latency");
         assert_eq!(headline(TestMetric::Latency, Op::MemoryRead), Metric::MemoryLatency);
         assert_eq!(words(TestMetric::Compute, Op::Matmul, None), "compute");
         assert_eq!(headline(TestMetric::Compute, Op::Matmul), Metric::Compute);
-        assert_eq!(words(TestMetric::Step, Op::AllReduce, None), "step_time step_exposed step_alone algbw");
+        assert_eq!(words(TestMetric::Step, Op::AllReduce, None), "step_time step_exposed step_alone algbw nic_balance");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> 
     reading.join_all().await.into_iter().collect()
 }
 
-async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
+pub(super) async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
     // `mlx5_0:2` is a plan's name of a port; the agent has separate fields.
     let (device, named) = port_name(device);
     let port = named.unwrap_or(port);

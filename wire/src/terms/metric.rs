@@ -86,6 +86,11 @@ metrics! {
         ..collective("GB/s", Better::Higher, Family::Group, |group| Some(group.busbw()?.0))
     },
     Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, |group| Some(group.algbw()?.0)),
+    /// Bytes of the NIC of a host that carried least, in percent of the one that carried most; of all hosts of a collective the lowest.
+    NicBalance = "nic_balance": About {
+        is_optional: true, may_be_zero: true, title: "Balance of the NICs", name: "balance of the NICs",
+        ..collective("%", Better::Higher, Family::Collective, |group| group.nic_balance)
+    },
     /// Median time of a training step: its backward pass, which is a timer, and the communication left after it.
     StepTime = "step_time": step(|group| Some(group.time?.microseconds())),
     /// The part of [`Metric::StepTime`] that is communication which the backward pass did not hide.
@@ -180,6 +185,8 @@ pub struct Collective {
     pub time: Option<Nanoseconds>,
     pub compute: Option<Nanoseconds>,
     pub alone: Option<Nanoseconds>,
+    /// In percent; `None` where the NICs were not read.
+    pub nic_balance: Option<f64>,
 }
 
 impl Collective {

@@ -2,11 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_model::plan::{
-    metrics_of,
-    model::{Expectation, Limit, Test},
+use railgauge_model::{
+    journal::event::Sample,
+    plan::{
+        metrics_of,
+        model::{Expectation, Limit, Test},
+    },
 };
-use railgauge_wire::remedy::{self, Entry, Remedy};
+use railgauge_wire::{
+    remedy::{self, Entry, Remedy},
+    terms::Metric,
+    unit::Bytes,
+};
 use serde_json::json;
 
 use super::{Kind, OFFENDERS, Offender, Scope, Tally, Verdict};
@@ -16,11 +23,38 @@ use crate::{
     journal::Journal,
     limits::{Judged, Judgement, Scoped, error},
     localise::Searched,
+    nics,
     reason::{Id, Reason, Reasons, Value},
     row::Row,
     status::Status,
     words,
 };
+
+/// What the NIC of a host that carried least must have carried of the one that carried most, in percent: an idle NIC and two ranks on one
+/// NIC are far below, channels of different lengths above. We know of no published figure.
+const BALANCED: f64 = 50.0;
+/// NCCL gives shorter messages fewer channels, and so fewer NICs.
+const LARGE: Bytes = Bytes::from_mib(64);
+
+/// The expectations of a test: those of the plan, and where the NICs of hosts were read and the plan says nothing of them, that all
+/// carried their part at the largest size.
+pub(super) fn expectations(test: &Test, rows: &[&Row]) -> Vec<Expectation> {
+    let mut all = test.expect.clone();
+    let largest = test.sizes.iter().copied().max().filter(|size| *size >= LARGE);
+    let is_read = rows.iter().any(|row| row.metric == Metric::NicBalance && Some(row.size_bytes) == largest);
+    if let Some(size) = largest.filter(|_| is_read && all.iter().all(|wanted| wanted.metric != Metric::NicBalance)) {
+        all.push(Expectation {
+            metric: Metric::NicBalance,
+            limit: Limit::AtLeast(BALANCED),
+            written: None,
+            sizes: Some((size, size)),
+            rails: Vec::new(),
+            group: None,
+            line: 0,
+        });
+    }
+    all
+}
 
 /// `results` and `rows` are those of its test.
 pub(super) fn judge<'r>(
@@ -69,7 +103,7 @@ pub(super) fn judge<'r>(
         remedy: remedy.map(Remedy::from),
         scope: Scope::of(wanted).to_string(),
         narrowed: Scope::of(wanted).narrowed(),
-        line: Some(wanted.line),
+        line: (wanted.line > 0).then_some(wanted.line),
         metric: Some(wanted.metric),
         unit: Some(wanted.metric.unit().to_owned()),
         worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
@@ -128,8 +162,10 @@ impl Unjudged<'_, '_> {
 /// For a limit that was broken; `None` where it was kept.
 fn of_limit(judged: &[Judged<'_>]) -> Option<Entry> {
     let violating = judged.iter().filter(|one| one.violates).count();
-    let case = judged.first().filter(|one| one.violates)?.result.case;
+    let worst = judged.first().filter(|one| one.violates)?;
+    let case = worst.result.case;
     Some(match violating {
+        _ if worst.row.metric == Metric::NicBalance => remedy::NIC_BALANCE,
         1 => remedy::LIMIT_BROKEN_BY_ONE,
         all if all == judged.len() => remedy::LIMIT_BROKEN_BY_ALL,
         _ if case.cell.transport.is_within_host() => remedy::LIMIT_BROKEN_WITHIN_HOSTS,
@@ -184,6 +220,13 @@ fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
+/// Of the sample with the lowest balance.
+fn nics_of(result: &CaseResult<'_>) -> Option<String> {
+    let balance = |sample: &&Sample| nics::worst(sample).map_or(f64::INFINITY, |(_, balance)| balance);
+    let samples = result.samples.iter().map(|(_, sample)| *sample);
+    samples.min_by(|a, b| balance(a).total_cmp(&balance(b))).and_then(nics::words)
+}
+
 /// In the unit of the plan.
 fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
     let shown = |value: f64, text: String| Value::Shown(value, wanted.metric.unit(), text);
@@ -195,4 +238,5 @@ fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
         .with("observed", shown(value, words::held_against(wanted, value)))
         .with("share", Value::Data(json!(share), words::share_of(share)))
         .with("gpus", one.violates.then(|| gpus_of(one.result)).flatten())
+        .with("nics", (one.row.metric == Metric::NicBalance).then(|| nics_of(one.result)).flatten())
 }

@@ -91,7 +91,8 @@ pub fn verdicts_of(
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
         let rows: Vec<&Row> = rows.iter().filter(|row| *row.test == test.name).collect();
-        verdicts.extend(test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
+        let wanted = demand::expectations(test, &rows);
+        verdicts.extend(wanted.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
         let corrupt: Vec<&CaseResult<'_>> =
             corrupt.iter().copied().filter(|one| *one.case.test == *test.name).collect();
         let found = localisation.iter().filter(|found| found.test == test.name);

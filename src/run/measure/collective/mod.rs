@@ -19,6 +19,7 @@ use railgauge_wire::{
 use tokio::task::JoinSet;
 
 mod group;
+mod nics;
 mod placing;
 mod record;
 mod times;
@@ -75,7 +76,7 @@ pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     };
     let (group, result) = match group {
         Ok(mut group) => {
-            let result = measure(&mut group, test, &case.cell, plan.seed).await;
+            let result = measure(&mut group, &plan, test, &case.cell).await;
             (Some(group), result)
         }
         Err(failure) => (None, Err(failure)),
@@ -201,7 +202,7 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
     }
 }
 
-async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
+async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Result<Sample, Failure> {
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
     let wrong = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
     let Some(manner) = &cell.manner else { return Err(wrong("the case is not a collective".into())) };
@@ -213,7 +214,7 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
         window: test.window,
         warm_up: test.warm_up.into(),
         verify: test.verify,
-        seed,
+        seed: plan.seed,
     };
     if collective.count(ranks).is_none() {
         let cause =
@@ -222,6 +223,7 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
     }
     let limit = test.deadline + test.warm_up + test.window.at_most();
     let limit_ms = milliseconds(limit);
+    let before = nics::read(group, &plan.hosts).await;
     let asked = Instant::now();
     let accounts: Vec<CollectiveMeasurement> = on_all(group, |_, agent, link| {
         let collective = Box::new(collective.clone());
@@ -234,7 +236,9 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
     })
     .await?;
     let waited = asked.elapsed().into();
+    let after = nics::read(group, &plan.hosts).await;
     let record = record(group, &accounts)?;
+    let nics = nics::carried(group, &before, &after, record.transport).into();
     let demand = test.collective.as_ref().and_then(|collective| collective.carried_by);
     if let (Some(wanted), Some(silent)) = (demand, accounts.iter().position(|account| account.carried.is_none())) {
         let cause =
@@ -248,7 +252,7 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
         return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::NCCL_CHOICE));
     }
     group.record = Some(record);
-    Ok(Sample { waited: Some(waited), ..sample(group, cell, &accounts)? })
+    Ok(Sample { waited: Some(waited), nics, ..sample(group, cell, &accounts)? })
 }
 
 fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Result<Sample, Failure> {

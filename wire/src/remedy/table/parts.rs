@@ -35,6 +35,10 @@ remedies! {
     MORE_PARTNERS = "more-partners",
         "measure more hosts in one run, with `pattern = \"tournament\"`: retesting the same hosts does not help, because too few known-good \
          pairs are there to compare with";
+    NIC_BALANCE = "nic-balance",
+        "NCCL does not use all NICs alike: on the host that the verdict names check NCCL_IB_HCA (and `env` of the test), that the NIC's port is active, and that \
+         NCCL sees which NIC is near which GPU (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=GRAPH,NET; in virtual machines NCCL_TOPO_FILE). If these NICs are not meant to \
+         carry it, name those that are in `devices` of the host, or set a lower limit for `nic_balance`";
     OTHER_VIRTUAL_MACHINES = "other-virtual-machines",
         "measuring the same virtual machines again does not help: an effect of this size may come from others on their machine. \
          Measure while those are stopped, and from hosts that are not virtual";

@@ -57,6 +57,7 @@ declare! {
     gpus,
     collisions,
     flapping,
+    nics,
     ranks,
     counters,
 }
