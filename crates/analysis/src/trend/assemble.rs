@@ -4,11 +4,11 @@ use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
 
 use super::{
-    Options, Reported,
+    Options, Trend,
     absent::Absent,
     breaks::{self, Joined},
-    dates,
-    epochs::{Epoch, Walk},
+    calendar::{self, date},
+    dates, epochs,
     history::{History, Key, Order, Past, PlanVersion, Watch},
     lines::Lines,
     parts::{Ends, Groups, Part},
@@ -26,37 +26,21 @@ const ANSWERS: usize = 3;
 /// fail, and turns are far apart.
 const LOST_TURNS: usize = 2;
 
-/// The first version of its plan, the first night after the edit, and the edit.
-pub(super) type Edit = (usize, i64, String);
-
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
     pub places: Vec<Place>,
-    pub edits: Vec<Edit>,
-    pub epochs: Vec<Epoch>,
     pub swaps: Vec<Swap>,
-    pub shared: Vec<Shared>,
     pub through: Through,
     /// In order of time.
     pub days: Vec<i64>,
-    pub nights: Vec<i64>,
-    pub runs: (usize, usize),
     pub groups: BTreeMap<String, Vec<String>>,
     /// Of every rotating plan, by its first version: those of its last one.
     pub groups_of: HashMap<usize, Groups>,
-    pub unreadable: Vec<(String, String)>,
-    pub torn: bool,
-    pub silent: Vec<String>,
-    /// Runs with wrong bytes, and the number of cases.
-    pub corrupt: Vec<(String, usize)>,
-    pub lacking: Option<(usize, usize)>,
-    pub reported: Vec<Reported>,
-    /// Runs whose date contradicts the order of their names, and the effect of that.
-    pub disorder: Vec<(String, String)>,
-    pub undated: bool,
     /// Subjects and metrics that are measured now and never had a value, and the nights due.
     pub never: Vec<(usize, Metric, usize)>,
+    /// The trend so far: all that follows from the runs without their values.
+    pub trend: Trend,
 }
 
 impl History {
@@ -96,7 +80,6 @@ impl History {
         let known: Vec<(&Key, Vec<usize>)> =
             joined.iter().map(|one| (&one.key, one.points.iter().map(|(place, _)| *place).collect())).collect();
         let absent = Absent::new(&order, &lines, &rotating).of(&known, &lost);
-        let epochs = epochs(&order, &lines, options);
         let mut series: Vec<Collected> = Vec::with_capacity(joined.len());
         // Plan and last version of each, and position of its last value.
         let mut ends: Vec<(usize, usize, usize)> = Vec::with_capacity(joined.len());
@@ -109,7 +92,7 @@ impl History {
             let due = subject.and_then(|subject| newest.get(&(key.plan, subject))).copied();
             let version = order.at(due.unwrap_or(last).max(last)).plan;
             ends.push((key.plan, version, last));
-            let (nights, unanswered) = of_nights(points, &absent, &order.days, &epochs.1);
+            let (nights, unanswered) = of_nights(points, &absent, &order.days, options);
             series.push(Collected {
                 subject: *about,
                 part,
@@ -173,41 +156,44 @@ impl History {
         let places = places::places(&series, &subjects, &settings);
         let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
         let (disorder, doubtful) = dates::disorder(&order, name);
-        let torn = unread::is_last(&self.past, &self.torn);
-        let lacking = unread::lacking(&self.past, &self.refused);
         let silent = self.past.iter().filter(|past| past.planned.is_some() && !past.valued);
-        let silent = silent.map(|past| past.directory.clone()).collect();
         let corrupt = self.past.iter().filter(|past| past.corrupt > 0);
-        let corrupt = corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect();
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
-        let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
-        let days = order.days;
-        let mut nights = days.clone();
+        let mut nights = order.days.clone();
         nights.dedup();
+        let trend = Trend {
+            runs: (read.len(), read.iter().collect::<BTreeSet<_>>().len()),
+            span: nights
+                .first()
+                .zip(nights.last())
+                .map(|(first, last)| (date(*first), date(*last)))
+                .unwrap_or_default(),
+            torn: unread::is_last(&self.past, &self.torn),
+            silent: silent.map(|past| past.directory.clone()).collect(),
+            corrupt: corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect(),
+            lacking: unread::lacking(&self.past, &self.refused),
+            reported: self.reported,
+            idle: epochs::idle(&options.epochs, &nights),
+            gaps: calendar::gaps(&nights).into_iter().map(date).collect(),
+            disorder,
+            undated: self.misdated || doubtful,
+            epochs: epochs::epochs(&order, &lines, options),
+            shared,
+            unreadable: self.unreadable,
+            ..Trend::default()
+        };
         Everything {
             subjects,
             series,
             places,
-            edits: epochs.2,
-            epochs: epochs.0,
             swaps,
-            shared,
             through,
-            days,
-            nights,
-            runs,
+            days: order.days,
             groups: self.groups,
             groups_of,
-            unreadable: self.unreadable,
-            torn,
-            silent,
-            corrupt,
-            lacking,
-            reported: self.reported,
-            disorder,
-            undated: self.misdated || doubtful,
             never,
+            trend,
         }
     }
 }
@@ -298,7 +284,7 @@ fn of_nights(
     points: &[(usize, f64)],
     absent: &[usize],
     days: &[i64],
-    epochs: &BTreeMap<i64, u64>,
+    options: &Options,
 ) -> (Vec<Night>, Option<(usize, usize)>) {
     let mut runs: Vec<(usize, Option<f64>)> = points.iter().map(|&(place, value)| (place, Some(value))).collect();
     runs.extend(absent.iter().map(|&place| (place, None)));
@@ -309,7 +295,7 @@ fn of_nights(
     for (place, value) in runs {
         let day = days[place];
         if nights.last().is_none_or(|night| night.day != day) {
-            let epoch = epochs.get(&day).copied().unwrap_or(0);
+            let epoch = options.epochs.iter().filter(|(first, _)| *first <= day).count() as u64;
             nights.push(Night { day, runs: Vec::new(), lost: 0, epoch });
         }
         let Some(night) = nights.last_mut() else { continue };
@@ -349,31 +335,6 @@ fn retain_telling(series: &mut Vec<Collected>) {
         Some(Part::Nic(host, ends, _)) => !single.contains(&(host.clone(), *ends)),
         _ => true,
     });
-}
-
-fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<Edit>) {
-    let mut declared = options.epochs.clone();
-    declared.sort();
-    let mut declared = declared.into_iter().peekable();
-    let mut walk = Walk::default();
-    let mut of_day = BTreeMap::new();
-    let mut begun: HashSet<usize> = HashSet::new();
-    let mut edits = Vec::new();
-    for (at, &day) in order.days.iter().enumerate() {
-        while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
-            walk.declare(day, &what);
-        }
-        let run = order.at(at);
-        if begun.insert(run.plan)
-            && let Some(what) = lines.edit(run.plan)
-        {
-            walk.edit(day, what);
-            edits.push((lines.of(run.plan), day, what.to_owned()));
-        }
-        walk.run(day, &run.version, &run.software);
-        of_day.insert(day, walk.epoch());
-    }
-    (walk.finish(), of_day, edits)
 }
 
 fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {

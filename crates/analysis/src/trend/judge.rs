@@ -208,7 +208,13 @@ fn change(
         state: members.iter().map(|member| alert(member).state).min().unwrap_or(State::Open),
         series: counts,
         effects: effects.collect(),
-        epochs: everything.epochs.iter().filter(near).map(|epoch| format!("{}: {}", epoch.date, epoch.what)).collect(),
+        epochs: everything
+            .trend
+            .epochs
+            .iter()
+            .filter(near)
+            .map(|epoch| format!("{}: {}", epoch.date, epoch.what))
+            .collect(),
         parts: Vec::new(),
         sentence: String::new(),
         members,

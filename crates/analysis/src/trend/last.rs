@@ -9,6 +9,7 @@ use super::{Change, Reported, Series, State, Way, assemble::Everything, history:
 /// became good, unless later values are nearer to the fallen level. Accepts what the plan waives.
 pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: &mut [Series]) {
     let ended: HashMap<&str, Option<&str>> = everything
+        .trend
         .reported
         .iter()
         .flat_map(|one| &one.components)

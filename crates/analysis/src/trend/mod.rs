@@ -247,7 +247,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    pub fn is_faulty(&self) -> bool {
+    fn is_faulty(&self) -> bool {
         self.components.iter().any(|one| one.state == "faulty")
     }
 }
@@ -272,13 +272,16 @@ pub struct Total {
     pub sentence: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Trend {
     pub version: u32,
     /// Fail: a change for the worse persists. Inconclusive: none does, but values of the last night are missing, must
     /// be repeated, have too few nights before them, or belong to a series that is too noisy or may be intermittent.
     pub status: Status,
     pub exit_code: u8,
+    /// The gravest finding in a few words.
+    #[serde(skip)]
+    pub word: &'static str,
     pub sentence: String,
     pub least_percent: f64,
     pub runs: (usize, usize),

@@ -9,7 +9,7 @@ use railgauge_stats::{
 };
 
 use super::{
-    Alert, How, Options, Rule, Series, State, Taken, Way,
+    Alert, Epoch, How, Options, Rule, Series, State, Taken, Way,
     alerts::{FARTHEST, of_alert, watch_each},
     assemble::Everything,
     date,
@@ -247,7 +247,7 @@ impl Look<'_> {
     }
 
     fn unless_accepted(&self, settled: Settled, alert: &Alert) -> Settled {
-        let declared = self.everything.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
+        let declared = self.everything.trend.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
         match declared.map(|epoch| epoch.day).min() {
             Some(day) => Settled { state: State::Accepted, end: Some(day), ..settled },
             None => settled,
@@ -304,12 +304,10 @@ impl Look<'_> {
         let hosts = if old.subject == new.subject { self.replaced_at(at, next) } else { Vec::new() };
         let how = if old.subject == new.subject && old.part.is_none() { How::Hardware } else { How::Edit };
         let first = new.ends().0;
-        let edits = self
-            .everything
-            .edits
-            .iter()
-            .filter(|(line, day, _)| how == How::Edit && *line == old.line && (old.ends().1..=first).contains(day));
-        let edit = edits.max_by_key(|(_, day, _)| *day).map(|(.., what)| what.clone());
+        let is_edit = |epoch: &&Epoch| {
+            how == How::Edit && epoch.edited.contains(&old.line) && (old.ends().1..=first).contains(&epoch.day)
+        };
+        let edit = self.everything.trend.epochs.iter().find(is_edit).map(|epoch| epoch.what.clone());
         let after = if how == How::Hardware { self.unread(&hosts, first) } else { None };
         Taken { how, date: date(first), after, hosts, edit, before, now: Some(series[holder].centre) }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::{
     status::Status,
-    trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
+    trend::{Change, How, Series, State, Taken, Trend, Watched, Way, date, day},
     words::{self, are, count, number, were, with_unit},
 };
 use serde::Serialize;
@@ -76,10 +76,6 @@ fn bad(open: &[ChangeView], changes: &[Change]) -> String {
     format!("{}: {}.{more}", first.name, first.sentence)
 }
 
-fn is_worse(trend: &Trend) -> bool {
-    trend.changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open)
-}
-
 /// # Errors
 /// A chart cannot be rendered.
 pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
@@ -92,30 +88,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let (left, over) = rest.split_at(left);
     Ok(TrendView {
         status: trend.status,
-        word: match trend.status {
-            Status::Fail if is_worse(trend) => "worse",
-            Status::Fail if trend.reported.iter().any(Reported::is_faulty) => "a component is faulty",
-            Status::Fail => "the last run failed",
-            Status::Pass => "steady",
-            Status::Inconclusive | Status::NotRun
-                if !trend.missing.is_empty() || trend.torn || trend.lacking.is_some() =>
-            {
-                "values are missing"
-            }
-            Status::Inconclusive | Status::NotRun if trend.undated => "a date is wrong",
-            Status::Inconclusive | Status::NotRun if trend.reported.iter().any(|one| one.status != Status::Pass) => {
-                "the last run is not a pass"
-            }
-            Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
-            Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered + trend.stopped > 0 => {
-                "in doubt"
-            }
-            Status::Inconclusive | Status::NotRun if trend.changes.iter().any(|change| change.state == State::Left) => {
-                "not known to be over"
-            }
-            Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to judge",
-            Status::Inconclusive | Status::NotRun => "not enough nights",
-        },
+        word: trend.word,
         sentence: trend.sentence.clone(),
         bad: bad(open, listed),
         span: span(trend),
