@@ -11,7 +11,7 @@ use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::{
-    Comparison, Design, LeftOut, OneSided, Options, Side, When,
+    Comparison, Design, LeftOut, OneSided, Options, When,
     configuration::{Configuration, different},
     sentence::tell,
     table::{Collected, Lack, Pair, other_method},
@@ -114,22 +114,17 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         }
         _ => Configuration::default(),
     };
-    Collected {
+    let comparison = Comparison {
         design: Design::Blocks,
-        before: Side::default(),
-        after: Side::default(),
-        runs: [blocks; 2],
         alternating: true,
-        order: Vec::new(),
-        places: [Vec::new(), Vec::new()],
         configuration,
         carriers: carriers(&pair.b, &before, &after),
-        groups: journal.plan.groups.clone(),
-        subjects,
-        pairs,
         one_sided,
         left_out,
-    }
+        ..Comparison::default()
+    };
+    let (order, places, groups) = (Vec::new(), [Vec::new(), Vec::new()], journal.plan.groups.clone());
+    Collected { runs: [blocks; 2], order, places, groups, subjects, pairs, comparison }
 }
 
 fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, usize), &'r CaseResult<'r>> {

@@ -55,7 +55,7 @@ struct Source<'c> {
 
 impl<'c> Source<'c> {
     fn new(collected: &'c Collected) -> Self {
-        let cases: Vec<Vec<Option<f64>>> = match collected.design {
+        let cases: Vec<Vec<Option<f64>>> = match collected.comparison.design {
             Design::Runs => collected.pairs.iter().map(|pair| collected.in_order(pair)).collect(),
             Design::Blocks => Vec::new(),
         };
@@ -64,7 +64,7 @@ impl<'c> Source<'c> {
 
     fn compare(&mut self, member: usize, margin: Margin) -> Result<Comparison, Refusal> {
         let pair = &self.collected.pairs[member];
-        let found = match self.collected.design {
+        let found = match self.collected.comparison.design {
             Design::Runs => self.runs.compare(&self.cases[member], margin)?,
             Design::Blocks => stats::paired(&differences(pair), margin)?,
         };
@@ -72,10 +72,14 @@ impl<'c> Source<'c> {
     }
 
     fn strays(&self, member: usize, margin: f64) -> Result<Vec<Strayed>, Refusal> {
-        if self.collected.design == Design::Runs {
+        if self.collected.comparison.design == Design::Runs {
             let of_run = |(place, distance): (usize, f64)| {
                 let (side, number) = self.collected.run_at(place);
-                let runs = if side == When::Before { &self.collected.before } else { &self.collected.after };
+                let runs = if side == When::Before {
+                    &self.collected.comparison.before
+                } else {
+                    &self.collected.comparison.after
+                };
                 let run = runs.runs[number].run_id.clone();
                 (Stray { side: Some(side), run, percent: percent(distance) }, Some((side, number)))
             };
@@ -95,7 +99,7 @@ impl<'c> Source<'c> {
 
     /// `None` below two runs a side, or blocks.
     fn floor(&self, members: &[usize]) -> Option<f64> {
-        if self.collected.design == Design::Runs {
+        if self.collected.comparison.design == Design::Runs {
             return self.runs.floor(&members.iter().map(|&at| &self.cases[at][..]).collect::<Vec<_>>());
         }
         let of = |&at: &usize| stats::noise_floor(&[&differences(&self.collected.pairs[at])]).ok();
@@ -145,7 +149,7 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     });
     groups.iter_mut().for_each(|(group, _)| group.verdict = comes_to(group));
     let held_back = cases.iter().filter(|case| case.case.obstacle == Some(Obstacle::Order)).count();
-    let order = match collected.design {
+    let order = match collected.comparison.design {
         Design::Runs => source.runs.order().map(|order| told(order, collected, held_back)),
         Design::Blocks => None,
     };
@@ -229,7 +233,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
         }
     }
     let mean = |&(sum, n): &(f64, usize)| (n > 0).then(|| sum / n as f64);
-    let Headline { effect, interval } = match collected.design {
+    let Headline { effect, interval } = match collected.comparison.design {
         Design::Runs => {
             let mut means = vec![None; collected.order.len()];
             for (side, places) in sums.iter().zip(&collected.places) {
@@ -286,9 +290,9 @@ fn case(
         p: found.p_change,
         p_if_independent: found.p_plain,
         p_adjusted: judged.p_change,
-        obstacle: judged.obstacle.map(Obstacle::from),
+        obstacle: judged.obstacle,
         need: need(found).filter(|_| word == Word::Undecided),
-        method: match collected.design {
+        method: match collected.comparison.design {
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
         },

@@ -32,24 +32,14 @@ pub(super) fn tell(collected: Collected, options: &Options) -> Result<Comparison
     cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
     let mut comparison = Comparison {
         version: VERSION,
-        design: collected.design,
-        status: Status::Inconclusive,
-        exit_code: 0,
-        sentence: String::new(),
-        alternating: collected.alternating,
         order: judged.order,
-        carriers: collected.carriers,
-        configuration: collected.configuration,
-        before: collected.before,
-        after: collected.after,
         counts,
         headline: judged.headline,
         headline_margin: judged.headline_margin,
         groups: judged.groups,
         causes,
         cases,
-        one_sided: collected.one_sided,
-        left_out: collected.left_out,
+        ..collected.comparison
     };
     let of_run = |(side, number): (When, usize), comparison: &mut Comparison| {
         let side = if side == When::Before { &mut comparison.before } else { &mut comparison.after };
