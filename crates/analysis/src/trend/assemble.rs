@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use indexmap::IndexMap;
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
 
@@ -50,8 +51,8 @@ impl History {
             varying(&order, &Lines::new(&order, &self.said), &self.said)
         };
         self.add_parts(&rotating);
-        let (subjects, settings): (Vec<Subject>, Vec<usize>) = sorted(self.subjects).into_iter().unzip();
-        let mut words = sorted(self.words);
+        let (subjects, settings): (Vec<Subject>, Vec<usize>) = self.subjects.into_iter().unzip();
+        let mut words: Vec<_> = self.words.into_iter().collect();
         let order = Order::new(&self.past);
         let lines = Lines::new(&order, &self.said);
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
@@ -69,7 +70,7 @@ impl History {
             latest.insert(line, (*plan, day));
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
-        let joined = joined(self.series, self.about, self.points, &order, &lines);
+        let joined = joined(self.series, &order, &lines);
         let (swaps, shared) = swaps(&order);
         let through = Through::new(self.through, |run| order.of(run));
         let joined = breaks::broken(joined, &swaps, (&subjects, &through), &mut words);
@@ -259,23 +260,14 @@ fn is_on_other_hosts(said: &HashMap<usize, PlanVersion>, version: usize, last: u
     version == last || one.hosts != other.hosts && one.tests == other.tests
 }
 
-fn joined(
-    series: HashMap<Key, usize>,
-    about: Vec<usize>,
-    points: Vec<Vec<(u32, f64)>>,
-    order: &Order<'_>,
-    lines: &Lines,
-) -> Vec<Joined> {
-    let mut joined: Vec<Joined> = Vec::with_capacity(series.len());
-    let mut known: HashMap<Key, usize> = HashMap::new();
-    for ((key, points), about) in sorted(series).into_iter().zip(points).zip(about) {
+fn joined(series: IndexMap<Key, (usize, Vec<(u32, f64)>)>, order: &Order<'_>, lines: &Lines) -> Vec<Joined> {
+    let mut joined: IndexMap<Key, Joined> = IndexMap::new();
+    for (key, (about, points)) in series {
         let key = Key { plan: lines.of(key.plan), ..key };
-        let at = *known.entry(key.clone()).or_insert(joined.len());
-        if at == joined.len() {
-            joined.push(Joined { key, about, points: Vec::new() });
-        }
-        joined[at].points.extend(points.into_iter().map(|(run, value)| (order.of(run), value)));
+        let one = joined.entry(key.clone()).or_insert_with(|| Joined { key, about, points: Vec::new() });
+        one.points.extend(points.into_iter().map(|(run, value)| (order.of(run), value)));
     }
+    let mut joined: Vec<Joined> = joined.into_values().collect();
     joined.iter_mut().for_each(|one| one.points.sort_by_key(|(place, _)| *place));
     joined
 }
@@ -345,10 +337,4 @@ fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {
         }
     }
     (stays.swaps(), stays.shared())
-}
-
-fn sorted<T>(numbers: HashMap<T, usize>) -> Vec<T> {
-    let mut list: Vec<(T, usize)> = numbers.into_iter().collect();
-    list.sort_unstable_by_key(|(_, number)| *number);
-    list.into_iter().map(|(thing, _)| thing).collect()
 }

@@ -4,6 +4,7 @@ use std::{
     sync::Arc,
 };
 
+use indexmap::{IndexMap, IndexSet};
 use jiff::Timestamp;
 use railgauge_model::{border::text::path_text, plan::model::Plan, schedule::Flow};
 use railgauge_wire::{
@@ -96,12 +97,10 @@ impl<'a> Order<'a> {
 #[derive(Debug, Default)]
 pub struct History {
     /// Subjects, with the number of the settings that affect their values: other settings make another subject.
-    pub(super) subjects: HashMap<(Subject, usize), usize>,
-    pub(super) words: HashMap<Arc<str>, usize>,
-    pub(super) series: HashMap<Key, usize>,
-    pub(super) about: Vec<usize>,
-    /// Run number and natural logarithm, by series; negated where lower is better.
-    pub(super) points: Vec<Vec<(u32, f64)>>,
+    pub(super) subjects: IndexSet<(Subject, usize)>,
+    pub(super) words: IndexSet<Arc<str>>,
+    /// A subject of each, and by run the natural logarithm, negated where lower is better.
+    pub(super) series: IndexMap<Key, (usize, Vec<(u32, f64)>)>,
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
     pub(super) said: HashMap<usize, PlanVersion>,
     pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
@@ -197,9 +196,8 @@ impl History {
         let numbers: Vec<usize> = subjects
             .into_iter()
             .map(|subject| {
-                let next = self.subjects.len();
                 let settings = settings.get(&*subject.test).copied().unwrap_or_default();
-                *self.subjects.entry((subject, settings)).or_insert(next)
+                self.subjects.insert_full((subject, settings)).0
             })
             .collect();
         for (reading, hardware) in run.readings.iter().zip(hardware) {
@@ -221,30 +219,26 @@ impl History {
 
     pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
         let none = self.word("");
-        let known: HashMap<usize, (&Subject, usize)> =
-            self.subjects.iter().map(|((subject, settings), number)| (*number, (subject, *settings))).collect();
         let mut nights: BTreeMap<u32, parts::Night> = BTreeMap::new();
         let mut add = |run: u32, subject: usize, metric: Metric, value: Option<f64>| {
             let plan = self.past[run as usize].plan;
             let night = nights.entry(run).or_insert_with(|| {
                 parts::Night::new(self.said.get(&plan).map_or_else(Groups::default, |said| said.groups()))
             });
-            night.add(subject, known[&subject].0, metric, value);
+            night.add(subject, &self.subjects[subject].0, metric, value);
         };
-        for (key, at) in self.series.iter().filter(|(key, _)| rotating.contains(&key.plan)) {
+        for (key, (_, points)) in self.series.iter().filter(|(key, _)| rotating.contains(&key.plan)) {
             let Watch::Subject { subject, metric } = key.watch else { continue };
-            self.points[*at].iter().for_each(|(run, value)| add(*run, subject, metric, Some(*value)));
+            points.iter().for_each(|(run, value)| add(*run, subject, metric, Some(*value)));
         }
         for ((watch, _), runs) in self.lost.iter().filter(|((_, plan), _)| rotating.contains(plan)) {
             let Watch::Subject { subject, metric } = *watch else { continue };
             runs.iter().for_each(|run| add(*run, subject, metric, None));
         }
-        let settings: HashMap<usize, usize> =
-            known.into_iter().map(|(number, (_, settings))| (number, settings)).collect();
         for (run, night) in nights {
             let plan = self.past[run as usize].plan;
             for ((kind, metric, part), subject, value) in night.values() {
-                let part = Watch::Part { kind, metric, part, settings: settings[&subject] };
+                let part = Watch::Part { kind, metric, part, settings: self.subjects[subject].1 };
                 self.point(part, (plan, [none; 2]), subject, (run, value));
             }
         }
@@ -261,13 +255,8 @@ impl History {
             self.lost.entry((watch, plan)).or_default().push(run);
             return;
         };
-        let next = self.points.len();
-        let series = *self.series.entry(Key { watch, plan, hardware }).or_insert(next);
-        if series == next {
-            self.points.push(Vec::new());
-            self.about.push(about);
-        }
-        self.points[series].push((run, value));
+        let key = Key { watch, plan, hardware };
+        self.series.entry(key).or_insert_with(|| (about, Vec::new())).1.push((run, value));
     }
 
     fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
@@ -305,12 +294,7 @@ impl History {
     }
 
     fn word(&mut self, word: &str) -> usize {
-        if let Some(&known) = self.words.get(word) {
-            return known;
-        }
-        let next = self.words.len();
-        self.words.insert(word.into(), next);
-        next
+        self.words.get_index_of(word).unwrap_or_else(|| self.words.insert_full(word.into()).0)
     }
 }
 
