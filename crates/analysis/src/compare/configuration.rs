@@ -79,10 +79,7 @@ fn changes(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFa
     for (place, hosts) in [before, after].into_iter().enumerate() {
         hosts.iter().for_each(|(host, facts)| stays.run(place, host, &Arc::new(fitted(facts))));
     }
-    // An id on several parts identifies nothing.
-    let shared = stays.shared();
-    let is_one = |swap: &Swap| !shared.iter().any(|one| [&swap.old.id.1, &swap.new.id.1].contains(&&one.id));
-    let replaced = stays.swaps().into_iter().filter(is_one).map(|swap| {
+    let replaced = stays.swaps().into_iter().map(|swap| {
         let Swap { old, new, from, to, .. } = &swap;
         let elsewhere = |id: &str, stay: Option<&Stay>, when: &str| match stay {
             Some(stay) => format!("{id}, {when}: {} of {}", stay.name(), stay.host),

@@ -18,7 +18,7 @@ use super::{
     through::Through,
     unread,
 };
-use crate::history::{Shared, Stays, Subject, Swap};
+use crate::history::{Stays, Subject, Swap};
 
 /// Later runs of the same night with a value that make up for one without.
 const ANSWERS: usize = 3;
@@ -71,7 +71,7 @@ impl History {
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
         let joined = joined(self.series, &order, &lines);
-        let (swaps, shared) = swaps(&order);
+        let swaps = swaps(&order);
         let through = Through::new(self.through, |run| order.of(run));
         let joined = breaks::broken(joined, &swaps, (&subjects, &through), &mut words);
         let mut lost: HashMap<(Watch, usize), HashSet<usize>> = HashMap::new();
@@ -180,7 +180,6 @@ impl History {
             disorder,
             undated: self.misdated || doubtful,
             epochs: epochs::epochs(&order, &lines, options),
-            shared,
             unreadable: self.unreadable,
             ..Trend::default()
         };
@@ -329,12 +328,12 @@ fn retain_telling(series: &mut Vec<Collected>) {
     });
 }
 
-fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {
+fn swaps(order: &Order<'_>) -> Vec<Swap> {
     let mut stays = Stays::default();
     for place in 0..order.runs.len() {
         for (host, slots) in &order.at(place).slots {
             stays.run(place, host, slots);
         }
     }
-    (stays.swaps(), stays.shared())
+    stays.swaps()
 }

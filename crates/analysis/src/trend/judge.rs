@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{Grade, Night, Watch},
+    changepoint::{Grade, Member, Night, Watch},
     robust::median,
 };
 use railgauge_wire::terms::Metric;
@@ -21,7 +21,7 @@ use super::{
     reason, replaced,
     swapped::Replaced,
 };
-use crate::history::{Cause, EVERY, Labels, Moved};
+use crate::history::{Cause, EVERY, Labels};
 
 /// In the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
@@ -100,7 +100,7 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
     let mut labels = Labels::default();
     let place_of: Vec<usize> = series.iter().map(|one| one.place).collect();
     for place in &everything.places {
-        labels.add_words(place.members.iter().flat_map(|&at| words(everything, at)).collect());
+        labels.add(place.members.iter().flat_map(|&at| words(everything, at)).collect());
     }
     let alerts: Vec<(usize, usize)> =
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
@@ -108,7 +108,7 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
         let alert = &series[at].alerts[alert];
         // A missing value has the largest distance; a number is needed.
         let size = (alert.percent / 100.0).ln_1p().abs().min(FARTHEST);
-        Moved { series: place_of[at], day: alert.day, better: if alert.way == Way::Better { size } else { -size } }
+        Member { series: place_of[at], day: alert.day, effect: if alert.way == Way::Better { size } else { -size } }
     };
     let mut alone: Vec<bool> = vec![true; alerts.len()];
     let mut changes = Vec::new();

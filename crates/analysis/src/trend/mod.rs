@@ -32,7 +32,6 @@ use railgauge_stats::changepoint::Grade;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::history::Shared;
 use crate::status::Status;
 
 pub use calendar::{NotADate, date, day, nights};
@@ -315,8 +314,6 @@ pub struct Trend {
     pub epochs: Vec<Epoch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shared: Vec<Shared>,
     /// Series-years watched: the unit of the rate of false alerts.
     pub series_years: f64,
     pub series: Vec<Series>,

@@ -148,10 +148,6 @@ fn remarks(trend: &Trend) -> Vec<String> {
     if trend.gone.len() > NAMED {
         remarks.push(format!("{} more hosts are no longer in their plans.", trend.gone.len() - NAMED));
     }
-    remarks.extend(trend.shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
-    if trend.shared.len() > NAMED {
-        remarks.push(format!("{} more are in several slots at once.", count(trend.shared.len() - NAMED, "id")));
-    }
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {
         remarks.push(format!(
