@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     history::{Run, Stay, Stays, Swap, fitted},
-    settings,
+    settings::{self, Difference},
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -100,15 +100,13 @@ pub(super) fn different(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
 ) -> Vec<Setting> {
-    let value = |side: &BTreeMap<String, String>, key: &str| side.get(key).cloned().unwrap_or_default();
-    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let setting = |key: &&String| {
-        let (before, after) = (value(before, key), value(after, key));
-        (before != after).then(|| Setting { test: test.to_owned(), key: (*key).clone(), before, after })
+    let setting = |Difference { name, before, now }| Setting {
+        test: test.to_owned(),
+        key: name,
+        before: before.unwrap_or_default(),
+        after: now.unwrap_or_default(),
     };
-    keys.iter().filter_map(setting).collect()
+    settings::differences(before, after).into_iter().map(setting).collect()
 }
 
 #[cfg(test)]

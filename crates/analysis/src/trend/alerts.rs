@@ -12,7 +12,19 @@ use railgauge_wire::terms::Metric;
 use super::{Alert, Options, Rule, State, Way, date, parts::sign, reason};
 
 /// Difference of logarithms that represents a missing value.
-pub(super) const FARTHEST: f64 = 7.0;
+const FARTHEST: f64 = 7.0;
+
+impl Alert {
+    /// As a difference of logarithms above zero.
+    pub(super) fn size(&self) -> f64 {
+        size(self.percent)
+    }
+}
+
+/// A change in percent as a difference of logarithms above zero.
+pub(super) fn size(percent: f64) -> f64 {
+    (percent / 100.0).ln_1p().abs().min(FARTHEST)
+}
 
 pub(super) fn rules(options: &Options) -> Rules {
     Rules { least: (options.least_percent / 100.0).ln_1p() }

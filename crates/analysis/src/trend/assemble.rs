@@ -107,6 +107,7 @@ impl History {
                 devices: key.hardware,
                 nights,
                 unanswered,
+                place: 0,
             });
         }
         let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
@@ -155,6 +156,9 @@ impl History {
         never.sort_unstable();
         retain_telling(&mut series);
         let places = places::places(&series, &subjects, &settings);
+        for (number, place) in places.iter().enumerate() {
+            place.members.iter().for_each(|&at| series[at].place = number);
+        }
         let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
         let (disorder, doubtful) = dates::disorder(&order, name);
         let silent = self.past.iter().filter(|past| past.planned.is_some() && !past.valued);

@@ -11,7 +11,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Change, Options, Series, State, Watched, Way,
-    alerts::{FARTHEST, of_alert, percent, rules, watch_each},
+    alerts::{of_alert, percent, rules, watch_each},
     assemble::Everything,
     behind, date, joint, moves,
     parts::sign,
@@ -31,9 +31,6 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     let watched = watch_each(&nights, &rules)?;
     let of = |(series, watch)| of_series(everything, series, watch);
     let mut series: Vec<Series> = all.iter().zip(&watched).map(of).collect();
-    for (number, place) in everything.places.iter().enumerate() {
-        place.members.iter().for_each(|&at| series[at].place = number);
-    }
     peers::hold(everything, &mut series, options)?;
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
     joint::look(everything, &mut series, &marks)?;
@@ -90,7 +87,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         behind: None,
         unanswered: collected.unanswered,
         points,
-        place: 0,
+        place: collected.place,
     }
 }
 
@@ -98,7 +95,6 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
 pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Replaced]) -> Vec<Change> {
     // All series of a place are one, whatever the hardware, settings and name of the test.
     let mut labels = Labels::default();
-    let place_of: Vec<usize> = series.iter().map(|one| one.place).collect();
     for place in &everything.places {
         labels.add(place.members.iter().flat_map(|&at| words(everything, at)).collect());
     }
@@ -106,16 +102,15 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
     let moved = |&(at, alert): &(usize, usize)| {
         let alert = &series[at].alerts[alert];
-        // A missing value has the largest distance; a number is needed.
-        let size = (alert.percent / 100.0).ln_1p().abs().min(FARTHEST);
-        Member { series: place_of[at], day: alert.day, effect: if alert.way == Way::Better { size } else { -size } }
+        let size = alert.size();
+        Member { series: series[at].place, day: alert.day, effect: if alert.way == Way::Better { size } else { -size } }
     };
     let mut alone: Vec<bool> = vec![true; alerts.len()];
     let mut changes = Vec::new();
     for Cause { name, day, members, .. } in labels.causes(&alerts.iter().map(moved).collect::<Vec<_>>()) {
         members.iter().for_each(|&member| alone[member] = false);
         let members: Vec<(usize, usize)> = members.into_iter().map(|member| alerts[member]).collect();
-        let changed: BTreeSet<usize> = members.iter().map(|(at, _)| place_of[*at]).collect();
+        let changed: BTreeSet<usize> = members.iter().map(|(at, _)| series[*at].place).collect();
         // What was not measured then neither changed nor stayed.
         let then = |&place: &usize| changed.contains(&place) || was_measured(everything, place, day);
         let of: Vec<usize> = labels.carrying(&name).filter(then).collect();
