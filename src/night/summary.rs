@@ -140,19 +140,10 @@ fn summary(directory: &Path, now: Timestamp) -> Summary {
     let is_imported = first.as_ref().is_some_and(|first| first.is_imported);
     let mut row = Row {
         directory: path_text(directory).to_string(),
-        page: String::new(),
         run_id: first.as_ref().map(|first| first.run_id.clone()).unwrap_or_default(),
         plan: first.and_then(|first| first.plan).unwrap_or_default(),
-        began: String::new(),
         began_is_known: began.is_some(),
-        seconds: None,
-        outcome: Outcome::Unreadable,
-        sentence: String::new(),
-        cases: None,
-        failures: 0,
-        faulty: Vec::new(),
-        is_part: false,
-        remarks: Vec::new(),
+        ..Row::default()
     };
     let began = began.unwrap_or_else(|| changed(directory));
     row.began = began.to_string();
@@ -196,14 +187,14 @@ fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
         Ok(made) => made,
     };
     judged(row, &said);
-    match run.end() {
+    match run.journal.end {
         JournalEnd::Running => row.outcome = Outcome::Running,
         _ if directory.join(PAGE).symlink_metadata().is_ok() => {
             row.remarks.push("The report is not of these records: `railgauge report` renders it again.".to_owned());
         }
         _ => row.remarks.push("There is no report: `railgauge report` renders it.".to_owned()),
     }
-    if run.end() != &JournalEnd::Running && !run.is_whole() {
+    if run.journal.end != JournalEnd::Running && !run.is_whole() {
         row.outcome = Outcome::Damaged;
     }
     Some(said)

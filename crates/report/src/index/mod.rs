@@ -14,7 +14,7 @@ use super::{
 
 pub use text::summary;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     Pass,
@@ -24,6 +24,7 @@ pub enum Outcome {
     Running,
     Unfinished,
     Damaged,
+    #[default]
     Unreadable,
     Imported,
 }
@@ -44,7 +45,7 @@ impl Outcome {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Row {
     pub directory: String,
     /// Relative URL; may be empty.
@@ -126,7 +127,6 @@ impl Index {
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     row: &'a Row,
-    word: &'static str,
     began: String,
     lasted: String,
 }
@@ -158,7 +158,6 @@ fn minute(time: &str) -> String {
 pub fn write(index: &Index, page: &Path) -> Result<(), ReportError> {
     let rows = index.runs.iter().map(|row| Shown {
         row,
-        word: row.outcome.word(),
         began: minute(&row.began),
         lasted: row.seconds.map_or_else(String::new, lasted),
     });
