@@ -66,8 +66,9 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
                 let refused = refusal(result);
                 if let Some(reason) = &refused {
-                    let out = left_out.entry((side, reason.clone())).or_insert_with(|| (0, subject.name(metric)));
-                    out.0 += result.samples.len();
+                    let (reason, example) = (reason.clone(), subject.name(metric));
+                    let out = LeftOut { side, reason: reason.clone(), values: 0, example };
+                    left_out.entry((side, reason)).or_insert(out).values += result.samples.len();
                 }
                 if refused.is_some() { BTreeMap::new() } else { halves(result, metric) }
             });
@@ -99,10 +100,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         }
         subjects.push(subject);
     }
-    let mut left_out: Vec<LeftOut> = left_out
-        .into_iter()
-        .map(|((side, reason), (values, example))| LeftOut { side, reason, values, example })
-        .collect();
+    let mut left_out: Vec<LeftOut> = left_out.into_values().collect();
     left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
     let tests = [&pair.a, &pair.b].map(|name| journal.plan.tests.iter().find(|test| test.name == *name));
     let configuration = match tests {

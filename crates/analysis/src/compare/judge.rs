@@ -9,7 +9,7 @@ use railgauge_stats::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Case, Change, Counts, Design, Group, Obstacle, Options, Order, Stray, When, Word,
+    Case, Change, Comparison as Made, Counts, Design, Group, Obstacle, Options, Stray, When, Word,
     order::told,
     reason::{self, need, percent},
     table::{Collected, Lack, Pair},
@@ -23,17 +23,6 @@ const OF_RUNS: &str = "difference of Huber's estimates of the logarithms of runs
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
                          change, for its absence two one-sided tests of signed ranks and of Student's t and no block that \
                          lies far off; Benjamini–Hochberg over all cases (docs/compare.md)";
-
-pub(super) struct Verdicts {
-    pub groups: Vec<Group>,
-    pub cases: Vec<Judged>,
-    pub headline: Option<Change>,
-    /// Edges of its margin in percent.
-    pub headline_margin: Option<(f64, f64)>,
-    pub order: Option<Order>,
-    /// By side and number in order of time: the run of each stray value.
-    pub strays: Vec<(When, usize)>,
-}
 
 type Strayed = (Stray, Option<(When, usize)>);
 
@@ -107,7 +96,8 @@ impl<'c> Source<'c> {
     }
 }
 
-pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts, Refusal> {
+/// With verdicts of groups and cases, without causes.
+pub(super) fn judge(collected: &Collected, options: &Options) -> Result<(Made, Vec<Judged>), Refusal> {
     let mut source = Source::new(collected);
     let (mut groups, members) = groups(&mut source, options)?;
     let mut raw = Vec::with_capacity(collected.pairs.len());
@@ -154,7 +144,12 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
         Design::Blocks => None,
     };
     let groups = groups.into_iter().map(|(group, _)| group).collect();
-    Ok(Verdicts { headline, headline_margin, groups, cases, order, strays: stray_runs })
+    let mut made = Made { headline, headline_margin, groups, order, ..collected.comparison.clone() };
+    for (side, number) in stray_runs {
+        let side = if side == When::Before { &mut made.before } else { &mut made.after };
+        side.runs[number].strays += 1;
+    }
+    Ok((made, cases))
 }
 
 /// The verdict of a group. If all cases are equivalent, their common interval also lies inside the margin, except for
