@@ -7,7 +7,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::median;
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns, number_column, text_column};
 use crate::chart::ChartError;
 
 const LISTED: usize = 10;
@@ -46,7 +46,7 @@ fn ranks(data: &Data<'_>) -> Option<Table> {
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut columns = vec![number_column("rank", ""), text_column("host"), text_column("device")];
+    let mut columns = columns("#rank | host | device");
     columns.extend(uses_nics.then(|| text_column("interfaces")));
     columns.extend([
         text_column("at"),
