@@ -46,15 +46,13 @@ pub(super) struct Everything {
 
 impl History {
     pub(super) fn finish(mut self, options: &Options) -> Everything {
-        let (rotating, drawn) = {
-            let order = Order::new(&self.past);
-            varying(&order, &Lines::new(&order, &self.said), &self.said)
-        };
-        self.add_parts(&rotating);
+        let past = std::mem::take(&mut self.past);
+        let order = Order::new(&past);
+        let lines = Lines::new(&order, &self.said);
+        let (rotating, drawn) = varying(&order, &lines, &self.said);
+        self.add_parts(&rotating, &past);
         let (subjects, settings): (Vec<Subject>, Vec<usize>) = self.subjects.into_iter().unzip();
         let mut words: Vec<_> = self.words.into_iter().collect();
-        let order = Order::new(&self.past);
-        let lines = Lines::new(&order, &self.said);
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
         // The newest run of every plan that was to measure a subject, by position in time.
         let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
@@ -161,8 +159,8 @@ impl History {
         }
         let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
         let (disorder, doubtful) = dates::disorder(&order, name);
-        let silent = self.past.iter().filter(|past| past.planned.is_some() && !past.valued);
-        let corrupt = self.past.iter().filter(|past| past.corrupt > 0);
+        let silent = past.iter().filter(|past| past.planned.is_some() && !past.valued);
+        let corrupt = past.iter().filter(|past| past.corrupt > 0);
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
         let mut nights = order.days.clone();
@@ -174,10 +172,10 @@ impl History {
                 .zip(nights.last())
                 .map(|(first, last)| (date(*first), date(*last)))
                 .unwrap_or_default(),
-            torn: unread::is_last(&self.past, &self.torn),
+            torn: unread::is_last(&past, &self.torn),
             silent: silent.map(|past| past.directory.clone()).collect(),
             corrupt: corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect(),
-            lacking: unread::lacking(&self.past, &self.refused),
+            lacking: unread::lacking(&past, &self.refused),
             reported: self.reported,
             idle: epochs::idle(&options.epochs, &nights),
             gaps: calendar::gaps(&nights).into_iter().map(date).collect(),

@@ -1,14 +1,16 @@
 //! Changes that may explain others. Only a declaration makes a new level good; a new driver or firmware is named with
 //! what changed at the same time.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    hash::Hash,
+    sync::Arc,
+};
 
-use railgauge_preflight as preflight;
-use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
 use super::{Options, calendar::date, history::Order, lines::Lines};
-use crate::history::{Fitted, fitted};
+use crate::history::Fitted;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Epoch {
@@ -39,27 +41,18 @@ pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
 }
 
 /// Software of a host by name. Shared, because it is equal on most nights.
-pub(super) type Software = std::sync::Arc<Vec<(String, String)>>;
+pub(super) type Software = Arc<Vec<(String, String)>>;
 
 /// The slots of a host. Shared, because they are equal on most nights.
-pub(super) type Slots = std::sync::Arc<Vec<Fitted>>;
+pub(super) type Slots = Arc<Vec<Fitted>>;
 
-/// Interns equal software and slots.
-#[derive(Debug, Default)]
-pub(super) struct Shelf {
-    software: HashMap<Vec<(String, String)>, Software>,
-    slots: HashMap<Vec<Fitted>, Slots>,
-}
-
-impl Shelf {
-    pub(super) fn software(&mut self, facts: &HostFacts) -> Software {
-        let list = preflight::software(facts);
-        self.software.entry(list).or_insert_with_key(|list| Software::new(list.clone())).clone()
-    }
-
-    pub(super) fn slots(&mut self, facts: &HostFacts) -> Slots {
-        self.slots.entry(fitted(facts)).or_insert_with_key(|list| Slots::new(list.clone())).clone()
-    }
+/// The known one that equals another.
+pub(super) fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, one: T) -> Arc<T> {
+    known.get(&one).cloned().unwrap_or_else(|| {
+        let one = Arc::new(one);
+        known.insert(one.clone());
+        one
+    })
 }
 
 /// Declarations, edits, and new software, the latest first.

@@ -16,11 +16,11 @@ use sha2::{Digest, Sha256};
 use super::{
     Reported,
     calendar::nights,
-    epochs::{Shelf, Slots, Software},
+    epochs::{Slots, Software, shared},
     parts::{self, Groups, Part, sign},
 };
 use crate::{
-    history::{Run, RunError, Subject, shape},
+    history::{Run, RunError, Subject, fitted, shape},
     journal::times::impossible,
     row::Reading,
     settings,
@@ -105,7 +105,8 @@ pub struct History {
     pub(super) said: HashMap<usize, PlanVersion>,
     pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
     pub(super) past: Vec<Past>,
-    shelf: Shelf,
+    software: HashSet<Software>,
+    slots: HashSet<Slots>,
     pub(super) groups: BTreeMap<String, Vec<String>>,
     pub(super) unreadable: Vec<(String, String)>,
     pub(super) torn: Vec<(usize, String)>,
@@ -170,8 +171,12 @@ impl History {
     }
 
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
-        let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
-        let slots = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.slots(facts))).collect();
+        let software = |(host, facts): (&String, &HostFacts)| {
+            (host.clone(), shared(&mut self.software, railgauge_preflight::software(facts)))
+        };
+        let software = run.hosts.iter().map(software).collect();
+        let slots = |(host, facts): (&String, &HostFacts)| (host.clone(), shared(&mut self.slots, fitted(facts)));
+        let slots = run.hosts.iter().map(slots).collect();
         let (directory, version) = (path_text(&run.path), run.version.clone());
         let corrupt: HashSet<u64> =
             run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
@@ -192,7 +197,6 @@ impl History {
         let plan = self.plan(&run);
         let settings = self.settings(&run.plan);
         let subjects = Subject::take(&mut run);
-        let hardware: Vec<[usize; 2]> = self.hardware(&run, &subjects);
         let numbers: Vec<usize> = subjects
             .into_iter()
             .map(|subject| {
@@ -200,11 +204,17 @@ impl History {
                 self.subjects.insert_full((subject, settings)).0
             })
             .collect();
-        for (reading, hardware) in run.readings.iter().zip(hardware) {
+        let mut last: Option<(&Reading, [usize; 2])> = None;
+        for reading in &run.readings {
             // The reader of a run drops what was not planned.
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
                 continue;
             };
+            // Readings of one case follow each other.
+            let same = last.filter(|(one, _)| (one.case, &one.devices) == (reading.case, &reading.devices));
+            let hardware =
+                same.map_or_else(|| self.hardware(&run, subject, &reading.devices), |(_, hardware)| hardware);
+            last = Some((reading, hardware));
             let through = self.through.entry(subject).or_default();
             if through.last().is_none_or(|(_, last)| *last != reading.devices) {
                 through.push((number, reading.devices.clone()));
@@ -217,11 +227,11 @@ impl History {
         self.groups.extend(run.plan.groups);
     }
 
-    pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
+    pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>, past: &[Past]) {
         let none = self.word("");
         let mut nights: BTreeMap<u32, parts::Night> = BTreeMap::new();
         let mut add = |run: u32, subject: usize, metric: Metric, value: Option<f64>| {
-            let plan = self.past[run as usize].plan;
+            let plan = past[run as usize].plan;
             let night = nights.entry(run).or_insert_with(|| {
                 parts::Night::new(self.said.get(&plan).map_or_else(Groups::default, |said| said.groups()))
             });
@@ -236,7 +246,7 @@ impl History {
             runs.iter().for_each(|run| add(*run, subject, metric, None));
         }
         for (run, night) in nights {
-            let plan = self.past[run as usize].plan;
+            let plan = past[run as usize].plan;
             for ((kind, metric, part), subject, value) in night.values() {
                 let part = Watch::Part { kind, metric, part, settings: self.subjects[subject].1 };
                 self.point(part, (plan, [none; 2]), subject, (run, value));
@@ -268,29 +278,13 @@ impl History {
         plan.tests.iter().map(number).collect()
     }
 
-    /// The hardware behind every reading: two devices for a pair. A collective's library chooses its devices, so a
-    /// group has only its hosts.
-    fn hardware(&mut self, run: &Run, subjects: &[Subject]) -> Vec<[usize; 2]> {
-        let mut known: HashMap<(Arc<str>, Arc<str>), usize> = HashMap::new();
-        let none = self.word("");
-        let mut of = |host: &Arc<str>, device: &Arc<str>| {
-            if let Some(&word) = known.get(&(host.clone(), device.clone())) {
-                return word;
-            }
-            let word = self.word(&identity(run.hosts.get(&**host), device));
-            known.insert((host.clone(), device.clone()), word);
-            word
-        };
-        let flow =
-            |reading: &Reading| -> Option<&Flow> { Some(&subjects.get(usize::try_from(reading.case).ok()?)?.flow) };
-        let mut both = |reading: &Reading| match flow(reading) {
-            Some(flow) if flow.members.is_empty() => {
-                let [from, to] = &reading.devices;
-                [of(&flow.from.host, from), of(&flow.to.host, to)]
-            }
-            _ => [none, none],
-        };
-        run.readings.iter().map(&mut both).collect()
+    /// The hardware behind a reading: two devices for a pair. A collective's library chooses its devices, so a group has
+    /// only its hosts.
+    fn hardware(&mut self, run: &Run, subject: usize, devices: &Devices) -> [usize; 2] {
+        let Flow { from, to, members, .. } = &self.subjects[subject].0.flow;
+        let identity = |host: &str, device: &str| identity(run.hosts.get(host).filter(|_| members.is_empty()), device);
+        let both = [identity(&from.host, &devices[0]), identity(&to.host, &devices[1])];
+        both.map(|word| self.word(&word))
     }
 
     fn word(&mut self, word: &str) -> usize {

@@ -78,7 +78,6 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         accepted: value(watch.accepted),
         scale_percent: percent(watch.scale),
         sees_percent: watch.sees.map(|drop| percent(-sign * drop).abs()),
-        watched: watch.grade == Grade::Full,
         alerts: alerts.collect(),
         repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
         suspicion: suspicion

@@ -198,8 +198,6 @@ pub struct Series {
     pub noise_percent: Option<f64>,
     /// Smallest change for the worse, in percent of the level, found within ten nights; `None` if none is.
     pub sees_percent: Option<f64>,
-    /// Whether the present level, or the accepted one, has 28 nights.
-    pub watched: bool,
     pub alerts: Vec<Alert>,
     /// Deviation of the last night in standard deviations, if large enough that the night must be repeated.
     pub repeat: Option<f64>,

@@ -7,13 +7,13 @@ use std::{
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
+    changepoint::{self, AlertEnd, Kind, Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
     robust::median,
 };
 
 use super::{
     Alert, Options, Rule, Series, State, Way,
-    alerts::{percent, rules},
+    alerts::{of_alert, percent, rules},
     assemble::Everything,
     date,
     parts::{Part, sign},
@@ -139,23 +139,10 @@ pub(super) fn alert(
     strength: f64,
     nights: (usize, usize),
 ) -> Alert {
-    let mut alert = Alert {
-        since: date(first),
-        day: first,
-        raised: date(last),
-        rule,
-        way: Way::Worse,
-        percent: percent(sign(one.metric) * effect),
-        interval: None,
-        strength,
-        nights,
-        lost: 0,
-        state: State::Open,
-        end: None,
-        back: None,
-        taken: None,
-        reason: String::new(),
-    };
+    let (kind, end) = (Kind::Intermittent, AlertEnd::Open);
+    let (raised, since) = (last, first);
+    let found = changepoint::Alert { raised, since, kind, effect, interval: None, strength, nights, lost: 0, end };
+    let mut alert = Alert { rule, ..of_alert(&found, one.metric, true, &[]) };
     alert.reason = reason::alert(&alert);
     alert
 }

@@ -70,29 +70,32 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         (changed, all) => format!("; {changed} of {all} series"),
     };
     let all = change.members.len();
-    let state = match (change.state, change.members.first()) {
+    let state = match (change.state, in_state(change, series, change.state).next()) {
         (State::Open | State::Left, _) if in_state(change, series, change.state).count() < all => {
             let left = if change.state == State::Open { now(change, series) } else { left(change, series) };
             parted(change, series, &left)
         }
         (State::Open, _) => format!("still open{}", now(change, series)),
-        (State::WentAway, Some((at, alert))) => {
-            format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
-        }
         (State::Left, _) => left(change, series),
-        (State::Overtaken, _) => "overtaken by another change".to_owned(),
-        (State::Accepted, _)
-            if in_state(change, series, State::Accepted).any(|(at, alert)| series[at].alerts[alert].end.is_none()) =>
-        {
-            "the plan waives it".to_owned()
-        }
-        (State::Accepted, _) => "accepted by a declared epoch".to_owned(),
-        _ => match taken(change, series) {
+        (state, first) => match taken(change, series).filter(|_| state == State::Ended) {
             Some(what) => format!("over: {what}"),
-            None => "no recent nights".to_owned(),
+            None => first.map_or_else(String::new, |(at, alert)| series[at].alerts[alert].ended()),
         },
     };
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
+}
+
+impl Alert {
+    /// How it ended, in words.
+    pub fn ended(&self) -> String {
+        match (self.state, &self.end) {
+            (State::WentAway, Some(end)) => format!("went away on {end}"),
+            (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
+            (State::Accepted, Some(end)) => format!("accepted on {end}"),
+            (State::Accepted, None) => "the plan waives it".to_owned(),
+            _ => "no recent nights".to_owned(),
+        }
+    }
 }
 
 fn in_state(change: &Change, series: &[Series], state: State) -> impl Iterator<Item = (usize, usize)> {

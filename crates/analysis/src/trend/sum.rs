@@ -7,7 +7,7 @@ use super::{
     moves, parts::Part, presence::Collected, reason,
 };
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// # Errors
 /// A statistic refuses the input, which is a bug.
