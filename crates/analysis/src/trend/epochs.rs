@@ -1,16 +1,16 @@
 //! Changes that may explain others. Only a declaration makes a new level good; a new driver or firmware is named with
 //! what changed at the same time.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    hash::Hash,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::{Options, calendar::date, history::Order, lines::Lines};
-use crate::history::Fitted;
+use super::{
+    Options,
+    calendar::date,
+    history::{Order, Software},
+    lines::Lines,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Epoch {
@@ -38,21 +38,6 @@ pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
         Some(format!("--epoch \"{} {what}\": {place}", date(*day)))
     };
     declared.iter().filter_map(why).collect()
-}
-
-/// Software of a host by name. Shared, because it is equal on most nights.
-pub(super) type Software = Arc<Vec<(String, String)>>;
-
-/// The slots of a host. Shared, because they are equal on most nights.
-pub(super) type Slots = Arc<Vec<Fitted>>;
-
-/// The known one that equals another.
-pub(super) fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, one: T) -> Arc<T> {
-    known.get(&one).cloned().unwrap_or_else(|| {
-        let one = Arc::new(one);
-        known.insert(one.clone());
-        one
-    })
 }
 
 /// Declarations, edits, and new software, the latest first.

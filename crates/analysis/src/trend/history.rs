@@ -1,5 +1,6 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    hash::Hash,
     path::Path,
     sync::Arc,
 };
@@ -16,11 +17,10 @@ use sha2::{Digest, Sha256};
 use super::{
     Reported,
     calendar::nights,
-    epochs::{Slots, Software, shared},
     parts::{self, Groups, Part, sign},
 };
 use crate::{
-    history::{Run, RunError, Subject, fitted, shape},
+    history::{Fitted, Run, RunError, Subject, fitted, shape},
     journal::times::impossible,
     row::Reading,
     settings,
@@ -41,6 +41,21 @@ pub(super) struct Key {
 }
 
 pub(super) type Devices = [Arc<str>; 2];
+
+/// Software of a host by name. Shared, because it is equal on most nights.
+pub(super) type Software = Arc<Vec<(String, String)>>;
+
+/// The slots of a host. Shared, because they are equal on most nights.
+type Slots = Arc<Vec<Fitted>>;
+
+/// The known one that equals another.
+fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, one: T) -> Arc<T> {
+    known.get(&one).cloned().unwrap_or_else(|| {
+        let one = Arc::new(one);
+        known.insert(one.clone());
+        one
+    })
+}
 
 #[derive(Debug)]
 pub(super) struct Past {

@@ -91,7 +91,12 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
 }
 
 /// Grouped by what they have in common: open ones first, then the latest.
-pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Replaced]) -> Vec<Change> {
+pub(super) fn changes(
+    everything: &Everything,
+    passing: &Passing<'_>,
+    series: &[Series],
+    replaced: &[Replaced],
+) -> Vec<Change> {
     // All series of a place are one, whatever the hardware, settings and name of the test.
     let mut labels = Labels::default();
     for place in &everything.places {
@@ -135,9 +140,8 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
             change.sentence += &format!("; it explains {explained} more series");
         }
     }
-    let passing = Passing::new(everything);
     for change in &mut changes {
-        change.parts = moves::beside(everything, &passing, replaced, &change.members, series);
+        change.parts = moves::beside(everything, passing, replaced, &change.members, series);
         change.parts.iter().for_each(|words| change.sentence += &format!("; {words}"));
     }
     changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));

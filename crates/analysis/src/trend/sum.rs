@@ -4,7 +4,7 @@ use railgauge_stats::Refusal;
 
 use super::{
     Missing, Options, Series, Trend, Watched, alerts, assemble::Everything, behind, history::History, judge, last,
-    moves, parts::Part, presence::Collected, reason,
+    moves, parts::Part, passing::Passing, presence::Collected, reason,
 };
 
 const VERSION: u32 = 5;
@@ -14,9 +14,10 @@ const VERSION: u32 = 5;
 pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let everything = history.finish(options);
     let mut series = judge::watch_all(&everything, options)?;
-    let replaced = moves::replaced(&everything, &series);
-    moves::follow(&everything, &replaced, &mut series);
-    let mut changes = judge::changes(&everything, &series, &replaced);
+    let passing = Passing::new(&everything);
+    let replaced = moves::replaced(&everything, &passing, &series);
+    moves::follow(&everything, &passing, &replaced, &mut series);
+    let mut changes = judge::changes(&everything, &passing, &series, &replaced);
     last::repaired(&everything, &mut changes, &mut series);
     behind::calm(&everything, &mut series, &alerts::rules(options))?;
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
