@@ -325,16 +325,7 @@ fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timesta
     if age < -AHEAD {
         return Some(format!("the run ended at {}, which is in the future: set the clocks", run.ended));
     }
-    (age > max_age).then(|| format!("the newest result is of {}, older than {}", run.ended, spoken(max_age)))
-}
-
-fn spoken(length: SignedDuration) -> String {
-    let seconds = length.as_secs();
-    match seconds {
-        s if s % 3600 == 0 => format!("{} h", s / 3600),
-        s if s % 60 == 0 => format!("{} min", s / 60),
-        s => format!("{s} s"),
-    }
+    (age > max_age).then(|| format!("the newest result is of {}, older than {max_age:#}", run.ended))
 }
 
 pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {

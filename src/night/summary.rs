@@ -8,15 +8,13 @@ use std::{
     fs,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
 };
 
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
 use railgauge_analysis::{
     history::{numbers, shape},
     journal::JournalEnd,
+    parallel::map_few,
     status::Status,
     sums::Sums,
     verdict::{Cases, Judged as Judgement, Kind, Measured, Offender, Tally, Untested, VERSION},
@@ -94,19 +92,7 @@ impl Document {
 
 /// The runs as of a time, newest first.
 pub(super) fn summaries(directories: &[PathBuf], now: Timestamp) -> Vec<Summary> {
-    let (next, runs) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(directories.len())));
-    let workers = thread::available_parallelism().map_or(1, |n| n.get().min(AT_ONCE)).min(directories.len().max(1));
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(directory) = directories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let run = summary(directory, now);
-                    runs.lock().push(run);
-                }
-            });
-        }
-    });
-    let mut runs = runs.into_inner();
+    let mut runs = map_few(directories, AT_ONCE, |directory| summary(directory, now));
     place_undated(&mut runs);
     runs.sort_by(|a, b| (b.began, &b.directory).cmp(&(a.began, &a.directory)));
     runs

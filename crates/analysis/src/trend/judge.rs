@@ -90,7 +90,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
     }
 }
 
-/// Grouped by what they have in common: open ones first, then the latest.
+/// Grouped by what they have in common.
 pub(super) fn changes(
     everything: &Everything,
     passing: &Passing<'_>,
@@ -144,7 +144,6 @@ pub(super) fn changes(
         change.parts = moves::beside(everything, passing, replaced, &change.members, series);
         change.parts.iter().for_each(|words| change.sentence += &format!("; {words}"));
     }
-    changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
 }
 

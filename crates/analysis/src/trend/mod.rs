@@ -243,12 +243,6 @@ pub struct Reported {
     pub components: Vec<Component>,
 }
 
-impl Reported {
-    fn is_faulty(&self) -> bool {
-        self.components.iter().any(|one| one.state == "faulty")
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Component {
     pub name: String,

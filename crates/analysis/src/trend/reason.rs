@@ -150,10 +150,6 @@ fn now(change: &Change, series: &[Series]) -> String {
     }
 }
 
-fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
-    format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
-}
-
 /// How the series of a change ended, and the levels before and after: nothing shows that it is over.
 fn left(change: &Change, series: &[Series]) -> String {
     let mut text = taken(change, series).unwrap_or_else(|| "its series ended".to_owned());
@@ -208,7 +204,10 @@ pub(super) fn conclude(trend: &mut Trend) {
     // A fault that no later run measured remains one.
     let failed = [
         ("worse", open(trend, Way::Worse) > 0),
-        ("a component is faulty", trend.reported.iter().filter(is_bad).any(Reported::is_faulty)),
+        (
+            "a component is faulty",
+            trend.reported.iter().filter(is_bad).any(|of| of.components.iter().any(|one| one.state == "faulty")),
+        ),
         ("the last run failed", trend.reported.iter().any(|one| is_bad(&one))),
     ];
     let mut doubts = doubts(trend);
@@ -323,7 +322,9 @@ pub(super) fn totals(series: &[Series]) -> Vec<Total> {
         let percent = median(&several.iter().filter_map(|one| against_good(one)).collect::<Vec<f64>>()).ok()?;
         let since = several.iter().flat_map(|one| standing(one)).map(|alert| alert.since.as_str()).min()?;
         let series = (several.len(), all.len());
-        let sentence = total(percent, since, series);
+        let (some, all) = series;
+        let sentence =
+            format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(percent));
         Some(Total { kind: kind.to_owned(), since: since.to_owned(), percent, series, sentence })
     };
     let mut totals: Vec<Total> = kinds.into_iter().filter_map(of_kind).collect();

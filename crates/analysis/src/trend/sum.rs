@@ -19,6 +19,7 @@ pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     moves::follow(&everything, &passing, &replaced, &mut series);
     let mut changes = judge::changes(&everything, &passing, &series, &replaced);
     last::repaired(&everything, &mut changes, &mut series);
+    changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     behind::calm(&everything, &mut series, &alerts::rules(options))?;
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
     // A pair of a rotating plan is only measured now and then: its hosts and NICs are watched in its place, and so is

@@ -16,7 +16,7 @@ use crate::{
         ChartError,
         forest::{Look, Row, forest},
     },
-    view::{Figure, Table, columns, number_column},
+    view::{Figure, Table, columns},
 };
 
 const LISTED: usize = 200;
@@ -240,11 +240,11 @@ fn change_words(change: &Change) -> [String; 2] {
 
 fn group_table(groups: &[Group]) -> Table {
     let noisy = groups.iter().any(|group| group.counts.too_noisy > 0);
-    let mut columns = columns(
-        "test, metric, size | #change [%] | #95 % interval [%] | #noise floor [%] | #margin [%] | \
-         #regressed | #improved | #equivalent | #undecided",
-    );
-    columns.extend(noisy.then(|| number_column("too noisy", "")));
+    let columns = columns(&format!(
+        "test, metric, size | #change [%] | #95 % interval [%] | #noise floor [%] | #margin [%] | #regressed | \
+         #improved | #equivalent | #undecided{}",
+        if noisy { " | #too noisy" } else { "" }
+    ));
     let row = |group: &Group| {
         let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
         let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), digits::percent);

@@ -2,7 +2,10 @@
 
 mod text;
 
-use std::path::{Component, Path};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
 
 use railgauge_model::directory::PAGE;
 use serde::Serialize;
@@ -112,13 +115,9 @@ pub struct Index {
 impl Index {
     /// The rows are in order already.
     pub fn of(runs_of: &str, made: String, runs: Vec<Row>, grids: Vec<Grid>) -> Self {
-        let mut counts: Vec<(&'static str, usize)> = Vec::new();
-        for row in &runs {
-            match counts.iter_mut().find(|(word, _)| *word == row.outcome.word()) {
-                Some((_, n)) => *n += 1,
-                None => counts.push((row.outcome.word(), 1)),
-            }
-        }
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        runs.iter().for_each(|row| *counts.entry(row.outcome.word()).or_default() += 1);
+        let mut counts: Vec<(&'static str, usize)> = counts.into_iter().collect();
         counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         Self { version: 2, runs_of: runs_of.to_owned(), made, counts, runs, grids }
     }

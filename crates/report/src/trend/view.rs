@@ -23,8 +23,8 @@ const CHANGES: usize = 200;
 /// Runs named in a remark.
 const NAMED: usize = 5;
 const ROWS: usize = 200;
-/// False alerts a series-year, on the quietest and the most restless kind of noise tested (docs/methods.md).
-const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
+/// False alerts a series-year on the most restless kind of noise tested (docs/methods.md).
+const FALSE_ALERTS: f64 = 0.15;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrendView {
@@ -80,21 +80,20 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
     let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
     let views = views.collect::<Result<Vec<ChangeView>, ChartError>>()?;
-    let open = listed.iter().take_while(|change| change.state == State::Open).count();
-    let left = listed.iter().skip(open).take_while(|change| change.state == State::Left).count();
-    let (open, rest) = views.split_at(open);
-    let (left, over) = rest.split_at(left);
+    // In this order.
+    let until = |state: State| listed.partition_point(|change| change.state <= state);
+    let (open, left) = (until(State::Open), until(State::Left));
     Ok(TrendView {
         status: trend.status,
         word: trend.word,
         sentence: trend.sentence.clone(),
-        bad: bad(open, listed),
+        bad: bad(&views[..open], listed),
         span: span(trend),
         remarks: remarks(trend),
         totals: trend.totals.iter().map(|total| (total.kind.clone(), total.sentence.clone())).collect(),
-        open: open.to_vec(),
-        left: left.to_vec(),
-        over: over.to_vec(),
+        open: views[..open].to_vec(),
+        left: views[open..left].to_vec(),
+        over: views[left..].to_vec(),
         more: trend.changes.len() - listed.len(),
         missing: missing(trend),
         missing_all: trend.missing.len(),
@@ -126,15 +125,9 @@ fn remarks(trend: &Trend) -> Vec<String> {
     let mut remarks = Vec::new();
     let alone = trend.changes.iter().filter(|change| change.series.0 == 1).count();
     if alone > 0 {
-        let (low, high) = FALSE_ALERTS;
-        let (low, high) = ((trend.series_years * low).round(), (trend.series_years * high).round());
-        let expected = match (low as u64, high as u64) {
-            (_, 0) => "less than one false alert is to be expected".to_owned(),
-            (0, high) => format!("up to {} to be expected", are(high as usize, "false alert")),
-            (low, high) => format!("{low} to {} to be expected", are(high as usize, "false alert")),
-        };
+        let expected = are((trend.series_years * FALSE_ALERTS).round().max(1.0) as usize, "false alert");
         let (changes, years) = (count(alone, "change"), number(trend.series_years));
-        remarks.push(format!("{changes} of a single series: in {years} series-years {expected}."));
+        remarks.push(format!("{changes} of a single series: in {years} series-years up to {expected} to be expected."));
     }
     let weak: Vec<&Series> = trend.series.iter().filter(|series| series.state == Watched::Weakly).collect();
     let sees: Vec<f64> = weak.iter().filter_map(|series| series.sees_percent).collect();

@@ -54,7 +54,7 @@ pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
-pub(super) use section::{columns, number_column, text_column};
+pub(super) use section::{columns, text_column};
 pub use section::{how, title};
 pub use soak::{Listed, SoakView};
 pub use switches::{LoadedView, SuspectView, SwitchesView};
