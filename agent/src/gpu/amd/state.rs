@@ -16,7 +16,7 @@ use super::super::{
 };
 use super::{
     layout,
-    smi::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, smi},
+    smi::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, SUCCESS, Smi, VRAM, not_started, smi},
 };
 use crate::{bench::clock, system::tree::Tree};
 
@@ -117,7 +117,7 @@ pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
         // Such a host need not have AMD SMI.
         return Vec::new();
     }
-    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(NoSmi::Start)?))) {
+    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(not_started)?))) {
         Ok((smi, mut known)) => {
             known.retain(|(pci, _)| on_bus.iter().any(|gpu| slot(gpu) == slot(pci)));
             if known.len() >= on_bus.len() {
