@@ -28,7 +28,7 @@ pub(crate) fn root() -> PathBuf {
 
 #[derive(Debug)]
 pub struct Tree {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     unreadable: RefCell<BTreeMap<String, String>>,
     seen: Option<Seen>,
 }
@@ -54,10 +54,6 @@ impl Tree {
     /// `/`, or the directory in the environment variable [`ROOT`].
     pub(crate) fn host() -> Self {
         Self::new(root())
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Whether it is the tree of this host, whose kernel can be queried.

@@ -299,7 +299,7 @@ impl Tcp {
         if pass.bidirectional && self.back.is_empty() {
             self.back = buffers(&self.spec, self.device.as_ref())?;
         }
-        let mut shared = Shared::new(pass, control, self.spin, channel.peer(), self.streams.len())?;
+        let mut shared = Shared::new(pass, control, self.spin, &channel.peer, self.streams.len())?;
         if let Part::Lead(rule, _) = part {
             shared.rule = Some(rule);
         }
@@ -350,7 +350,7 @@ impl Tcp {
             let channel = self.channel()?;
             if !std::mem::replace(&mut ready, true) {
                 control.ready();
-                if control.led().is_some() {
+                if control.led.is_some() {
                     channel.say(&Signal::Turn)?;
                 }
             }
@@ -366,7 +366,7 @@ impl Tcp {
             }
             let pass = match channel.hear() {
                 Ok(Signal::Go(pass)) => pass,
-                Ok(Signal::Turn) if control.led().is_some() => {
+                Ok(Signal::Turn) if control.led.is_some() => {
                     self.turns += 1;
                     control.stop();
                     continue;
