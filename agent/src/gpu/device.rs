@@ -8,7 +8,7 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    gather::Gather,
+    gather::named,
     remedy,
     terms::LinkLayer,
 };
@@ -141,9 +141,7 @@ impl Device {
     }
 
     pub fn record(&self) -> BTreeMap<String, String> {
-        let entries =
-            [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
-        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
+        named(vec![("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())])
     }
 
     pub(crate) fn driver(&self) -> &'static Driver {

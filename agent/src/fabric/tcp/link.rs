@@ -114,11 +114,10 @@ fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, 
 
 fn settings(spec: &LinkSpec, spin: bool) -> std::collections::BTreeMap<String, String> {
     let knobs = &spec.knobs;
-    let footprint = if knobs.footprint == Some(Footprint::Dram) { "dram" } else { "cache" };
     let mut settings = std::collections::BTreeMap::from([
         ("streams".into(), spec.qps.to_string()),
         ("completion".into(), if spin { "poll" } else { "events" }.into()),
-        ("footprint".into(), footprint.into()),
+        ("footprint".into(), knobs.footprint.unwrap_or_default().to_string()),
         ("huge_pages".into(), (knobs.huge_pages == Some(true)).to_string()),
     ]);
     settings.extend(knobs.traffic_class.map(|class| ("traffic_class".into(), class.to_string())));
