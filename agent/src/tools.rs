@@ -1,5 +1,7 @@
 //! Programs of this host that report switches and cables: lldpcli, ibnetdiscover, dump_fts. Their output is passed on page by page.
 
+use std::io;
+
 use parking_lot::Mutex;
 use railgauge_wire::{
     facts::Neighbour,
@@ -64,19 +66,11 @@ fn failure(tool: Tool, why: &ProgramFailed) -> Failure {
     Failure::new(Stage::Facts, kind, why.to_string()).remedy(remedy)
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unheard {
-    #[error(transparent)]
-    Program(#[from] ProgramFailed),
-    #[error("lldpcli: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("lldpcli: {0}")]
-    Document(#[from] neighbours::NotHeard),
-}
-
-pub(crate) fn heard() -> Result<Vec<Neighbour>, Unheard> {
-    let written = output(Tool::Neighbours)?;
-    Ok(neighbours::read(&serde_json::from_slice(&written)?)?.neighbours)
+pub(crate) fn heard() -> io::Result<Vec<Neighbour>> {
+    let written = output(Tool::Neighbours).map_err(io::Error::other)?;
+    let value = serde_json::from_slice(&written).map_err(|why| io::Error::other(format!("lldpcli: {why}")))?;
+    let heard = neighbours::read(&value).map_err(|why| io::Error::other(format!("lldpcli: {why}")))?;
+    Ok(heard.neighbours)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 """A real Slurm on this machine: munged, slurmctld and several slurmd with a directory, ports and a key of their own.
 
 Everything listens on loopback, runs as root, and ends by process number with the object. A slurmd for each node, `slurmd -N n1`,
-runs steps as processes of this machine.
+runs steps as processes of this machine. With `cables` each slurmd is in a network namespace, with a veth pair to a bridge of this machine.
 """
 import json
 import os
@@ -23,7 +23,7 @@ LEAF = 2
 
 CONF = """
 ClusterName=railgauge
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({head})
 SlurmctldPort={controller}
 SlurmUser=root
 SlurmdUser=root
@@ -61,7 +61,7 @@ DebugFlags=NO_CONF_HASH
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=closed Nodes=ALL State=DOWN
 """
-NODE = "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=1000 Gres=gpu:2 State=UNKNOWN"
+NODE = "NodeName={name} NodeHostname={host} NodeAddr={address} Port={port} CPUs={cpus} RealMemory=1000 Gres=gpu:2 State=UNKNOWN"
 
 
 def missing():
@@ -92,15 +92,66 @@ def free_ports(count):
     return ports
 
 
+class Cables:
+    """A network namespace for each node, with a cable from its eth0 to a bridge on which this machine has an address."""
+
+    HEAD = "10.85.0.254"
+
+    def __init__(self, names):
+        self.bridge = f"rgs{os.getpid()}"
+        self.names = names
+        try:
+            _ip("link", "add", self.bridge, "type", "bridge")
+            _ip("addr", "add", f"{self.HEAD}/24", "dev", self.bridge)
+            _ip("link", "set", self.bridge, "up")
+            for name in names:
+                self._plug(name)
+        except BaseException:
+            self.close()
+            raise
+
+    def _plug(self, name):
+        space, port = self.space(name), self.port(name)
+        _ip("netns", "add", space)
+        _ip("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space)
+        _ip("link", "set", port, "master", self.bridge, "up")
+        _ip("-n", space, "addr", "add", f"{self.address(name)}/24", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            _ip("-n", space, "link", "set", device, "up")
+
+    def space(self, name):
+        return f"{self.bridge}-{name}"
+
+    def port(self, name):
+        return f"{self.bridge}{name}"
+
+    def address(self, name):
+        return f"10.85.0.{self.names.index(name) + 1}"
+
+    def close(self):
+        for name in self.names:
+            _ip("netns", "del", self.space(name), check=False)
+        _ip("link", "del", self.bridge, check=False)
+
+
+def _ip(*words, check=True):
+    """Fails unless the network is as it is asked to be; what is to be removed may be gone."""
+    quiet = None if check else subprocess.DEVNULL
+    subprocess.run(["ip", *words], env={**os.environ, "PATH": PATH}, stderr=quiet, check=check)
+
+
 class Slurm:
     """A running Slurm of `count` nodes n1, n2, ... with two made-up GPUs each, two nodes to a leaf switch."""
 
-    def __init__(self, count=4, silence=6, task="task/affinity", cpus=None, memlock=None):
+    def __init__(self, count=4, silence=6, task="task/affinity", cpus=None, memlock=None, cables=False):
+        self.names = [f"n{number}" for number in range(1, count + 1)]
+        self.cables = None
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="railgauge-slurm-"))
         self.count = count
         self.started = {}
         self.memlock = memlock
         try:
+            self.cables = Cables(self.names) if cables else None
             self._configure(silence, task, cpus or os.cpu_count())
             self._up()
         except BaseException:
@@ -123,10 +174,12 @@ class Slurm:
     def _configure(self, silence, task, cpus):
         host = socket.gethostname().split(".")[0]
         controller, *ports = free_ports(self.count + 1)
-        names = [f"n{number}" for number in range(1, self.count + 1)]
-        nodes = [NODE.format(number=number, host=host, port=port, cpus=cpus) for number, port in enumerate(ports, 1)]
-        text = CONF.format(host=host, place=self.place, controller=controller, silence=silence, task=task,
-                           count=self.count, nodes="\n".join(nodes))
+        names, cables = self.names, self.cables
+        addresses = [cables.address(name) if cables else "127.0.0.1" for name in names]
+        nodes = [NODE.format(name=name, host=host, address=address, port=port, cpus=cpus)
+                 for name, address, port in zip(names, addresses, ports)]
+        text = CONF.format(host=host, head=cables.HEAD if cables else "127.0.0.1", place=self.place, controller=controller,
+                           silence=silence, task=task, count=self.count, nodes="\n".join(nodes))
         for folder in ("state", "spool", *(f"spool/{name}" for name in names)):
             (self.place / folder).mkdir()
         leaves = [names[at:at + LEAF] for at in range(0, self.count, LEAF)]
@@ -156,7 +209,8 @@ class Slurm:
 
     def start_node(self, name):
         """Starts the slurmd of a node."""
-        self._start(name, ["slurmd", "-D", "-N", name], self.memlock)
+        inside = ["ip", "netns", "exec", self.cables.space(name)] if self.cables else []
+        self._start(name, [*inside, "slurmd", "-D", "-N", name], self.memlock)
 
     def _up(self):
         place = self.place
@@ -165,8 +219,8 @@ class Slurm:
                                f"--log-file={place}/munge.log", f"--seed-file={place}/munge.seed", "--num-threads=2"])
         self._until(lambda: (place / "munge.socket").exists(), "munged does not come up")
         self._start("slurmctld", ["slurmctld", "-D", "-i"])
-        for number in range(1, self.count + 1):
-            self.start_node(f"n{number}")
+        for name in self.names:
+            self.start_node(name)
         self._until(lambda: self.states().count("idle") == self.count, "the nodes are not idle")
 
     def states(self):
@@ -194,7 +248,8 @@ class Slurm:
     def told(self):
         """What tests need to know, as one line of JSON."""
         pids = {name: process.pid for name, process in self.started.items()}
-        return json.dumps({"conf": str(self.place / "slurm.conf"), "place": str(self.place), "pids": pids})
+        cables = {name: [self.cables.space(name), self.cables.port(name)] for name in self.names} if self.cables else {}
+        return json.dumps({"conf": str(self.place / "slurm.conf"), "place": str(self.place), "pids": pids, "cables": cables})
 
     def close(self):
         """Ends all jobs and all daemons, and removes the directory."""
@@ -220,6 +275,8 @@ class Slurm:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        if self.cables:
+            self.cables.close()
         shutil.rmtree(self.place, ignore_errors=True)
 
     def steps(self):

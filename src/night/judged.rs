@@ -1,19 +1,18 @@
 //! A run, read and judged from its records only. An earlier report is ignored: it may be outdated.
 
-use std::path::Path;
+use std::{fmt::Display, path::Path};
 
 use jiff::Timestamp;
 use railgauge_analysis::{
     compare::interleaved,
     history::NoRuns,
-    journal::{self, Journal, JournalEnd, JournalError},
-    results::{Mismatch, results},
+    journal::{self, Journal, JournalError},
+    results::results,
     row::Row,
     rows::rows,
     verdict::{Verdicts, verdicts},
 };
 use railgauge_model::{border::text::path_text, directory::JOURNAL};
-use railgauge_report::{self as report, view::Banner};
 
 #[derive(Debug, thiserror::Error)]
 pub enum NightError {
@@ -31,20 +30,12 @@ pub enum NightError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("{path}: {cause}")]
-    Mismatch {
-        path: String,
-        /// Which records contradict each other.
-        cause: Mismatch,
-    },
-    #[error("{path}: {cause}")]
-    Turns { path: String, cause: String },
-    #[error("{path}: `{time}` is no time")]
-    Time { path: String, time: String },
+    Unjudged { path: String, cause: String },
 }
 
 #[derive(Debug, Clone)]
 pub struct Judged {
-    journal: Journal,
+    pub(super) journal: Journal,
     pub rows: Vec<Row>,
     pub verdicts: Verdicts,
     pub began: Timestamp,
@@ -58,39 +49,18 @@ impl Judged {
     }
 
     pub fn of(journal: Journal, path: &str) -> Result<Self, NightError> {
-        let path = || path.to_owned();
-        let results = results(&journal).map_err(|cause| NightError::Mismatch { path: path(), cause })?;
+        let unjudged = |cause: &dyn Display| NightError::Unjudged { path: path.to_owned(), cause: cause.to_string() };
+        let results = results(&journal).map_err(|cause| unjudged(&cause))?;
         let rows = rows(&journal, &results);
-        let turns = interleaved(&journal, &results)
-            .map_err(|cause| NightError::Turns { path: path(), cause: cause.to_string() })?;
+        let turns = interleaved(&journal, &results).map_err(|cause| unjudged(&cause))?;
         let verdicts = verdicts(&journal, &results, &rows, turns);
-        let time = |text: &str| {
-            text.parse::<Timestamp>().map_err(|_| NightError::Time { path: path(), time: text.to_owned() })
-        };
-        let (began, ended) = (time(&journal.time.0)?, time(&journal.time.1)?);
         drop(results);
+        let time = |text: &str| text.parse::<Timestamp>().map_err(|cause| unjudged(&cause));
+        let (began, ended) = (time(&journal.time.0)?, time(&journal.time.1)?);
         Ok(Self { journal, rows, verdicts, began, ended })
     }
 
-    /// The report's banner: which part is bad, and the first thing to do; `None` where no report can be rendered.
-    pub fn banner(&self) -> Option<Banner> {
-        Some(report::draw(&self.journal, Path::new(JOURNAL)).ok()?.view.banner)
-    }
-
-    pub fn end(&self) -> &JournalEnd {
-        &self.journal.end
-    }
-
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.journal.unhealed().next().is_none() && self.journal.contradictions.is_empty()
-    }
-
-    pub fn answered(&self) -> (usize, usize) {
-        let Journal { hosts, lost, .. } = &self.journal;
-        (hosts.keys().filter(|host| !lost.contains_key(*host)).count(), lost.len())
-    }
-
-    pub fn version(&self) -> &str {
-        &self.journal.version
     }
 }

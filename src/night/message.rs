@@ -1,11 +1,14 @@
 //! A short message for a chat, a web service or mail: state, bad parts, first step, and link.
 
-use railgauge_model::{border::text::path_text, directory::PAGE};
-use railgauge_report::index::escaped;
+use railgauge_analysis::journal;
+use railgauge_model::{
+    border::text::path_text,
+    directory::{JOURNAL, PAGE},
+};
+use railgauge_report::{self as report, index::escaped};
 use serde::Serialize;
 
 use super::{
-    judged::Judged,
     nights::Nights,
     state::{Standing, State},
     states::{Condition, Known},
@@ -38,7 +41,10 @@ impl Message {
             if newest.row.failures > 0 { newest } else { says().unwrap_or(newest) }
         });
         let certain = run.filter(|_| !matches!(standing.state, State::Ok | State::Unknown));
-        let remedy = certain.and_then(|run| Judged::read(&run.directory).ok()?.banner()?.remedy);
+        let remedy = certain.and_then(|run| {
+            let path = run.directory.join(JOURNAL);
+            report::draw(&journal::read(&path).ok()?, &path).ok()?.view.banner.remedy
+        });
         let first_step = remedy.map(|remedy| match remedy.about.as_str() {
             "" => remedy.text,
             about => format!("{about}: {}", remedy.text),

@@ -12,11 +12,12 @@ use prometheus_client::{
     registry::Registry,
 };
 use railgauge_analysis::{
-    journal::JournalEnd,
+    journal::{Journal, JournalEnd},
     row::Row,
     status::Status,
     verdict::{Cases, Verdict},
 };
+use railgauge_stats::robust::median;
 use railgauge_wire::terms::Metric;
 
 use super::{
@@ -78,12 +79,12 @@ impl All {
 
 fn of_run(all: &mut All, run: &Judged) {
     let verdicts = &run.verdicts;
-    let about = [("run_id", verdicts.run_id.as_str()), ("version", run.version())];
+    let about = [("run_id", verdicts.run_id.as_str()), ("version", run.journal.version.as_str())];
     all.one("run_info", "The run that the other metrics are of; always 1", &about, 1.0);
     let seconds = |time: jiff::Timestamp| time.as_millisecond() as f64 / 1e3;
     all.one("run_start_time_seconds", "When the run began, Unix time", &[], seconds(run.began));
     all.one("run_end_time_seconds", "When the last record of the run was written, Unix time", &[], seconds(run.ended));
-    let finished = f64::from(u8::from(run.end() == &JournalEnd::Finished && run.is_whole()));
+    let finished = f64::from(u8::from(run.journal.end == JournalEnd::Finished && run.is_whole()));
     let help = "Whether the run came to its end and its records are whole; 0 means that nothing else here is certain";
     all.one("run_finished", help, &[], finished);
     let status = all.family("run_status", "1 for the status that the run has, 0 for the others");
@@ -132,6 +133,7 @@ fn of_verdicts(all: &mut All, run: &Judged) {
     }
 }
 
+#[derive(Default)]
 struct Values {
     values: Vec<f64>,
     ceilings: Vec<f64>,
@@ -142,7 +144,7 @@ fn of_tests(all: &mut All, run: &Judged) {
     for row in &run.rows {
         let (Some(value), None) = (row.value, &row.error) else { continue };
         let (_, cells) = metrics.entry(row.metric.word()).or_insert_with(|| (row.metric, BTreeMap::new()));
-        let cell = cells.entry(cell(all, row)).or_insert_with(|| Values { values: Vec::new(), ceilings: Vec::new() });
+        let cell = cells.entry(cell(all, row)).or_default();
         cell.values.push(value);
         cell.ceilings.extend(row.ceiling.map(|ceiling| value / ceiling).filter(|share| share.is_finite()));
     }
@@ -155,19 +157,21 @@ fn of_tests(all: &mut All, run: &Judged) {
         let name = if unit.is_empty() { format!("test_{word}") } else { format!("test_{word}_{unit}") };
         let help = format!("{} of the flows of a test, of those with a value that may be trusted", metric.title());
         let family = all.family(&name, &help);
-        for (labels, mut cell) in cells {
+        for (labels, cell) in cells {
             let with = |name: &str, value: &str| {
                 let mut labels = labels.clone();
                 labels.push((name.to_owned(), value.to_owned()));
                 labels
             };
             counts.get_or_create(&with("metric", word)).set(cell.values.len() as f64);
-            cell.values.sort_by(f64::total_cmp);
-            let (first, last) = (cell.values[0], cell.values[cell.values.len() - 1]);
-            for (statistic, value) in [("min", first), ("median", median(&cell.values)), ("max", last)] {
-                family.get_or_create(&with("statistic", statistic)).set(value * factor);
+            let least = |values: &[f64]| values.iter().copied().min_by(f64::total_cmp);
+            let most = cell.values.iter().copied().max_by(f64::total_cmp);
+            for (statistic, value) in
+                [("min", least(&cell.values)), ("median", median(&cell.values).ok()), ("max", most)]
+            {
+                family.get_or_create(&with("statistic", statistic)).set(value.unwrap_or(f64::NAN) * factor);
             }
-            if let Some(lowest) = cell.ceilings.iter().copied().min_by(f64::total_cmp) {
+            if let Some(lowest) = least(&cell.ceilings) {
                 ceilings.get_or_create(&with("metric", word)).set(lowest);
             }
         }
@@ -178,12 +182,6 @@ fn cell(all: &All, row: &Row) -> Labels {
     let (size, qps) = (row.size_bytes.0.to_string(), row.qps.to_string());
     let further = [("test", &*row.test), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
     all.labels(&further)
-}
-
-/// Of sorted values, which must not be empty.
-fn median(sorted: &[f64]) -> f64 {
-    let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
 }
 
 /// The base unit at the end of a metric's name, and the factor to it.
@@ -201,10 +199,11 @@ fn base(metric: Metric) -> (&'static str, f64) {
 }
 
 fn of_hosts(all: &mut All, run: &Judged) {
-    let (up, lost) = run.answered();
-    let hosts = all.family("hosts", "Hosts of the run that answered and stayed, and those that were lost");
-    for (state, n) in [("up", up), ("lost", lost)] {
-        hosts.get_or_create(&all.labels(&[("state", state)])).set(n as f64);
+    let Journal { hosts, lost, .. } = &run.journal;
+    let up = hosts.keys().filter(|host| !lost.contains_key(*host)).count();
+    let all_hosts = all.family("hosts", "Hosts of the run that answered and stayed, and those that were lost");
+    for (state, n) in [("up", up), ("lost", lost.len())] {
+        all_hosts.get_or_create(&all.labels(&[("state", state)])).set(n as f64);
     }
 }
 

@@ -15,7 +15,6 @@ use railgauge_model::{
     border::text::path_text,
     directory::{Directory, FILES, JOURNAL},
     files,
-    plan::baseline::Baseline,
 };
 use railgauge_report::index::{Outcome, Row};
 use serde::Serialize;
@@ -242,11 +241,11 @@ impl Named {
 
 /// Whether a document depends on the runs that it names: a sign-off (the only one with a place for signatures), or a baseline.
 fn is_kept_for(text: &str) -> bool {
-    text.contains(SIGNATURES) || serde_json::from_str::<Baseline>(text).is_ok() || is_like_a_baseline(text)
+    text.contains(SIGNATURES) || is_baseline(text)
 }
 
-/// Whether a document may be a baseline of another version: it lists runs by their identity, and values that follow from them.
-fn is_like_a_baseline(text: &str) -> bool {
+/// Whether a document may be a baseline, of any version: it lists runs by their identity, and values that follow from them.
+fn is_baseline(text: &str) -> bool {
     let Ok(serde_json::Value::Object(document)) = serde_json::from_str(text) else { return false };
     let names_runs = document.get("runs").and_then(|runs| runs.as_array()).is_some_and(|runs| {
         !runs.is_empty() && runs.iter().all(|run| run.get("run_id").is_some_and(serde_json::Value::is_string))

@@ -25,15 +25,16 @@ use super::{
 /// Components of a kind in the text.
 pub const NAMED: usize = 4;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// The gravest last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Ok,
     Warning,
-    Critical,
     /// No result, an outdated result, an incomplete run, or damaged records.
     #[default]
     Unknown,
+    Critical,
 }
 
 impl State {
@@ -52,15 +53,6 @@ impl State {
             Self::Warning => 1,
             Self::Critical => 2,
             Self::Unknown => 3,
-        }
-    }
-
-    const fn worse(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Critical, _) | (_, Self::Critical) => Self::Critical,
-            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
-            (Self::Warning, _) | (_, Self::Warning) => Self::Warning,
-            (Self::Ok, Self::Ok) => Self::Ok,
         }
     }
 }
@@ -100,7 +92,7 @@ impl Standing {
         // A run of a part does not cover the rest.
         if let Some(whole) = nights.whole(max_age, now) {
             let (other, words) = of_run(nights, whole, max_age, now);
-            if state.worse(other) != state {
+            if other > state {
                 let words = format!("{words} (in {}; since then a part of the plan was run)", whole.row.run_id);
                 (run, state, text) = (whole, other, words);
             }
@@ -112,7 +104,7 @@ impl Standing {
         let mut said = Vec::new();
         for (condition, worse) in [(Condition::Faulty, State::Critical), (Condition::Undecided, State::Warning)] {
             if with(condition).next().is_some() {
-                state = state.worse(worse);
+                state = state.max(worse);
                 said.extend(sentences(condition, with(condition)));
             }
         }
@@ -333,16 +325,7 @@ fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timesta
     if age < -AHEAD {
         return Some(format!("the run ended at {}, which is in the future: set the clocks", run.ended));
     }
-    (age > max_age).then(|| format!("the newest result is of {}, older than {}", run.ended, spoken(max_age)))
-}
-
-fn spoken(length: SignedDuration) -> String {
-    let seconds = length.as_secs();
-    match seconds {
-        s if s % 3600 == 0 => format!("{} h", s / 3600),
-        s if s % 60 == 0 => format!("{} min", s / 60),
-        s => format!("{s} s"),
-    }
+    (age > max_age).then(|| format!("the newest result is of {}, older than {max_age:#}", run.ended))
 }
 
 pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {

@@ -8,15 +8,13 @@ use std::{
     fs,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
 };
 
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
 use railgauge_analysis::{
     history::{numbers, shape},
     journal::JournalEnd,
+    parallel::map_few,
     status::Status,
     sums::Sums,
     verdict::{Cases, Judged as Judgement, Kind, Measured, Offender, Tally, Untested, VERSION},
@@ -94,19 +92,7 @@ impl Document {
 
 /// The runs as of a time, newest first.
 pub(super) fn summaries(directories: &[PathBuf], now: Timestamp) -> Vec<Summary> {
-    let (next, runs) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(directories.len())));
-    let workers = thread::available_parallelism().map_or(1, |n| n.get().min(AT_ONCE)).min(directories.len().max(1));
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(directory) = directories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let run = summary(directory, now);
-                    runs.lock().push(run);
-                }
-            });
-        }
-    });
-    let mut runs = runs.into_inner();
+    let mut runs = map_few(directories, AT_ONCE, |directory| summary(directory, now));
     place_undated(&mut runs);
     runs.sort_by(|a, b| (b.began, &b.directory).cmp(&(a.began, &a.directory)));
     runs
@@ -140,19 +126,10 @@ fn summary(directory: &Path, now: Timestamp) -> Summary {
     let is_imported = first.as_ref().is_some_and(|first| first.is_imported);
     let mut row = Row {
         directory: path_text(directory).to_string(),
-        page: String::new(),
         run_id: first.as_ref().map(|first| first.run_id.clone()).unwrap_or_default(),
         plan: first.and_then(|first| first.plan).unwrap_or_default(),
-        began: String::new(),
         began_is_known: began.is_some(),
-        seconds: None,
-        outcome: Outcome::Unreadable,
-        sentence: String::new(),
-        cases: None,
-        failures: 0,
-        faulty: Vec::new(),
-        is_part: false,
-        remarks: Vec::new(),
+        ..Row::default()
     };
     let began = began.unwrap_or_else(|| changed(directory));
     row.began = began.to_string();
@@ -196,14 +173,14 @@ fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
         Ok(made) => made,
     };
     judged(row, &said);
-    match run.end() {
+    match run.journal.end {
         JournalEnd::Running => row.outcome = Outcome::Running,
         _ if directory.join(PAGE).symlink_metadata().is_ok() => {
             row.remarks.push("The report is not of these records: `railgauge report` renders it again.".to_owned());
         }
         _ => row.remarks.push("There is no report: `railgauge report` renders it.".to_owned()),
     }
-    if run.end() != &JournalEnd::Running && !run.is_whole() {
+    if run.journal.end != JournalEnd::Running && !run.is_whole() {
         row.outcome = Outcome::Damaged;
     }
     Some(said)

@@ -14,6 +14,8 @@ mod example;
 #[path = "../support/fixture_of_kit.rs"]
 #[allow(dead_code, reason = "an example prints the rest")]
 mod fixture_of_kit;
+#[path = "../support/nights.rs"]
+mod nights;
 #[path = "../support/railgauge.rs"]
 mod railgauge;
 #[path = "../support/read_kit.rs"]

@@ -219,7 +219,7 @@ fn every_document_of_a_command_has_a_version() {
         (&["report", "a", "--json"], 2),
         (&["runs", "query", "a", "--json"], 2),
         (&["compare", "a", "b", "--json", "-o", "c.html"], 3),
-        (&["trend", ".", "--json", "-o", "t.html"], 4),
+        (&["trend", ".", "--json", "-o", "t.html"], 5),
         (&["runs", "baseline", "a", "b"], 1),
         (&["status", "a", "--json"], 2),
         (&["drain", "a", "--json"], 2),

@@ -1,6 +1,8 @@
 //! railgauge under Slurm.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../support/nights.rs"]
+mod nights;
 #[path = "../support/railgauge.rs"]
 mod railgauge;
 #[path = "../support/skip.rs"]
@@ -12,4 +14,5 @@ mod slurm;
 mod support;
 
 mod jobs;
+mod nightly;
 mod submit;

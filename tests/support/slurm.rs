@@ -1,9 +1,10 @@
-//! A real Slurm on this machine, which `bench/on-slurm` sets up: four nodes, gone with the test's process.
+//! A real Slurm on this machine, which `bench/on-slurm` sets up: gone with the test's process.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -19,6 +20,8 @@ pub struct Slurm {
     revived: RefCell<Vec<Child>>,
     conf: String,
     place: PathBuf,
+    /// By node, with `--cables`: its network namespace, and the other end of its cable.
+    cables: BTreeMap<String, [String; 2]>,
 }
 
 impl Slurm {
@@ -44,7 +47,8 @@ impl Slurm {
         }
         let told: serde_json::Value = serde_json::from_str(&line).unwrap();
         let text = |key: &str| told[key].as_str().unwrap().to_owned();
-        Some(Self { holder, revived: RefCell::default(), conf: text("conf"), place: text("place").into() })
+        let cables = serde_json::from_value(told["cables"].clone()).unwrap();
+        Some(Self { holder, revived: RefCell::default(), conf: text("conf"), place: text("place").into(), cables })
     }
 
     /// A command that finds this Slurm and no other.
@@ -74,6 +78,17 @@ impl Slurm {
             assert!(Instant::now() < end, "never: {what}");
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Holds the cable of a node to a rate, each way; `false` where this kernel cannot.
+    pub fn limit(&self, node: &str, rate: &str) -> bool {
+        let [space, port] = &self.cables[node];
+        let inside = ["ip", "netns", "exec", space];
+        let shaped = ["root", "tbf", "rate", rate, "burst", "64kb", "latency", "200ms"];
+        [(&inside[..], "eth0"), (&[][..], port)].into_iter().all(|(inside, device)| {
+            let words = [inside, &["tc", "qdisc", "replace", "dev", device], &shaped].concat();
+            Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
+        })
     }
 
     /// Nodes that are idle.

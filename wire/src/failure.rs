@@ -37,18 +37,16 @@ pub enum Kind {
 }
 
 /// Programs decide by the fields, never by the words.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Name in the plan. Agents do not know theirs: the controller sets it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Name in the plan of the other end, if either end may be the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     pub stage: Stage,
     pub kind: Kind,
     pub cause: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Box<Remedy>>,
 }
 

@@ -66,9 +66,7 @@ pub struct MemberOpened {
     /// Link rate as the port reports it, where the rank's own port is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_gbps: Option<GigabitsPerSecond>,
-    #[serde(default)]
     pub mtu: u32,
-    #[serde(default)]
     pub software: bool,
 }
 
@@ -150,9 +148,7 @@ pub struct Carried {
     pub gpu_path: GpuPath,
     /// Lines of the library's log, with their counts.
     pub evidence: BTreeMap<String, u64>,
-    #[serde(default)]
     pub networked: bool,
-    #[serde(default)]
     pub collnet: bool,
     /// Channels by kind of operation; empty where the library does not report them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -19,34 +19,37 @@ pub enum Role {
     Responder,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Completion {
-    /// Busy polling (perftest's default).
-    #[default]
-    Poll,
-    /// Sleeping on the completion channel (perftest `-e`).
-    Events,
+crate::words! {
+    #[derive(Default)]
+    Completion {
+        /// Busy polling (perftest's default).
+        #[default]
+        Poll = "poll",
+        /// Sleeping on the completion channel (perftest `-e`).
+        Events = "events",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Footprint {
-    /// Stays in the last-level cache, as perftest does.
-    #[default]
-    Cache,
-    /// At least four times the last-level cache.
-    Dram,
+crate::words! {
+    #[derive(Default)]
+    Footprint {
+        /// Stays in the last-level cache, as perftest does.
+        #[default]
+        Cache = "cache",
+        /// At least four times the last-level cache.
+        Dram = "dram",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Joining {
-    /// By link layer: `rdma-cm` for iWARP, `exchange` for the rest.
-    #[default]
-    Auto,
-    Exchange,
-    RdmaCm,
+crate::words! {
+    #[derive(Default)]
+    Joining {
+        /// By link layer: `rdma-cm` for iWARP, `exchange` for the rest.
+        #[default]
+        Auto = "auto",
+        Exchange = "exchange",
+        RdmaCm = "rdma-cm",
+    }
 }
 
 crate::words! {
@@ -177,7 +180,6 @@ pub struct LinkSpec {
     pub gpu_path: Option<GpuPath>,
     pub qps: u32,
     /// Threads that share the queue pairs, each with its own device context, completion queue and memory.
-    #[serde(default = "one")]
     pub threads: u32,
     pub max_size: Bytes,
     /// Secret of both ends, so that no stranger can join (TCP).
@@ -186,12 +188,7 @@ pub struct LinkSpec {
     /// retries or the deadline.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rides_out: bool,
-    #[serde(default)]
     pub knobs: Knobs,
-}
-
-fn one() -> u32 {
-    1
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,7 +203,7 @@ pub enum Endpoint {
 ///
 /// Every queue pair owns an equal share of the registered buffer, in the order of `qp_numbers`. Its first half is sent from and read by
 /// the peer, its second half is received into and written by the peer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VerbsEndpoint {
     pub qp_numbers: Vec<u32>,
     pub psns: Vec<u32>,
@@ -221,26 +218,19 @@ pub struct VerbsEndpoint {
     pub length: Bytes,
     pub rkey: u32,
     /// Whether incoming writes may be polled: host memory without PCIe relaxed ordering.
-    #[serde(default)]
     pub polled: bool,
     /// Whether packets must carry a global route header (`IBV_QPF_GRH_REQUIRED`).
-    #[serde(default)]
     pub grh_required: bool,
     /// Partition key in use; `None` where the port has none (iWARP).
-    #[serde(default)]
     pub pkey: Option<u16>,
-    #[serde(default)]
     pub control: Option<ControlEndpoint>,
     /// What each of its queue pairs offers, if the plan asks for it.
-    #[serde(default)]
     pub ece: Option<Ece>,
     /// Reads and atomics this side accepts at once.
     pub max_reads: u8,
     /// Queue key (datagrams only).
     pub qkey: u32,
-    #[serde(default)]
     pub cm_port: Option<u16>,
-    #[serde(default)]
     pub cm_address: Option<String>,
 }
 

@@ -68,18 +68,16 @@ pub enum Part {
 }
 
 /// A port that carries bytes between two places in the memory next to it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicPort {
     pub device: String,
     /// Number of its port, counted from 1.
     pub port: u8,
     /// The GPU in whose memory the bytes are; host memory of the NIC's NUMA node if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuOfNic>,
     /// Required path of GPU memory; any direct path if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_path: Option<GpuPath>,
-    #[serde(default)]
     pub knobs: Knobs,
 }
 

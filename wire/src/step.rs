@@ -91,6 +91,7 @@ pub struct Pattern {
     pub iteration: u64,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     pub op: Op,
@@ -102,10 +103,8 @@ pub struct Timing {
     pub start_at: Option<Nanoseconds>,
     pub bidirectional: bool,
     /// The only queue pair or stream to use, for bandwidth in one direction; all if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
     /// Rate limit of each queue pair or stream, for bandwidth in one direction; unlimited if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<BitsPerSecond>,
 }
 

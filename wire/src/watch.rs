@@ -82,6 +82,7 @@ pub struct Gap {
     pub until: Nanoseconds,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortState {
@@ -93,10 +94,8 @@ pub struct PortState {
     /// the port's own state counts, as IPoIB may be unused. An unreadable port is not up.
     pub up: bool,
     /// `None` where it is not reported, as for a port that is down.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_gbps: Option<GigabitsPerSecond>,
     /// Lanes, where the rate says them (`4X`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u8>,
     /// Contents of the kernel's files, as `state 4: ACTIVE, phys_state 5: LinkUp, carrier 1`; or which of them cannot be read, and why.
     pub words: String,

@@ -21,9 +21,9 @@ use crate::system::wait::{Doorbell, Interrupted};
 pub struct Control {
     stop: Arc<AtomicBool>,
     abort: Arc<AtomicBool>,
-    deadline: Instant,
+    pub deadline: Instant,
     ready: Option<Arc<dyn Fn() + Send + Sync>>,
-    led: Option<Duration>,
+    pub led: Option<Duration>,
     bell: Option<Arc<Doorbell>>,
     /// Last completion on the agent's clock; 0 before.
     progress: Arc<AtomicU64>,
@@ -47,11 +47,6 @@ impl Control {
     pub fn led_by_peer(mut self, not_before: Duration) -> Self {
         self.led = Some(not_before);
         self
-    }
-
-    /// `Some` if the initiator leads a `Serve` step, with the time before its end.
-    pub fn led(&self) -> Option<Duration> {
-        self.led
     }
 
     /// Sets a doorbell that rings whenever a flag is set.
@@ -112,10 +107,6 @@ impl Control {
     #[inline]
     pub fn aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
-    }
-
-    pub fn deadline(&self) -> Instant {
-        self.deadline
     }
 
     /// `Err` if aborted or past the deadline. Reads the clock.

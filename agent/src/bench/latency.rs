@@ -18,7 +18,7 @@ const LONGEST: Nanoseconds = Nanoseconds::from_secs(60);
 #[derive(Debug)]
 pub struct Recorder {
     histogram: Histogram<u64>,
-    samples: u64,
+    pub samples: u64,
     min: Nanoseconds,
     max: Nanoseconds,
     sum: u128,
@@ -49,10 +49,6 @@ impl Recorder {
         self.max = self.max.max(time);
         self.sum += u128::from(time.0);
         self.squares += u128::from(time.0) * u128::from(time.0);
-    }
-
-    pub fn samples(&self) -> u64 {
-        self.samples
     }
 
     /// Divides times by `trips`: 2 for half round trips.

@@ -7,8 +7,8 @@
 //! clock::wait_until(start_at, control)
 //! let cpu = clock::cpu();
 //! let mut window = Window::begin(timing.window, size, clock::now());   // then the first post
-//! while window.running() || in_flight > 0 {
-//!     if window.running() { post, at most window.quota() per queue pair in all }
+//! while window.running || in_flight > 0 {
+//!     if window.running { post, at most window.quota() per queue pair in all }
 //!     let n = poll();
 //!     if n > 0            { window.completed(clock::now(), n) }         // once per batch of completions
 //!     else, now and then  { window.completed(clock::now(), 0); control.halted(); deadline }
@@ -30,7 +30,7 @@
 //! let mut window = Window::ready(timing.window, size);
 //! let mut before = clock::now();
 //! window.start(before);
-//! while window.running() && done < window.quota() {
+//! while window.running && done < window.quota() {
 //!     one operation, there and back
 //!     let now = clock::now();
 //!     recorder.record(now - before); window.completed(now, 1); before = now; done += 1;
@@ -45,7 +45,7 @@
 //!
 //! # Deadlines in loops
 //!
-//! `Control::check` reads another clock and is for slow paths. Hot loops compute `clock::at(control.deadline())` once and compare it with
+//! `Control::check` reads another clock and is for slow paths. Hot loops compute `clock::at(control.deadline)` once and compare it with
 //! their `now`.
 
 pub mod clock;

@@ -19,8 +19,8 @@ pub(crate) struct Window {
     operations: u64,
     slices: Slices,
     /// The next time at which there is something to decide; compared with on every call.
-    mark: Nanoseconds,
-    running: bool,
+    pub(crate) mark: Nanoseconds,
+    pub(crate) running: bool,
     interval: Option<f64>,
 }
 
@@ -54,17 +54,6 @@ impl Window {
         }
     }
 
-    /// Whether more may be posted, as of the last call of [`completed`](Self::completed).
-    #[inline]
-    pub(crate) fn running(&self) -> bool {
-        self.running
-    }
-
-    /// When [`completed`](Self::completed) must be called next; [`Nanoseconds::MAX`] if never.
-    pub(crate) fn mark(&self) -> Nanoseconds {
-        self.mark
-    }
-
     /// Counts operations that completed by `now`. Call it with zero now and then while nothing completes.
     #[inline]
     pub(crate) fn completed(&mut self, now: Nanoseconds, operations: u64) {
@@ -84,7 +73,7 @@ impl Window {
             step::Window::Iterations(_) => {}
             // Once stopped, what still completes belongs to the window but no longer to its rule.
             step::Window::Adaptive { relative, at_least, at_most } if self.running => {
-                self.interval = interval(self.slices.fine());
+                self.interval = interval(&self.slices.full);
                 let sure = self.interval.is_some_and(|half| half <= relative);
                 self.running = so_far < at_most && !(sure && so_far >= at_least);
             }
@@ -97,7 +86,7 @@ impl Window {
         let end = match self.rule {
             _ if !self.running => Nanoseconds::MAX,
             step::Window::Duration(wanted) => self.started.saturating_add(wanted),
-            step::Window::Adaptive { at_most, .. } => self.started.saturating_add(at_most).min(self.slices.mark()),
+            step::Window::Adaptive { at_most, .. } => self.started.saturating_add(at_most).min(self.slices.mark),
             step::Window::Iterations(_) => Nanoseconds::MAX,
         };
         self.mark = end;
@@ -150,11 +139,6 @@ impl Slices {
         self.current += amount;
     }
 
-    #[inline]
-    pub(super) fn mark(&self) -> Nanoseconds {
-        self.mark
-    }
-
     #[cold]
     fn turn(&mut self, now: Nanoseconds) {
         let passed = (now - self.mark) / FINE + 1;
@@ -162,10 +146,6 @@ impl Slices {
         // Time without completions gives slices of zero.
         self.full.extend(std::iter::repeat_n(0, passed as usize - 1));
         self.mark += FINE * passed;
-    }
-
-    pub(super) fn fine(&self) -> &[u64] {
-        &self.full
     }
 
     /// The slices of a window that ended at `end`, 100 ms each; an incomplete last one is dropped.
@@ -260,7 +240,7 @@ mod tests {
         let mut window = Window::begin(rule, Bytes(8), Nanoseconds(7));
         let mut now = Nanoseconds(7);
         for i in 0.. {
-            if !window.running() || window.operations >= window.quota() {
+            if !window.running || window.operations >= window.quota() {
                 break;
             }
             now += MS;

@@ -170,7 +170,7 @@ impl Bench {
         }
         let ready = Ready::new(collective, layout, rank, ranks)?;
         self.memory.scratch(ready.scratch)?;
-        let (algorithm, reduction) = (Some(ready.algorithm), ready.reduction());
+        let (algorithm, reduction) = (Some(ready.algorithm), ready.source.reduction);
         let mut operation = Operation { bench: self, ready: &ready, control };
         let measured = measure(&mut operation, collective, &ready.layout, reduction)?;
         Ok(CollectiveMeasurement { algorithm, pass: None, ..measured })

@@ -168,10 +168,6 @@ impl<'e> Ready<'e> {
         Ok(Self { collective, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
     }
 
-    pub(crate) fn reduction(&self) -> Option<Reduction> {
-        self.source.reduction
-    }
-
     pub(crate) fn compute(&self) -> Option<Nanoseconds> {
         self.collective.options.training.as_ref().map(|training| training.compute)
     }

@@ -115,8 +115,7 @@ fn answer(
         Ask::Raw { from } => aside(id, outlet, move || raw::page(from).map(Answer::Raw)),
         Ask::Tool { tool, from } => aside(id, outlet, move || tools::page(tool, from).map(Answer::Tool)),
         Ask::Watch { ports } => {
-            let begun = watch.begin(ports).map(|()| Answer::Done);
-            outlet.reply(id, begun.map_err(|why| refused(why.to_string())));
+            outlet.reply(id, watch.begin(ports).map(|()| Answer::Done));
         }
         // Taken here, so that a watch asked for next cannot be before it; written aside, since it may be long.
         Ask::Watched => match watch.take() {

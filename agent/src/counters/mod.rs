@@ -89,7 +89,7 @@ static FOUND: Mutex<BTreeMap<Key, (Instant, Places)>> = Mutex::new(BTreeMap::new
 
 /// Cached for [`LASTING`] if everything still exists.
 pub(crate) fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
-    let key = (tree.root().to_owned(), device.to_owned(), port);
+    let key = (tree.root.clone(), device.to_owned(), port);
     let known = FOUND.lock().get(&key).filter(|(at, _)| at.elapsed() < LASTING).map(|(_, places)| places.clone());
     if let Some(known) = known.filter(|known| known.are_there(tree)) {
         return Ok(known);

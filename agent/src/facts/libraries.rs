@@ -11,7 +11,7 @@ use railgauge_wire::{facts::MODULES, gather::Gather};
 use crate::{
     gpu::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL, present},
     system::{
-        library::{self, NotFound},
+        library::{self, NotOpened},
         tree::Tree,
     },
 };
@@ -43,7 +43,7 @@ pub(crate) fn probe() -> BTreeMap<String, String> {
 
 /// A library's file, or the loader's message. Text that starts with `/` is a file: messages start with the requested name, which may have
 /// a folder.
-fn told(said: Result<PathBuf, NotFound>) -> String {
+fn told(said: Result<PathBuf, NotOpened>) -> String {
     match said {
         Ok(path) => path.display().to_string(),
         Err(missing) => match missing.to_string() {

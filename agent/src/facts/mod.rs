@@ -17,7 +17,7 @@ use crate::{
         interfaces::{Address, addresses},
         tree::{self, Tree},
     },
-    tools::{self, Unheard},
+    tools,
     verbs::{device::Device, file},
     worker,
 };
@@ -39,7 +39,7 @@ pub struct Live {
     pub libraries: BTreeMap<String, String>,
     pub device_files: BTreeMap<String, DeviceFile>,
     pub path_mtus: Vec<PortAnswer>,
-    pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,
+    pub gpus: Result<Vec<Gpu>, Failure>,
     pub cuda: Result<Vec<String>, Failure>,
 }
 
@@ -149,7 +149,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             }
         }
         Err(why) => {
-            facts.unreadable.insert(GPUS.into(), why.to_string());
+            facts.unreadable.insert(GPUS.into(), why.cause);
         }
     }
     facts.unreadable.extend(tree.unreadable());
@@ -174,7 +174,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
 /// Extra time for lldpcli beyond its own limit, to start and to be killed on a busy host.
 const GRACE: Duration = Duration::from_secs(1);
 
-fn neighbours(asked: &Receiver<Result<Vec<Neighbour>, Unheard>>, facts: &mut HostFacts) {
+fn neighbours(asked: &Receiver<io::Result<Vec<Neighbour>>>, facts: &mut HostFacts) {
     let why = match asked.recv_timeout(Tool::Neighbours.limit() + GRACE) {
         Ok(Ok(neighbours)) => {
             facts.neighbours = Some(neighbours);

@@ -11,7 +11,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, Read},
+    io,
     ops::RangeInclusive,
     path::{Path, PathBuf},
 };
@@ -62,9 +62,8 @@ fn smbios(tree: &Tree, what: &str, maker: &str) -> Label {
 
 /// A small file for root; for others noted once, whatever files there are.
 fn bytes(tree: &Tree, path: &Path, what: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match tree.open(path).and_then(|file| file.take(vpd::LONGEST).read_to_end(&mut bytes)) {
-        Ok(_) => Some(bytes),
+    match tree.read(path, vpd::LONGEST) {
+        Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             tree.note(what, "only root may read them");
             None

@@ -8,7 +8,7 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    gather::Gather,
+    gather::named,
     remedy,
     terms::LinkLayer,
 };
@@ -86,7 +86,7 @@ pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
         if visible.is_empty() {
             return Device::open(0);
         }
-        let runtime = driver()?.vendor().runtime();
+        let runtime = driver()?.vendor.runtime();
         let cause = format!("the GPU at {pci} is not one of those that {runtime} sees: {}", visible.join(", "));
         return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
     };
@@ -101,7 +101,7 @@ impl Device {
         let ordinal = c_int::try_from(index).unwrap_or(c_int::MAX);
         if ordinal >= count {
             let cause = match count {
-                0 => format!("this host has no GPU that {} sees", driver.vendor().runtime()),
+                0 => format!("this host has no GPU that {} sees", driver.vendor.runtime()),
                 1 => format!("GPU {index} does not exist: this host has one GPU, number 0"),
                 _ => format!("GPU {index} does not exist: this host has GPUs 0 to {}", count - 1),
             };
@@ -141,9 +141,7 @@ impl Device {
     }
 
     pub fn record(&self) -> BTreeMap<String, String> {
-        let entries =
-            [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
-        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
+        named(vec![("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())])
     }
 
     pub(crate) fn driver(&self) -> &'static Driver {
@@ -151,7 +149,7 @@ impl Device {
     }
 
     pub(crate) fn vendor(&self) -> Vendor {
-        self.driver.vendor()
+        self.driver.vendor
     }
 
     /// As [`Driver::check`], naming the GPU.

@@ -36,7 +36,7 @@ pub(crate) const NOT_READY: Status = 600;
 functions! {
     /// Functions that an old driver or one vendor lacks are `Option`.
     pub(crate) struct Driver {
-        vendor: Vendor,
+        pub(crate) vendor: Vendor,
     }
     required {
         init = "cuInit" | "hipInit": fn(c_uint) -> Status,
@@ -177,10 +177,6 @@ impl Driver {
             let cause = format!("{}: {why}", failure.cause);
             Unused::Broken(Failure { cause, ..failure }.remedy(self.vendor.look()))
         })
-    }
-
-    pub(crate) fn vendor(&self) -> Vendor {
-        self.vendor
     }
 
     pub(super) fn count(&self) -> Result<c_int, Failure> {

@@ -7,49 +7,38 @@ use nvml_wrapper_sys::bindings::{
 };
 use railgauge_wire::{
     facts::{Gpu, GpuFabric, MemoryFaults, PciFunction, Registration, serial_number},
+    failure::{Failure, Kind, Stage},
     unit::{Bytes, MegabytesPerSecond},
 };
-use thiserror::Error;
 
 use super::{
     amd,
     nvml::{
-        CHIP, CLOCK_MEMORY, CLOCK_SM, DOUBLE_BIT, Device, NVLINKS, Nvml, Refused, SINGLE_BIT, UNCORRECTED, VOLATILE,
-        id, on,
+        CHIP, CLOCK_MEMORY, CLOCK_SM, DOUBLE_BIT, Device, NVLINKS, Nvml, SINGLE_BIT, UNCORRECTED, VOLATILE, id, on,
     },
     state::{self, watts},
 };
 use crate::system::tree::Tree;
 
-/// Failed calls of an existing NVML.
-#[derive(Debug, Error)]
-pub enum NvmlFailed {
-    #[error("NVML: {0}")]
-    Start(Refused),
-    #[error("NVML: counting GPUs: {0}")]
-    Count(Refused),
-    #[error("NVML: GPU {0}: {1}")]
-    Gpu(u32, Refused),
-}
-
 /// NVIDIA's, or else AMD's.
-pub(crate) fn all(tree: &Tree) -> Result<Vec<Gpu>, NvmlFailed> {
+pub(crate) fn all(tree: &Tree) -> Result<Vec<Gpu>, Failure> {
     let gpus = gpus()?;
     Ok(if gpus.is_empty() { amd::state::gpus(tree) } else { gpus })
 }
 
 /// In NVML's order, which is that of PCI addresses. Empty without a driver.
-fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
+fn gpus() -> Result<Vec<Gpu>, Failure> {
+    let failed = |why| Failure::new(Stage::Facts, Kind::Unsupported, format!("NVML: {why}"));
     let nvml = match Nvml::start() {
         Ok(nvml) => nvml,
         Err(error) if error.is_absence() => return Ok(Vec::new()),
-        Err(error) => return Err(NvmlFailed::Start(error)),
+        Err(error) => return Err(failed(error.to_string())),
     };
-    let count = nvml.count().map_err(NvmlFailed::Count)?;
+    let count = nvml.count().map_err(|error| failed(format!("counting GPUs: {error}")))?;
     let driver = nvml.driver_version();
     let cuda = nvml.cuda_version().map(|version| format!("{}.{}", version / 1000, version % 1000 / 10));
     let one = |index: u32| {
-        let device = nvml.by_index(index).map_err(|error| NvmlFailed::Gpu(index, error))?;
+        let device = nvml.by_index(index).map_err(|error| failed(format!("GPU {index}: {error}")))?;
         Ok(Gpu { driver: driver.clone(), cuda: cuda.clone(), ..gpu(index, &device) })
     };
     (0..count).map(one).collect()

@@ -13,7 +13,7 @@ pub(crate) fn asked() -> Vendor {
 
 /// Libraries that start, or else those whose driver is there.
 pub(crate) fn of_host() -> Box<dyn Cards> {
-    let is_amd = || driver::driver().is_ok_and(|driver| driver.vendor() == Vendor::Amd);
+    let is_amd = || driver::driver().is_ok_and(|driver| driver.vendor == Vendor::Amd);
     if !state::starts() {
         ASKED_AMD_SMI.store(true, Ordering::Relaxed);
         if amd::starts() || is_amd() {

@@ -95,7 +95,7 @@ functions! {
 
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
-pub struct Refused {
+pub(super) struct Refused {
     status: Status,
     words: String,
 }

@@ -1,7 +1,7 @@
 //! GPUs by NVML, for repeated readings: NVML and its GPUs stay open.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::{Arc, OnceLock},
 };
 
@@ -102,12 +102,10 @@ impl Cards for NvidiaCards {
 
 impl NvidiaCards {
     fn card(&mut self, pci: &str) -> Result<&Card, Unread> {
-        if !self.open.contains_key(pci) {
-            let card = open(pci)?;
-            self.open.insert(pci.to_owned(), card);
-        }
-        let gone = || unknown(pci, "it is not open".to_owned());
-        self.open.get(pci).ok_or_else(gone)
+        Ok(match self.open.entry(pci.to_owned()) {
+            Entry::Occupied(card) => card.into_mut(),
+            Entry::Vacant(place) => place.insert(open(pci)?),
+        })
     }
 }
 
@@ -150,12 +148,9 @@ pub(super) fn starts() -> bool {
     nvml().is_ok()
 }
 
-fn unknown(pci: &str, why: String) -> Unread {
-    Unread::Gpu { of: Vendor::Nvidia, pci: pci.to_owned(), why }
-}
-
 fn open(pci: &str) -> Result<Card, Unread> {
-    let device = nvml()?.by_pci(pci).map_err(|error| unknown(pci, error.to_string()))?;
+    let unknown = |why: String| Unread::Gpu { of: Vendor::Nvidia, pci: pci.to_owned(), why };
+    let device = nvml()?.by_pci(pci).map_err(|why| unknown(why.to_string()))?;
     let nvml = device.of();
     let best = |kind| device.choice(nvml.best_clock, kind).ok();
     let lasting = Lasting {

@@ -77,8 +77,8 @@ pub struct Values {
     table: Buffer,
     datatype: Datatype,
     reduction: Option<Reduction>,
-    ranks: u32,
-    key: u64,
+    pub(super) ranks: u32,
+    pub(super) key: u64,
 }
 
 impl Values {
@@ -106,16 +106,8 @@ impl Values {
         self.table.address() + reduced
     }
 
-    pub(super) fn key(&self) -> u64 {
-        self.key
-    }
-
     pub(super) fn shift(&self) -> u32 {
         self.datatype.bytes().0.ilog2()
-    }
-
-    pub(super) fn ranks(&self) -> u32 {
-        self.ranks
     }
 
     pub(super) fn cap(&self) -> u32 {

@@ -66,7 +66,7 @@ impl Bench {
     }
 
     pub(crate) fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
-        let (rank, ranks) = (self.communicator.rank(), self.communicator.ranks());
+        let (rank, ranks) = (self.communicator.rank, self.communicator.ranks);
         let capacity = self.send.len();
         let layout = Layout::new(collective, rank, ranks, capacity).ok_or_else(|| {
             let cause =
@@ -197,7 +197,7 @@ impl<'b> Operation<'b> {
             self.queue(call)?;
             self.bench.settle()?;
         }
-        if self.collective.options.ranks_per_host == self.bench.communicator.ranks() {
+        if self.collective.options.ranks_per_host == self.bench.communicator.ranks {
             spin_until(latest + AHEAD);
         }
         Ok(())

@@ -45,7 +45,7 @@ functions! {
     #[derive(Clone)]
     pub(crate) struct Nccl {
         vendor: Vendor,
-        path: String,
+        pub(crate) path: String,
         version: c_int,
     }
     required {
@@ -111,10 +111,6 @@ impl Nccl {
 
     pub(crate) fn name(&self) -> &'static str {
         name(self.vendor).0
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        &self.path
     }
 
     /// Its version, such as `2.28.9`.
@@ -224,8 +220,8 @@ impl Shared {
 pub(crate) struct Communicator {
     nccl: Nccl,
     shared: Shared,
-    rank: u32,
-    ranks: u32,
+    pub rank: u32,
+    pub ranks: u32,
     scaled: Vec<(Datatype, c_int)>,
 }
 
@@ -276,14 +272,6 @@ impl Communicator {
         self.nccl.check(status, "making a scaled sum")?;
         self.scaled.push((datatype, made));
         Ok(made)
-    }
-
-    pub(crate) fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    pub(crate) fn ranks(&self) -> u32 {
-        self.ranks
     }
 
     /// Fails if NCCL's own threads or another rank saw an error.

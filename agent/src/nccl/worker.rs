@@ -206,7 +206,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
         [Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(library::fresh_id(&nccl)?)) } else { None };
     let mut settings = BTreeMap::from([
-        ("nccl_library".to_owned(), nccl.path().to_owned()),
+        ("nccl_library".to_owned(), nccl.path.clone()),
         ("nccl_version".to_owned(), nccl.version()),
         ("gpu_pci".to_owned(), device.pci().to_owned()),
     ]);
@@ -291,12 +291,12 @@ impl Rank {
     /// Waits for the answer at most until shortly after the deadline.
     pub(crate) fn ask(&mut self, ask: RankAsk, control: &Control) -> Result<Answer, Failure> {
         let stage = ask.stage();
-        let limit = control.deadline().saturating_duration_since(Instant::now());
+        let limit = control.deadline.saturating_duration_since(Instant::now());
         let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         if frame::write(&mut self.to, &RankRequest { ask, limit_ms }).is_err() {
             return Err(self.died(stage));
         }
-        let until = control.deadline() + GRACE;
+        let until = control.deadline + GRACE;
         loop {
             let bell = control.bell().inspect(|bell| bell.quiet()).map_or(self.from.as_fd(), AsFd::as_fd);
             if control.aborted() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, hint::black_box, ops::ControlFlow};
 use railgauge_bulk::sum::sum;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    gather::Gather,
+    gather::named,
     measure::{Measurement, SLICE},
     node::{NodeAccount, NodeSpec},
     remedy,
@@ -151,13 +151,12 @@ pub(super) fn settings(
     pages: Option<(usize, usize)>,
 ) -> BTreeMap<String, String> {
     let unknown = || "unknown".to_owned();
-    let settings = [
+    named(vec![
         ("numa_node", node.to_string()),
         ("threads", threads.to_string()),
         ("last_level_caches", caches.map_or_else(unknown, |caches| caches.to_string())),
         ("pages_on_node", pages.map_or_else(unknown, |(here, all)| format!("{here} of {all} asked for"))),
-    ];
-    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
+    ])
 }
 
 struct Share {

@@ -6,7 +6,7 @@
 use std::{
     any::type_name,
     ffi::{CStr, CString, c_char, c_int, c_void},
-    fmt, fs, io,
+    fmt, fs,
     ops::Deref,
     path::{Path, PathBuf},
     ptr::NonNull,
@@ -14,7 +14,7 @@ use std::{
 
 use libloading::os::unix::{RTLD_LAZY, RTLD_LOCAL};
 
-/// The loader's message for one library, or for several names.
+/// The loader's message for one library, or for several names; or why the file of an open one is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct NotOpened(String);
@@ -22,16 +22,6 @@ pub(crate) struct NotOpened(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no function {0}")]
 pub(crate) struct NoFunction(pub &'static str);
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NotFound {
-    #[error(transparent)]
-    NotOpened(NotOpened),
-    #[error("found, but /proc/self/maps: {0}")]
-    Maps(io::Error),
-    #[error("found, but not in /proc/self/maps")]
-    NotMapped,
-}
 
 /// An object of a library, destroyed once. Holders declare it before what it was made of.
 pub(crate) struct Owned<T>(NonNull<T>, unsafe extern "C" fn(*mut T) -> c_int);
@@ -196,15 +186,16 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-pub(crate) fn find(name: &str) -> Result<PathBuf, NotFound> {
-    Library::open(name, RTLD_LAZY).map_err(NotFound::NotOpened)?;
-    let maps = fs::read_to_string("/proc/self/maps").map_err(NotFound::Maps)?;
+pub(crate) fn find(name: &str) -> Result<PathBuf, NotOpened> {
+    Library::open(name, RTLD_LAZY)?;
+    let maps = fs::read_to_string("/proc/self/maps")
+        .map_err(|error| NotOpened(format!("found, but /proc/self/maps: {error}")))?;
     let path = maps.lines().filter_map(|line| line.find('/').map(|start| PathBuf::from(&line[start..])));
     // The name is often a link: `libcuda.so.1` is mapped as `libcuda.so.580.159.04`.
     let file = Path::new(name).file_name().and_then(|file| file.to_str()).unwrap_or(name);
     let stem = file.find(".so").map_or(file, |at| &file[..at + 3]);
     let mine = |path: &PathBuf| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(stem));
-    path.into_iter().find(mine).ok_or(NotFound::NotMapped)
+    path.into_iter().find(mine).ok_or_else(|| NotOpened("found, but not in /proc/self/maps".to_owned()))
 }
 
 #[cfg(test)]
@@ -220,7 +211,6 @@ mod tests {
         // libnss_files.so.2 may be mapped under another name; libm.so.6 is always there.
         assert!(find("libm.so.6").is_ok());
         let missing = find("librailgauge-nowhere.so.1").unwrap_err();
-        assert!(matches!(missing, NotFound::NotOpened(_)), "{missing:?}");
         assert!(missing.to_string().contains("librailgauge-nowhere.so.1: cannot open"), "{missing}");
     }
 

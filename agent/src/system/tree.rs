@@ -28,7 +28,7 @@ pub(crate) fn root() -> PathBuf {
 
 #[derive(Debug)]
 pub struct Tree {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     unreadable: RefCell<BTreeMap<String, String>>,
     seen: Option<Seen>,
 }
@@ -56,10 +56,6 @@ impl Tree {
         Self::new(root())
     }
 
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Whether it is the tree of this host, whose kernel can be queried.
     pub(crate) fn is_here(&self) -> bool {
         self.root == Path::new("/")
@@ -73,14 +69,14 @@ impl Tree {
     /// The bytes of a file, as [`text`](Self::text).
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let path = path.as_ref();
-        let mut bytes = Vec::new();
-        match self.open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {
-            Ok(_) => Some(bytes),
-            Err(error) => {
-                self.failed(path, &error);
-                None
-            }
-        }
+        self.read(path, LONGEST).map_err(|error| self.failed(path, &error)).ok()
+    }
+
+    /// At most so many bytes of a file.
+    pub fn read(&self, path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(64);
+        self.open(path)?.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Opens a file for reading without blocking.

@@ -24,7 +24,7 @@ use std::{
 use mailbox::Mailbox;
 use parking_lot::Mutex;
 use railgauge_wire::{
-    failure::Stage,
+    failure::{Failure, Kind, Stage},
     watch::{Watched, WatchedPort},
 };
 use watcher::{Drivers, Here, Watcher};
@@ -46,14 +46,6 @@ mod watcher;
 /// Most ports of one watch: more than any host has, and few enough that each has room for its rows.
 pub(crate) const MOST: usize = 64;
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
-    #[error("{0} ports are to be watched; at most {MOST} can be")]
-    TooMany(usize),
-    #[error("no thread could be started: {0}")]
-    NoThread(io::Error),
-}
-
 #[derive(Default)]
 pub(crate) struct Watch(Mutex<Option<Running>>);
 
@@ -64,12 +56,13 @@ struct Running {
 
 impl Watch {
     /// Replaces the current watch by these ports; none ends it.
-    pub(crate) fn begin(&self, ports: Vec<WatchedPort>) -> Result<(), Refused> {
+    pub(crate) fn begin(&self, ports: Vec<WatchedPort>) -> Result<(), Failure> {
+        let refused = |cause| Failure::new(Stage::Converse, Kind::Internal, cause);
         if ports.len() > MOST {
-            return Err(Refused::TooMany(ports.len()));
+            return Err(refused(format!("{} ports are to be watched; at most {MOST} can be", ports.len())));
         }
-        let next = if ports.is_empty() { None } else { Some(Running::start(ports).map_err(Refused::NoThread)?) };
-        *self.0.lock() = next;
+        let started = (!ports.is_empty()).then(|| Running::start(ports)).transpose();
+        *self.0.lock() = started.map_err(|error| refused(format!("no thread could be started: {error}")))?;
         Ok(())
     }
 

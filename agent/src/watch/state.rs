@@ -21,7 +21,7 @@
 //! * The rate is that of the RDMA port. Where its driver has no true one ([`RateOrigin`]) it is the interface's `speed`; an emulation has
 //!   none. Lanes are reported only with a rate of the RDMA port.
 
-use std::io::{self, Read};
+use std::io;
 
 use railgauge_wire::{
     drivers::RateOrigin,
@@ -287,9 +287,8 @@ fn rate(words: &str) -> (Option<GigabitsPerSecond>, Option<u8>) {
 }
 
 fn text(tree: &Tree, path: String) -> Result<String, Unreadable> {
-    let mut bytes = Vec::with_capacity(64);
-    match tree.open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {
-        Ok(_) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
+    match tree.read(&path, LONGEST) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
         Err(error) => Err(Unreadable { path, error }),
     }
 }

@@ -21,7 +21,7 @@ use super::{
     mailbox::{Look, Mailbox},
     module,
     pace::{Pace, Work},
-    state::{Files, State, Unreadable},
+    state::{Files, State},
 };
 use crate::{
     bench::clock,
@@ -214,7 +214,7 @@ impl<D: Drivers> Watcher<D> {
                 port.moved |= incomplete;
                 let values = counters::in_files(&self.tree, &places);
                 if values.is_empty() && port.counters.had_counters() {
-                    return self.mailbox.failed(at, NoCounters.to_string());
+                    return self.mailbox.failed(at, "none of its counters can be read any more".to_owned());
                 }
                 if let Some(row) = port.counters.read(self.drivers.now(), values) {
                     self.mailbox.counted(at, row);
@@ -222,25 +222,6 @@ impl<D: Drivers> Watcher<D> {
             }
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("none of its counters can be read any more")]
-struct NoCounters;
-
-#[derive(Debug, thiserror::Error)]
-#[error("the statistics of {interface} cannot be read: {error}")]
-struct NoStatistics {
-    interface: String,
-    error: io::Error,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Unseen {
-    #[error("{0}")]
-    Lost(String),
-    #[error(transparent)]
-    Unreadable(#[from] Unreadable),
 }
 
 impl Port {
@@ -267,8 +248,8 @@ impl Port {
         clocks.used().saturating_sub(begun)
     }
 
-    fn look_at_files(&mut self, tree: &Tree, closely: bool, now: Nanoseconds) -> Result<State, Unseen> {
-        let Some((_, files)) = &self.found else { return Err(Unseen::Lost(self.lost.clone())) };
+    fn look_at_files(&mut self, tree: &Tree, closely: bool, now: Nanoseconds) -> io::Result<State> {
+        let Some((_, files)) = &self.found else { return Err(io::Error::other(self.lost.clone())) };
         let unsettled = self.state.as_ref().is_some_and(|state| state.unsettled) && now < self.settles;
         let found = files.look(tree, self.state.as_ref(), closely || unsettled);
         if let Err(unreadable) = &found
@@ -277,10 +258,10 @@ impl Port {
             // It may come back, under other names too.
             (self.lost, self.found) = (unreadable.to_string(), None);
         }
-        Ok(found?)
+        found.map_err(io::Error::other)
     }
 
-    fn seen(&mut self, (begun, ended): (Nanoseconds, Nanoseconds), found: Result<State, Unseen>) -> Look {
+    fn seen(&mut self, (begun, ended): (Nanoseconds, Nanoseconds), found: io::Result<State>) -> Look {
         let (state, failure) = match found {
             Ok(state) => (state, None),
             Err(unseen) => (State::unreadable(unseen.to_string()), Some(unseen.to_string())),
@@ -317,15 +298,15 @@ impl Port {
         places: &Places,
         drivers: &impl Drivers,
         (mailbox, at): (&Mailbox, usize),
-    ) -> Result<(), NoStatistics> {
+    ) -> io::Result<()> {
         let mut values = Values::new();
         for (interface, prefix) in places.interfaces() {
             let key = (Work::Statistics, interface.to_owned());
             if self.without.contains(&key) {
                 continue;
             }
-            let read = drivers.statistics(interface);
-            let read = read.map_err(|error| NoStatistics { interface: interface.to_owned(), error })?;
+            let refused = |error| io::Error::other(format!("the statistics of {interface} cannot be read: {error}"));
+            let read = drivers.statistics(interface).map_err(refused)?;
             if read.is_empty() {
                 self.without.insert(key);
             }

@@ -22,11 +22,18 @@ pub fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R>
     parts(items, |part| part.iter().map(&of).collect())
 }
 
+/// As [`map`], for items of which each takes long, on at most this many threads.
+pub fn map_few<T: Sync, R: Send>(items: &[T], most: usize, of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let mut made: Vec<(&T, Option<R>)> = items.iter().map(|item| (item, None)).collect();
+    in_turn(&mut made, most, |(item, made)| *made = Some(of(item)));
+    made.into_iter().filter_map(|(_, made)| made).collect()
+}
+
 pub(super) fn parts<T: Sync, R: Send>(items: &[T], of: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
     let mut all = Vec::new();
     for items in items.chunks(PART * PARTS) {
         let mut parts: Vec<(&[T], Vec<R>)> = items.chunks(PART).map(|part| (part, Vec::new())).collect();
-        in_turn(&mut parts, |(items, made)| *made = of(items));
+        in_turn(&mut parts, MOST, |(items, made)| *made = of(items));
         // A growing list is moved page by page, without a copy, and only uses the pages that it fills.
         parts.into_iter().for_each(|(_, made)| all.extend(made));
     }
@@ -35,7 +42,7 @@ pub(super) fn parts<T: Sync, R: Send>(items: &[T], of: impl Fn(&[T]) -> Vec<R> +
 
 pub(super) fn each<T: Send>(items: &mut [T], change: impl Fn(&mut T) + Sync) {
     let mut parts: Vec<&mut [T]> = items.chunks_mut(PART).collect();
-    in_turn(&mut parts, |part| part.iter_mut().for_each(&change));
+    in_turn(&mut parts, MOST, |part| part.iter_mut().for_each(&change));
 }
 
 thread_local! {
@@ -62,9 +69,9 @@ pub fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl FnOnce() 
 }
 
 /// Each thread takes the next part until none is left. Works with fewer threads if some cannot be created.
-fn in_turn<P: Send>(parts: &mut [P], work: impl Fn(&mut P) + Sync) {
+fn in_turn<P: Send>(parts: &mut [P], most: usize, work: impl Fn(&mut P) + Sync) {
     let processors = if ALONE.get() { 1 } else { thread::available_parallelism().map_or(1, NonZero::get) };
-    let threads = processors.min(MOST).min(parts.len());
+    let threads = processors.min(most).min(parts.len());
     let rest = Mutex::new(parts.iter_mut());
     let work = || {
         loop {
@@ -91,6 +98,7 @@ mod tests {
         for n in [0, 1, PART - 1, PART, 10 * PART + 7, PARTS * PART + 1] {
             let mut items: Vec<usize> = (0..n).collect();
             assert_eq!(map(&items, |item| item * 2), (0..n).map(|item| item * 2).collect::<Vec<_>>());
+            assert_eq!(map_few(&items[..n.min(9)], 4, |item| item + 1), (1..=n.min(9)).collect::<Vec<_>>());
             each(&mut items, |item| *item += 1);
             assert_eq!(items, (1..=n).collect::<Vec<_>>());
         }

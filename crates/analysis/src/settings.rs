@@ -1,6 +1,9 @@
 //! The settings of a test as keys and values, comparable with those of another run.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use railgauge_model::plan::model::Test;
 use serde::Serialize;
@@ -111,11 +114,15 @@ impl fmt::Display for Difference {
 
 /// `None` if all are equal.
 pub(super) fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<Difference> {
-    let (before, now) = (&as_written(before), &as_written(now));
-    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
-    keys.sort_unstable();
-    let key = keys.into_iter().find(|key| before.get(*key) != now.get(*key))?;
-    Some(Difference { name: key.clone(), before: before.get(key).cloned(), now: now.get(key).cloned() })
+    differences(&as_written(before), &as_written(now)).into_iter().next()
+}
+
+/// In the order of keys.
+pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<Difference> {
+    let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let of =
+        |key: &String| Difference { name: key.clone(), before: before.get(key).cloned(), now: now.get(key).cloned() };
+    keys.into_iter().map(of).filter(|one| one.before != one.now).collect()
 }
 
 fn flatten(key: String, value: &Value, into: &mut BTreeMap<String, String>) {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{
     error::{ReportError, text_file},
     html,
-    view::{Table, text_column},
+    view::{Table, columns as heads},
 };
 
 const VERSION: u32 = 1;
@@ -70,18 +70,7 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
             row.error.as_deref().unwrap_or_default().to_owned(),
         ]
     };
-    let text = text_column;
-    let columns = vec![
-        text("Test"),
-        text("Metric"),
-        text("Size"),
-        text("Between"),
-        text("Value"),
-        text("n"),
-        text("Elements"),
-        text("Measured by"),
-        text("Against it"),
-    ];
+    let columns = heads("Test | Metric | Size | Between | Value | n | Elements | Measured by | Against it");
     let file = |file: &railgauge_model::journal::event::ImportedFile| {
         vec![file.name.clone(), file.tool.clone(), file.notes.join("; "), file.sha256.clone()]
     };
@@ -92,7 +81,7 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
         sentence: format!("{} measured this, not railgauge. Not verified, not judged.", run.tools()),
         values: Table { columns, rows: rows.iter().map(value).collect() },
         files: Table {
-            columns: vec![text("File"), text("Written by"), text("Notes"), text("SHA-256")],
+            columns: heads("File | Written by | Notes | SHA-256"),
             rows: run.said.files.iter().map(file).collect(),
         },
     }

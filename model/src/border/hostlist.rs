@@ -27,13 +27,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
             made = made.iter().flat_map(|prefix| piece.words().map(move |word| format!("{prefix}{word}"))).collect();
         }
         for name in &made {
-            valid(name).map_err(|fault| {
-                Wrong::new(
-                    at.clone(),
-                    fault.to_string(),
-                    "names are letters, digits, `.`, `_` and `-`, such as gpu001 or 10.0.0.7",
-                )
-            })?;
+            valid(name, &at)?;
         }
         names.append(&mut made);
     }
@@ -41,33 +35,20 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
 }
 
 /// Host names are passed to other programs, so they must not look like an option or contain shell, path or log syntax.
-fn valid(name: &str) -> Result<(), NotAHost<'_>> {
-    match name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
-        _ if name.is_empty() => Err(NotAHost::Empty),
-        Some(' ') => Err(NotAHost::Space { name }),
-        Some(letter) => Err(NotAHost::Letter { name, letter }),
-        None if name.starts_with('-') => Err(NotAHost::Option { name }),
-        None if name.len() > LONGEST => Err(NotAHost::Long),
-        None => Ok(()),
-    }
+fn valid(name: &str, at: &std::ops::Range<usize>) -> Result<(), Wrong> {
+    let message = match name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
+        _ if name.is_empty() => "an empty host name".to_owned(),
+        Some(' ') => format!("`{name}` contains a space: separate names in a list with commas"),
+        Some(letter) => format!("`{name}` is not a host name: it contains {letter:?}"),
+        None if name.starts_with('-') => format!("`{name}` is not a host name: it starts with `-`"),
+        None if name.len() > LONGEST => format!("a host name of more than {LONGEST} characters"),
+        None => return Ok(()),
+    };
+    Err(Wrong::new(at.clone(), message, "names are letters, digits, `.`, `_` and `-`, such as gpu001 or 10.0.0.7"))
 }
 
 /// Characters a host name may have (RFC 1035, section 2.3.4, in text without the final dot).
 const LONGEST: usize = 253;
-
-#[derive(Debug, thiserror::Error)]
-enum NotAHost<'a> {
-    #[error("an empty host name")]
-    Empty,
-    #[error("`{name}` contains a space: separate names in a list with commas")]
-    Space { name: &'a str },
-    #[error("`{name}` is not a host name: it contains {letter:?}")]
-    Letter { name: &'a str, letter: char },
-    #[error("`{name}` is not a host name: it starts with `-`")]
-    Option { name: &'a str },
-    #[error("a host name of more than {LONGEST} characters")]
-    Long,
-}
 
 fn items(text: &str) -> Vec<(usize, &str)> {
     let (mut list, mut start, mut depth) = (Vec::new(), 0, 0_i32);

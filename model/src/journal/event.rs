@@ -58,7 +58,6 @@ pub enum Event {
         facts: Box<HostFacts>,
         /// Monotonic clock of the host minus the controller's, and half the round trip.
         clock: Option<(NanosecondsI64, Nanoseconds)>,
-        #[serde(default)]
         wall: Option<NanosecondsI64>,
     },
     HostLost {
@@ -287,9 +286,7 @@ pub struct RankAccount {
     pub gpu: Option<u32>,
     pub p50: Nanoseconds,
     pub max: Nanoseconds,
-    #[serde(default)]
     pub operations: u64,
-    #[serde(default)]
     pub checked: Checked,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carrier>,

@@ -65,7 +65,6 @@ struct Written<'a> {
 #[derive(Deserialize)]
 struct Read {
     v: u32,
-    #[serde(default)]
     run: Option<String>,
     n: u64,
     at: String,

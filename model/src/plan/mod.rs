@@ -84,22 +84,8 @@ impl Selection {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum SelectionError {
-    #[error("--hosts {text}: {message}; {help}")]
-    Hostlist { text: String, message: String, help: String },
-    #[error("{option} {name}: the plan has no such {what}{hint}")]
-    Unknown {
-        option: &'static str,
-        name: String,
-        /// `host or group`, `test`.
-        what: &'static str,
-        hint: String,
-    },
-    #[error("no test can be run with {hosts}: {tests}; name more hosts with --hosts")]
-    Nothing { hosts: String, tests: String },
-    #[error("--repeats {repeats}: {what}")]
-    Beyond { repeats: u32, what: String },
-}
+#[error("{0}")]
+pub struct SelectionError(String);
 
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -249,10 +235,11 @@ impl Loaded {
         if plan.tests.is_empty() {
             let left_out = plan.subset.iter().flat_map(Subset::left_out).collect::<Vec<_>>().join("; ");
             let hosts = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));
-            return Err(SelectionError::Nothing { hosts, tests: left_out });
+            let message = format!("no test can be run with {hosts}: {left_out}; name more hosts with --hosts");
+            return Err(SelectionError(message));
         }
         if let (Some(repeats), Some(what)) = (selection.repeats, limits::beyond(&plan)) {
-            return Err(SelectionError::Beyond { repeats, what });
+            return Err(SelectionError(format!("--repeats {repeats}: {what}")));
         }
         self.plan = plan;
         Ok(self)
@@ -266,11 +253,8 @@ fn hosts(plan: &Plan, texts: &[String]) -> Result<Vec<String>, SelectionError> {
             wanted.extend(members.iter().cloned());
             continue;
         }
-        let names = hostlist::expand(text).map_err(|wrong| SelectionError::Hostlist {
-            text: text.clone(),
-            message: wrong.message,
-            help: wrong.help,
-        })?;
+        let names = hostlist::expand(text)
+            .map_err(|wrong| SelectionError(format!("--hosts {text}: {}; {}", wrong.message, wrong.help)))?;
         for name in names {
             if let Some(members) = plan.groups.get(&name) {
                 wanted.extend(members.iter().cloned());
@@ -296,12 +280,7 @@ fn tests<'a>(plan: &Plan, names: &'a [String]) -> Result<BTreeSet<&'a str>, Sele
 
 const LISTED: usize = 12;
 
-fn unknown<'a>(
-    option: &'static str,
-    what: &'static str,
-    name: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
-) -> SelectionError {
+fn unknown<'a>(option: &str, what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> SelectionError {
     let hint = match nearest(name, known.clone()) {
         Some(near) => format!("; did you mean {near}?"),
         None => {
@@ -311,5 +290,5 @@ fn unknown<'a>(
             format!("; it has {}{more}", listed.join(", "))
         }
     };
-    SelectionError::Unknown { option, name: name.to_owned(), what, hint }
+    SelectionError(format!("{option} {name}: the plan has no such {what}{hint}"))
 }

@@ -16,19 +16,18 @@ use super::{
     test_model::{RateLimit, Test},
 };
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
     pub lasts: Duration,
     /// The test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
     pub test: String,
     /// Rate of each flow; unlimited if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
     pub window: Duration,
     /// Longer outages of a port or stalls of a flow fail the run.
     pub longest_outage: Duration,
     /// Longer times at less than a port's best rate or with fewer lanes fail the run. `None` in older journals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_degraded: Option<Degraded>,
     /// Most rises per second, by the counter's name or the last part of it: `symbol_error`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

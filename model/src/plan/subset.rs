@@ -9,18 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{count::count, grammar::hostlist};
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subset {
     /// In the plan's order; `None` for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     pub of_hosts: usize,
     /// In the plan's order, including omitted ones; `None` for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<String>>,
     pub of_tests: usize,
     /// `None` as the plan says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,

@@ -29,7 +29,6 @@ pub struct Test {
     /// Queue pairs or streams: one set of cases for each.
     pub qps: Vec<u32>,
     /// The queue pairs of a link are divided among these threads.
-    #[serde(default = "one")]
     pub threads: u32,
     pub bidirectional: bool,
     pub pattern: Pattern,
@@ -50,13 +49,10 @@ pub struct Test {
     pub rate_limit: Option<RateLimit>,
     /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. If empty, the nearest ones, or those with the same
     /// numbers.
-    #[serde(default)]
     pub gpus: PerEnd<Vec<u32>>,
     /// Demanded distance between the GPU of each end and its NIC; the nearest GPU if `None`.
-    #[serde(default)]
     pub gpu_distance: Option<Distance>,
     /// `None` for pairs.
-    #[serde(default)]
     pub collective: Option<Collective>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configure: Option<Configure>,
@@ -81,16 +77,15 @@ pub struct Configure {
 
 /// TCP connections between the interfaces of a flow's NICs, or a command on its hosts. In every repeat the flow is measured without, then
 /// with each number of connections or with the command.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     /// Numbers of connections per direction, ascending, unique; only zero with a command.
     pub flows: Vec<u32>,
     pub direction: BesideWay,
     /// Total rate of all connections of one direction; unlimited if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<GigabitsPerSecond>,
     /// Replaces connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<BesideCommand>,
 }
 
@@ -206,10 +201,6 @@ impl Test {
         let beside = self.beside.iter().flat_map(|beside| beside.flows.iter().copied().map(Some));
         std::iter::once(None).chain(beside).collect()
     }
-}
-
-fn one() -> u32 {
-    1
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@
 //! autoregressive series). The standard error of a difference of means, and its estimate from the spread within the sides, depend on r
 //! and on the order: with all runs of one side first the difference is far less certain than its spread suggests; with alternating sides
 //! it is more certain, but only if both sides have the same noise.
-//! within the sides shows of it then both depend on r and on the order: with all runs of one side first the difference is
-//! far less certain than its spread suggests; in turn it is more certain, but only if both sides have the same noise.
+
+use serde::Serialize;
 
 use super::Variant;
 use crate::student::t_quantile;
@@ -18,7 +18,8 @@ const STEPS: usize = 3;
 /// Alternating runs are worth at least this share of as many independent runs.
 const IN_TURN: f64 = 0.9;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Turns {
     /// All runs of one side before all of the other.
     OneSideFirst,

@@ -1,3 +1,5 @@
+use serde::Serialize;
+
 use super::{Comparison, LEVEL};
 use crate::{multiple::benjamini_hochberg, refusal::Refusal, shift::Interval};
 
@@ -14,11 +16,12 @@ pub enum Verdict {
     TooNoisy,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
     /// Runs after have no value: what failed is not part of what was measured.
     Missing,
-    Few,
+    FewRuns,
     /// The other runs show its absence, but single runs are far off.
     Strays,
     /// The effect shows its absence, but not the difference of means: the runs of a side do not agree.
@@ -26,7 +29,7 @@ pub enum Obstacle {
     /// A change, or its absence, for independent runs; but in this order correlated runs would look the same.
     Order,
     /// A change, or its absence, for this cell alone, but among so many chance does as much somewhere.
-    Chance,
+    ManyCases,
     /// A change, but not clearly more or less than the margin.
     Margin,
     Spread,
@@ -116,18 +119,18 @@ fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64))
     match (verdict, cell.interval95) {
         (Verdict::TooNoisy, _) => Some(Obstacle::Noise),
         (Verdict::Inconclusive, _) if cell.missing[1] > 0 => Some(Obstacle::Missing),
-        (Verdict::Inconclusive, None) => Some(Obstacle::Few),
-        (Verdict::Inconclusive, Some(_)) if cell.n < FEWEST && !clear => Some(Obstacle::Few),
+        (Verdict::Inconclusive, None) => Some(Obstacle::FewRuns),
+        (Verdict::Inconclusive, Some(_)) if cell.n < FEWEST && !clear => Some(Obstacle::FewRuns),
         (Verdict::Inconclusive, Some(interval)) => Some(if by_effect && cell.strays != [0, 0] {
             Obstacle::Strays
         } else if order_hides {
             Obstacle::Order
         } else if by_effect {
-            if inside(cell.mean95, cell.margin) { Obstacle::Chance } else { Obstacle::Means }
+            if inside(cell.mean95, cell.margin) { Obstacle::ManyCases } else { Obstacle::Means }
         } else if interval.holds(0.0) {
             Obstacle::Spread
         } else if p[0] > LEVEL {
-            Obstacle::Chance
+            Obstacle::ManyCases
         } else {
             Obstacle::Margin
         }),

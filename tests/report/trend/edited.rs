@@ -158,7 +158,7 @@ fn what_an_edit_stops_is_named_and_no_pass_unless_its_host_left_the_plan() {
         if leaves {
             assert_eq!((found.exit_code, found.stopped), (0, 0), "{}", found.sentence);
             assert_eq!(found.gone, [("gpu003".to_owned(), ended, night(i64::from(EDITED) - 1))]);
-            assert!(text.remarks.join("\n").contains("host gpu003 is no longer in the plan"), "{:?}", text.remarks);
+            assert!(text.remarks.iter().any(|remark| remark.contains("gpu003")), "{:?}", text.remarks);
         } else {
             assert_eq!((found.exit_code, found.stopped), (3, ended), "{}", found.sentence);
             assert!(text.doubts.rows.iter().all(|row| row[1].contains("gpu003")), "{:?}", text.doubts.rows);

@@ -7,7 +7,7 @@ use railgauge_analysis::{
     history::{Run, RunError},
     row::Untrusted,
     status::Status,
-    trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
+    trend::{Component, History, Options, Reported, Rule, State, Trend, Watched, Way, day, trend},
 };
 use railgauge_model::{journal::event::Event, plan::model::Pattern};
 use railgauge_wire::terms::Metric;
@@ -336,4 +336,26 @@ fn a_plan_that_rotates_is_one_plan_whose_parts_are_watched() {
     }
     let healthy = watch(rotating(40, 1, |_, _| false), &Options::default());
     assert_eq!((healthy.exit_code, healthy.missing.len()), (0, 0), "{}", healthy.sentence);
+}
+
+#[test]
+fn a_change_that_a_later_run_ended_is_listed_after_the_open_ones() {
+    let (of, mut dice) = (cluster(4), Dice(9));
+    let hosts = |at: usize| of.cases[usize::try_from(of.readings[at].case).unwrap()].flow.hosts();
+    let apart = |at: &usize| hosts(*at).iter().all(|host| !hosts(0).contains(host));
+    let other = (1..of.readings.len()).find(apart).unwrap();
+    let mut collected = History::default();
+    for number in 0..60 {
+        let low = |from: u32| if number < from { 390.0 } else { 195.0 };
+        let level = |at: usize| if at == other { low(40) } else { low(if at == 0 { 30 } else { 60 }) };
+        collected.add(run(&of, number, 0, &mut dice, |at| Some(level(at))));
+    }
+    let name = format!("host {}", hosts(other)[0]);
+    let component = Component { name, state: "good", since: night(61), measured: night(61) };
+    let (directory, sentence) = (String::new(), String::new());
+    collected.report(vec![Reported { directory, status: Status::Pass, sentence, components: vec![component] }]);
+    let found = trend(collected, &Options::default()).unwrap();
+    let states: Vec<State> = found.changes.iter().map(|change| change.state).collect();
+    assert_eq!(states, [State::Open, State::WentAway], "{:?}", found.changes);
+    assert_eq!(railgauge_report::trend::view(&found).unwrap().open.len(), 1);
 }

@@ -66,15 +66,14 @@ pub struct Gpu {
     pub processes: Option<u32>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuFabric {
     /// Until it is completed, CUDA does not start on boards with NVSwitch.
     pub state: Registration,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<u32>,
     /// UUID of the cluster of hosts that its NVLinks reach (`clusterUuid`); `None` where they end at the host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// Its part of that cluster (`cliqueId`): GPUs of different parts do not reach each other by NVLink.
     pub clique: u32,

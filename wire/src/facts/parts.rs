@@ -29,15 +29,13 @@ pub fn serial_number(text: &str) -> Option<&str> {
     (printable && !is_one && !is_placeholder).then_some(text)
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Label {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// Part number: what to order as a spare.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub part_number: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
 }
 

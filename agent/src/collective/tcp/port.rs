@@ -38,11 +38,7 @@ impl TcpRankPort {
     pub(crate) fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
         let place = place::choose(spec)?;
         let mut settings = place.settle(spec.knobs.core)?;
-        let completion = match spec.knobs.completion {
-            None => "poll, then events",
-            Some(Completion::Poll) => "poll",
-            Some(Completion::Events) => "events",
-        };
+        let completion = spec.knobs.completion.map_or("poll, then events", Completion::word);
         settings.insert("completion".into(), completion.into());
         let unpaced = || (siblings >= ranks).then(|| UNPACED.to_owned());
         let congestion = spec.knobs.congestion_control.clone().or_else(unpaced);

@@ -212,7 +212,7 @@ fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStre
     if let Some(congestion) = &origin.congestion {
         socket.set_tcp_congestion(congestion.as_bytes())?;
     }
-    let left = control.deadline().saturating_duration_since(Instant::now());
+    let left = control.deadline.saturating_duration_since(Instant::now());
     socket.connect_timeout(&to.into(), left.clamp(Duration::from_millis(1), CONNECT))?;
     Ok(socket.into())
 }

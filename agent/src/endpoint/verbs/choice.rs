@@ -192,24 +192,14 @@ pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<St
 
 pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
     VerbsEndpoint {
-        qp_numbers: Vec::new(),
-        psns: Vec::new(),
         lid: choice.port.lid,
         gid: choice.gid.map(|gid| gid.hex()).unwrap_or_default(),
         gid_type: choice.gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
         mtu: settings.mtu,
-        address: 0,
-        length: railgauge_wire::unit::Bytes::ZERO,
-        rkey: 0,
-        polled: false,
         grh_required: choice.port.grh_required,
         pkey: choice.pkey.map(|pkey| pkey.value),
-        control: None,
-        ece: None,
         max_reads: settings.reads,
-        qkey: 0,
-        cm_port: None,
-        cm_address: None,
+        ..VerbsEndpoint::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    gather::Gather,
+    gather::named,
     link::{Completion, DEPTH, Footprint, Joining, Knobs, LinkSpec, WriteLatency},
     remedy::{self, Remedy},
     terms::{LinkLayer, Memory},
@@ -188,21 +188,9 @@ impl Settings {
     }
 
     pub(crate) fn record(&self) -> BTreeMap<String, String> {
-        let completion = match self.completion {
-            Completion::Poll => "poll",
-            Completion::Events => "events",
-        };
-        let footprint = match self.footprint {
-            Footprint::Cache => "cache",
-            Footprint::Dram => "dram",
-        };
-        let joining = match self.joining {
-            Joining::RdmaCm => "rdma-cm",
-            Joining::Auto | Joining::Exchange => "exchange",
-        };
         let pace = self.pace(1);
         let bound = if self.named_depth { "" } else { " (at most 8 MiB in flight)" };
-        let entries: [(&str, String); 15] = [
+        named(vec![
             ("depth", format!("{}{bound}", pace.depth)),
             ("post_list", pace.list.to_string()),
             ("signal_every", format!("{} (latency), {} (bandwidth)", self.signal_latency, pace.signal_every)),
@@ -215,14 +203,11 @@ impl Settings {
             ("flow_label", self.flow_label.to_string()),
             ("retry_count", self.retries.to_string()),
             ("timeout", self.timeout.to_string()),
-            ("completion", completion.to_owned()),
-            ("footprint", footprint.to_owned()),
-            ("joining", joining.to_owned()),
-        ];
-        let mut record: BTreeMap<String, String> =
-            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered();
-        record.insert("huge_pages".to_owned(), self.huge_pages.to_string());
-        record
+            ("completion", self.completion.to_string()),
+            ("footprint", self.footprint.to_string()),
+            ("joining", self.joining.to_string()),
+            ("huge_pages", self.huge_pages.to_string()),
+        ])
     }
 
     /// Each queue pair has its own flow label, so that they spread over equal paths; 0 leaves it to the driver.

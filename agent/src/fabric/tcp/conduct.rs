@@ -218,7 +218,7 @@ impl Conductor<'_, '_> {
 
     fn turn(&mut self, sockets: &[TcpStream]) -> Result<(), Failure> {
         let (shared, control) = (self.shared, self.shared.control);
-        let to_mark = self.window.as_ref().map_or(LOOK, |window| window.mark().saturating_sub(clock::now()).min(LOOK));
+        let to_mark = self.window.as_ref().map_or(LOOK, |window| window.mark.saturating_sub(clock::now()).min(LOOK));
         let to_mark = if self.is_cold() { to_mark.max(LOOK_WHILE_COLD) } else { to_mark };
         let bells = [&shared.bell, control.bell().unwrap_or(&shared.bell)];
         let [said, ..] = wait::wait(
@@ -274,10 +274,10 @@ impl Conductor<'_, '_> {
         if self.is_cold() {
             return Ok(());
         }
-        let Some(window) = self.window.as_mut().filter(|window| window.running()) else { return Ok(()) };
+        let Some(window) = self.window.as_mut().filter(|window| window.running) else { return Ok(()) };
         window.completed(clock::now(), counted - self.counted);
         self.counted = counted;
-        if !window.running() {
+        if !window.running {
             self.shared.halt.store(true, Ordering::Relaxed);
             if self.receives {
                 self.channel.say(&Signal::Halt)?;

@@ -114,11 +114,10 @@ fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, 
 
 fn settings(spec: &LinkSpec, spin: bool) -> std::collections::BTreeMap<String, String> {
     let knobs = &spec.knobs;
-    let footprint = if knobs.footprint == Some(Footprint::Dram) { "dram" } else { "cache" };
     let mut settings = std::collections::BTreeMap::from([
         ("streams".into(), spec.qps.to_string()),
         ("completion".into(), if spin { "poll" } else { "events" }.into()),
-        ("footprint".into(), footprint.into()),
+        ("footprint".into(), knobs.footprint.unwrap_or_default().to_string()),
         ("huge_pages".into(), (knobs.huge_pages == Some(true)).to_string()),
     ]);
     settings.extend(knobs.traffic_class.map(|class| ("traffic_class".into(), class.to_string())));
@@ -299,7 +298,7 @@ impl Tcp {
         if pass.bidirectional && self.back.is_empty() {
             self.back = buffers(&self.spec, self.device.as_ref())?;
         }
-        let mut shared = Shared::new(pass, control, self.spin, channel.peer(), self.streams.len())?;
+        let mut shared = Shared::new(pass, control, self.spin, &channel.peer, self.streams.len())?;
         if let Part::Lead(rule, _) = part {
             shared.rule = Some(rule);
         }
@@ -350,7 +349,7 @@ impl Tcp {
             let channel = self.channel()?;
             if !std::mem::replace(&mut ready, true) {
                 control.ready();
-                if control.led().is_some() {
+                if control.led.is_some() {
                     channel.say(&Signal::Turn)?;
                 }
             }
@@ -366,7 +365,7 @@ impl Tcp {
             }
             let pass = match channel.hear() {
                 Ok(Signal::Go(pass)) => pass,
-                Ok(Signal::Turn) if control.led().is_some() => {
+                Ok(Signal::Turn) if control.led.is_some() => {
                     self.turns += 1;
                     control.stop();
                     continue;

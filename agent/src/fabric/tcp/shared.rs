@@ -327,16 +327,12 @@ pub(super) enum Signal {
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: TcpStream,
-    peer: String,
+    pub peer: String,
 }
 
 impl Channel {
     pub(super) fn new(stream: TcpStream, peer: String) -> Self {
         Self { stream, peer }
-    }
-
-    pub(super) fn peer(&self) -> &str {
-        &self.peer
     }
 
     pub(super) fn say(&mut self, signal: &Signal) -> Result<(), Failure> {

@@ -209,12 +209,12 @@ pub(super) fn ping(
     let mut recorder = Recorder::new();
     let mut window = Window::ready(rule, shared.pass.size);
     shared.wait_at_gate();
-    let deadline = clock::at(shared.control.deadline());
+    let deadline = clock::at(shared.control.deadline);
     let before = clock::cpu();
     let first = clock::now();
     window.start(first);
     let mut last = first;
-    while window.running() && recorder.samples() < window.quota() {
+    while window.running && recorder.samples < window.quota() {
         if let Some(stage) = stage.as_mut().filter(|_| shared.pass.op != Op::Read) {
             stage.fetch(&mut buffer[..there], 0)?;
         }
@@ -235,7 +235,7 @@ pub(super) fn ping(
         }
     }
     let cpu = clock::cpu() - before;
-    let bytes = Bytes::of(there) * recorder.samples();
+    let bytes = Bytes::of(there) * recorder.samples;
     let trips = if shared.pass.op == Op::Read { 1 } else { 2 };
     let latency = Some(Box::new(recorder.finish(trips)));
     let measured = Measurement { latency, ..window.finish(last) };

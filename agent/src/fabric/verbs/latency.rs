@@ -40,7 +40,7 @@ impl VerbsEnd {
             Op::Write => {
                 let (outgoing, incoming) = self.beats(timing.size.0)?;
                 let check = self.order_check(timing.size.0)?;
-                let rule = Window::Iterations(check.messages());
+                let rule = Window::Iterations(check.messages);
                 let side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
                 let mut side = side.checking(check);
                 self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;

@@ -68,7 +68,7 @@ impl Slot {
 pub(crate) struct Mailbox {
     region: Arc<Region>,
     words: Words,
-    queue: Arc<CompletionQueue>,
+    pub queue: Arc<CompletionQueue>,
     queue_pair: Option<Arc<QueuePair>>,
     poller: Poller,
     /// One ring per word, once joined.
@@ -89,10 +89,6 @@ impl Mailbox {
         let queue = CompletionQueue::new(domain.device(), 2 * DEPTH, false)?;
         let poller = Poller::new(&queue);
         Ok(Self { region, words, queue, queue_pair: None, poller, letters: Vec::new(), flying: 0, failures: 0, qps })
-    }
-
-    pub(crate) fn queue(&self) -> &Arc<CompletionQueue> {
-        &self.queue
     }
 
     pub(crate) fn attach(&mut self, queue_pair: Arc<QueuePair>) {

@@ -108,7 +108,7 @@ impl VerbsEnd {
         let mut pairs = Vec::new();
         if manager.is_none() {
             pairs = (0..layout.qps).map(|_| pair()).collect::<Result<Vec<_>, _>>()?;
-            let control = QueuePair::new(&domain, mailbox.queue(), Service::Rc, mailbox::CAPACITY, None)?;
+            let control = QueuePair::new(&domain, &mailbox.queue, Service::Rc, mailbox::CAPACITY, None)?;
             mailbox.attach(Arc::new(control));
             let pkey_index = choice.pkey.map_or(0, |pkey| pkey.index);
             let initialise =
@@ -255,7 +255,7 @@ impl VerbsEnd {
     /// The control queue pair follows the last measured one.
     fn pair(&self, i: u32, identifier: Identifier) -> Result<QueuePair, Failure> {
         let (queue, capacity) = if i == self.resources.layout.qps {
-            (self.connection.mailbox.queue(), super::mailbox::CAPACITY)
+            (&self.connection.mailbox.queue, super::mailbox::CAPACITY)
         } else {
             (&self.resources.queue, self.resources.capacity)
         };
@@ -270,7 +270,7 @@ impl VerbsEnd {
             let remedy = remedy::SAME_AT_BOTH_ENDS.with([("setting", "`joining`")]);
             return Err(Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy));
         };
-        let limit = control.deadline();
+        let limit = control.deadline;
         (0..=self.resources.layout.qps)
             .map(|i| {
                 let identifier = Identifier::new(&manager.events)?;
@@ -290,7 +290,7 @@ impl VerbsEnd {
     }
 
     fn grant(&self, manager: &Manager, peer: &VerbsEndpoint, control: &Control) -> Result<Vec<QueuePair>, Failure> {
-        let limit = control.deadline();
+        let limit = control.deadline;
         let wanted = self.resources.layout.qps as usize + 1;
         let mut granted = Vec::new();
         let mut established = 0;

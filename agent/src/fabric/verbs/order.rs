@@ -19,17 +19,13 @@ const MESSAGES: (u64, u64) = (2, 256);
 pub(crate) struct OrderCheck {
     outgoing: Span,
     incoming: Span,
-    messages: u64,
+    pub messages: u64,
 }
 
 impl OrderCheck {
     pub(crate) fn new(outgoing: Span, incoming: Span) -> Self {
         let messages = (BYTES / incoming.len().max(1)).clamp(MESSAGES.0, MESSAGES.1);
         Self { outgoing, incoming, messages }
-    }
-
-    pub(crate) fn messages(&self) -> u64 {
-        self.messages
     }
 
     /// Writes message `number` (from 0), if checked, with all bytes `value`.
@@ -74,7 +70,7 @@ mod tests {
             assert_eq!(failure.kind, Kind::Fabric);
             assert!(failure.cause.contains(&format!("byte {late}:")), "{failure}");
             assert!(
-                check.look(check.messages(), 7).is_ok(),
+                check.look(check.messages, 7).is_ok(),
                 "later messages carry their number in the first and the last byte only"
             );
         }
@@ -87,13 +83,13 @@ mod tests {
         check.write(0, 1);
         check.write(1, 2);
         assert!((0..size).all(|at| bytes.load(at) == 2));
-        check.write(check.messages(), 3);
+        check.write(check.messages, 3);
         assert!((0..size).all(|at| bytes.load(at) == 2));
     }
 
     #[test]
     fn long_messages_are_checked_too_and_short_ones_not_for_ever() {
-        let messages = |size| OrderCheck::new(memory(size).1, memory(size).1).messages();
+        let messages = |size| OrderCheck::new(memory(size).1, memory(size).1).messages;
         assert_eq!(messages(1), 256);
         assert_eq!(messages(1 << 20), 16);
         assert_eq!(messages(32 << 20), 2);

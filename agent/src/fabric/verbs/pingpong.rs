@@ -107,7 +107,7 @@ impl<'a> ByMemory<'a> {
         if let Some(check) = &self.check {
             check.look(self.checked.1, self.seen)?;
             self.checked.1 += 1;
-            if self.checked.0.min(self.checked.1) >= check.messages() {
+            if self.checked.0.min(self.checked.1) >= check.messages {
                 self.check = None;
             }
         }
@@ -271,7 +271,7 @@ pub fn serve_first(
     // Time between operations, which a busy host may prolong.
     let mut aside = Nanoseconds::ZERO;
     window.start(before);
-    while window.running() && done < quota {
+    while window.running && done < quota {
         side.send()?;
         if let Some(sample) = sample {
             recorder.record(sample);

@@ -51,7 +51,7 @@ impl VerbsEnd {
         let naps = if alone { DEADLINE_NAP..=DEADLINE_NAP } else { SHORT_NAP..=LONG_NAP };
         let (mut account, mut awaited) = (None, Instant::now());
         control.ready();
-        let _watcher = match control.led() {
+        let _watcher = match control.led {
             None => None,
             Some(not_before) => {
                 self.progress.turns.give(&mut self.connection.mailbox)?;

@@ -105,7 +105,7 @@ pub fn stream(
     let all = window.quota();
     let quota = |flow: usize| if only.is_none_or(|only| only == flow) { all } else { 0 };
     loop {
-        let running = wanted && window.running();
+        let running = wanted && window.running;
         if running {
             let now = if pacers.is_empty() { last } else { clock::now() };
             for (i, flow) in flows.iter_mut().enumerate() {

@@ -154,7 +154,7 @@ impl VerbsEnd {
     /// Posts each ring's first request and waits until all are complete.
     pub(crate) fn move_once(&mut self, flows: &mut [Sends], waiter: &mut Waiter) -> Result<(), Failure> {
         for flow in flows.iter_mut() {
-            flow.post_last(1).map_err(|errno| words::verb(waiter.stage(), Doing::Post, self.device(), errno))?;
+            flow.post_last(1).map_err(|errno| words::verb(waiter.stage, Doing::Post, self.device(), errno))?;
         }
         // Tags are numbers of queue pairs; a single ring may be of any of them.
         let mut left = flows.len();

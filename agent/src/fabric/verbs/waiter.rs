@@ -29,7 +29,7 @@ const LONG_NAP: Duration = Duration::from_secs(1);
 
 pub struct Waiter {
     control: Control,
-    stage: Stage,
+    pub stage: Stage,
     /// Only one processor to run on: threads that work for us need it.
     alone: bool,
     idle: u32,
@@ -93,10 +93,6 @@ impl Waiter {
         self.watch
             .as_ref()
             .map_or(Ok(()), |(watch, peer)| watch.check(self.stage).and_then(|()| peer.check(self.stage)))
-    }
-
-    pub fn stage(&self) -> Stage {
-        self.stage
     }
 
     #[inline]

@@ -48,19 +48,7 @@ pub(crate) const NAMES: [&str; 5] =
 /// Limit of GPUs of a host, and of programs of a GPU.
 const MOST: u32 = 256;
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum NoSmi {
-    #[error("AMD SMI is not there: {0}")]
-    NotThere(String),
-    #[error("{0}: {1}")]
-    Lacks(String, NoFunction),
-    #[error(transparent)]
-    Version(#[from] layout::Unknown),
-    #[error("AMD SMI does not start: {0}")]
-    Start(Refused),
-}
-
-/// A status other than success, in the library's own words.
+/// A status other than success, in the library's own words; or why the library is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(crate) struct Refused(String);
@@ -102,24 +90,28 @@ functions! {
 }
 
 /// Opened and started once for the life of the process.
-pub(super) fn smi() -> Result<&'static Smi, NoSmi> {
-    static SMI: OnceLock<Result<Smi, NoSmi>> = OnceLock::new();
+pub(super) fn smi() -> Result<&'static Smi, Refused> {
+    static SMI: OnceLock<Result<Smi, Refused>> = OnceLock::new();
     SMI.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
-fn open() -> Result<Smi, NoSmi> {
-    let library = Library::first(&NAMES).map_err(|why| NoSmi::NotThere(why.to_string()))?;
-    let lacks = |missing| NoSmi::Lacks(library.name().to_owned(), missing);
+fn open() -> Result<Smi, Refused> {
+    let library = Library::first(&NAMES).map_err(|why| Refused(format!("AMD SMI is not there: {why}")))?;
+    let lacks = |missing: NoFunction| Refused(format!("{}: {missing}", library.name()));
     let mut smi = Smi::look_up(&library, 0, &layout::OLD).map_err(lacks)?;
     let mut version = Space::default();
     // SAFETY: there is room for more than the structure, which is 24 bytes in every version.
-    smi.check(unsafe { (smi.lib_version)(version.place()) }).map_err(NoSmi::Start)?;
+    smi.check(unsafe { (smi.lib_version)(version.place()) }).map_err(not_started)?;
     // Year, major and minor number; no year from 26 on.
     let numbers = [0, 4, 8, 12].map(|at| version.word(at));
-    smi.layout = Layout::of(numbers)?;
+    smi.layout = Layout::of(numbers).map_err(|unknown| Refused(unknown.to_string()))?;
     // SAFETY: the flag is one of the header's.
-    smi.check(unsafe { (smi.init)(GPUS) }).map_err(NoSmi::Start)?;
+    smi.check(unsafe { (smi.init)(GPUS) }).map_err(not_started)?;
     Ok(smi)
+}
+
+pub(super) fn not_started(why: Refused) -> Refused {
+    Refused(format!("AMD SMI does not start: {why}"))
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! GPUs by AMD SMI, for repeated readings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use railgauge_wire::{
     facts::{GPUS, Gpu, MemoryFaults, serial_number},
@@ -16,7 +16,7 @@ use super::super::{
 };
 use super::{
     layout,
-    smi::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, smi},
+    smi::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, SUCCESS, Smi, VRAM, not_started, smi},
 };
 use crate::{bench::clock, system::tree::Tree};
 
@@ -74,11 +74,10 @@ impl Cards for AmdCards {
 impl AmdCards {
     fn card(&mut self, pci: &str) -> Result<(&'static Smi, &mut Card), Unread> {
         let smi = smi().map_err(|why| Unread::NoLibrary(why.to_string()))?;
-        if !self.open.contains_key(pci) {
-            self.open.insert(pci.to_owned(), open(smi, pci)?);
-        }
-        let gone = || unknown(pci, "it is not open".to_owned());
-        self.open.get_mut(pci).map(|card| (smi, card)).ok_or_else(gone)
+        Ok(match self.open.entry(pci.to_owned()) {
+            Entry::Occupied(card) => (smi, card.into_mut()),
+            Entry::Vacant(place) => (smi, place.insert(open(smi, pci)?)),
+        })
     }
 }
 
@@ -117,7 +116,7 @@ pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
         // Such a host need not have AMD SMI.
         return Vec::new();
     }
-    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(NoSmi::Start)?))) {
+    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(not_started)?))) {
         Ok((smi, mut known)) => {
             known.retain(|(pci, _)| on_bus.iter().any(|gpu| slot(gpu) == slot(pci)));
             if known.len() >= on_bus.len() {

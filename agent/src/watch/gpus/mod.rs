@@ -20,7 +20,7 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Stage},
+    failure::{Failure, Kind, Stage},
     gpu_state::{
         ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, Hold, MOST, PcieSeen, Range, counter, is_of_program,
     },
@@ -36,7 +36,6 @@ use crate::{
     gpu::{
         cards::{Lasting, Unread},
         monitor,
-        vendor::Vendor,
     },
     worker::{self, caught},
 };
@@ -45,21 +44,15 @@ mod sampler;
 
 const PATIENCE: Duration = ANSWER_WITHIN;
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum Silent {
-    #[error("no thread could be started: {0}")]
-    NoThread(String),
-    #[error("the thread that reads the state of GPUs has ended")]
-    Ended,
-    #[error("{} has not answered within {} s", .0.monitor(), PATIENCE.as_secs())]
-    Late(Vendor),
+fn silent(cause: String) -> Failure {
+    Failure::new(Stage::Measure, Kind::Lost, cause)
 }
 
 pub(crate) struct Span {
     number: u64,
     begun: Nanoseconds,
     /// Or why there is no thread.
-    to: Result<Sender<Order>, Silent>,
+    to: Result<Sender<Order>, Failure>,
     ended: bool,
 }
 
@@ -97,13 +90,16 @@ impl Span {
         self.ended = true;
         let (answer, read) = channel();
         let asked = self.to.as_ref().map_err(Clone::clone).and_then(|to| {
-            to.send(Order::End { span: self.number, answer, asked: clock::now() }).map_err(|_| Silent::Ended)
+            to.send(Order::End { span: self.number, answer, asked: clock::now() })
+                .map_err(|_| silent("the thread that reads the state of GPUs has ended".to_owned()))
         });
-        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late(monitor::asked())));
+        let late =
+            |_| silent(format!("{} has not answered within {} s", monitor::asked().monitor(), PATIENCE.as_secs()));
+        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(late));
         let whole = (self.begun, clock::now());
         match read {
             Ok(of_gpu) => Read { of_gpu, whole, failure: None },
-            Err(why) => Read { failure: Some(why.to_string()), whole, ..Read::default() },
+            Err(why) => Read { failure: Some(why.cause), whole, ..Read::default() },
         }
     }
 }
@@ -143,8 +139,8 @@ pub(crate) fn pass(measured: &Measurement) -> (Nanoseconds, Nanoseconds) {
 }
 
 /// Started by the first case.
-fn thread() -> Result<Sender<Order>, Silent> {
-    static THREAD: OnceLock<Result<Sender<Order>, Silent>> = OnceLock::new();
+fn thread() -> Result<Sender<Order>, Failure> {
+    static THREAD: OnceLock<Result<Sender<Order>, Failure>> = OnceLock::new();
     let start = || {
         let (to, orders) = channel();
         let work = move || {
@@ -153,7 +149,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
             }
         };
         let started = worker::start("gpus", work);
-        started.map(|_| to).map_err(|error| Silent::NoThread(error.to_string()))
+        started.map(|_| to).map_err(|error| silent(format!("no thread could be started: {error}")))
     };
     THREAD.get_or_init(start).clone()
 }

@@ -1,6 +1,6 @@
 //! What hardware the ends of a link are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use railgauge_model::{journal::event::Case, plan::baseline::EndFacts};
 use railgauge_preflight::{FactOf, comparable};
@@ -10,20 +10,22 @@ use railgauge_wire::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::{row::Reading, settings::Difference};
+use crate::row::Reading;
 
 const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
 const NIC: [&str; 2] = ["driver", "board"];
 const GPU: [&str; 2] = ["model", "memory"];
 
-pub(super) struct Ends<F> {
-    facts: F,
+type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
+
+pub(super) struct Ends<'a> {
+    facts: Facts<'a>,
     known: HashMap<(String, String, bool), Option<(String, EndFacts)>>,
 }
 
-impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
-    pub(super) fn new(facts: F) -> Self {
-        Self { facts, known: HashMap::new() }
+impl<'a> Ends<'a> {
+    pub(super) fn new(facts: impl Fn(&str) -> Option<&'a HostFacts> + 'a) -> Self {
+        Self { facts: Box::new(facts), known: HashMap::new() }
     }
 
     /// Names of the ends, the initiator first; every kind once for a collective. `None` if a host's facts are unknown.
@@ -87,17 +89,4 @@ fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
         end.hardware.extend(driver.map(|(fact, value)| (fact.to_owned(), value)));
     }
     end
-}
-
-pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<Difference> {
-    let mut facts: Vec<&String> = before.keys().chain(now.keys()).collect();
-    facts.sort_unstable();
-    facts.dedup();
-    let different = facts.into_iter().filter(|fact| before.get(*fact) != now.get(*fact));
-    let of = |fact: &String| Difference {
-        name: fact.clone(),
-        before: before.get(fact).cloned(),
-        now: now.get(fact).cloned(),
-    };
-    different.map(of).collect()
 }

@@ -9,13 +9,9 @@ use railgauge_model::plan::{
     baseline::{Baseline, Class, Entry},
     model::Test,
 };
-use railgauge_wire::{facts::HostFacts, terms::Better};
+use railgauge_wire::terms::Better;
 
-use super::{
-    class::class,
-    ends::{Ends, differences},
-    refusal::Refusal,
-};
+use super::{class::class, ends::Ends, refusal::Refusal};
 use crate::{
     case::CaseResult,
     journal::Journal,
@@ -27,12 +23,11 @@ use crate::{
 pub const LEAST_VALUES: usize = 5;
 /// Standard deviations of the baseline within which a value is ordinary.
 const ORDINARY: f64 = 3.0;
-type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
 
 pub struct Held<'a> {
     baseline: &'a Baseline,
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
-    ends: RefCell<Ends<Facts<'a>>>,
+    ends: RefCell<Ends<'a>>,
     refusal: Option<Refusal>,
 }
 
@@ -48,7 +43,7 @@ impl<'a> Held<'a> {
             Some(then) => settings::difference(then, &settings::bearing(test))
                 .map(|difference| Refusal::OtherSettings { difference }),
         };
-        let facts: Facts<'a> = Box::new(|host: &str| journal.hosts.get(host).map(|up| &up.facts));
+        let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
         Some(Self { baseline, entries, ends: RefCell::new(Ends::new(facts)), refusal })
     }
 
@@ -88,16 +83,13 @@ impl<'a> Held<'a> {
         Ok(entry)
     }
 
-    fn other<F>(&self, entry: &Entry, kinds: &[String], ends: &Ends<F>) -> Vec<Difference>
-    where
-        F: Fn(&str) -> Option<&'a HostFacts>,
-    {
+    fn other(&self, entry: &Entry, kinds: &[String], ends: &Ends<'_>) -> Vec<Difference> {
         let none = BTreeMap::new();
         let then = |at: usize| entry.ends.get(at).and_then(|end| self.baseline.ends.get(end)).map(|end| &end.hardware);
         let mut all = Vec::new();
         for (at, kind) in kinds.iter().enumerate() {
             if let Some(now) = ends.named(kind) {
-                all.extend(differences(then(at).unwrap_or(&none), &now.hardware));
+                all.extend(settings::differences(then(at).unwrap_or(&none), &now.hardware));
             }
         }
         all.sort_unstable();

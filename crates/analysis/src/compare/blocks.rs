@@ -11,7 +11,7 @@ use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::{
-    Comparison, Design, LeftOut, OneSided, Options, Side, When,
+    Comparison, Design, LeftOut, OneSided, Options, When,
     configuration::{Configuration, different},
     sentence::tell,
     table::{Collected, Lack, Pair, other_method},
@@ -66,8 +66,9 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
                 let refused = refusal(result);
                 if let Some(reason) = &refused {
-                    let out = left_out.entry((side, reason.clone())).or_insert_with(|| (0, subject.name(metric)));
-                    out.0 += result.samples.len();
+                    let (reason, example) = (reason.clone(), subject.name(metric));
+                    let out = LeftOut { side, reason: reason.clone(), values: 0, example };
+                    left_out.entry((side, reason)).or_insert(out).values += result.samples.len();
                 }
                 if refused.is_some() { BTreeMap::new() } else { halves(result, metric) }
             });
@@ -99,10 +100,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         }
         subjects.push(subject);
     }
-    let mut left_out: Vec<LeftOut> = left_out
-        .into_iter()
-        .map(|((side, reason), (values, example))| LeftOut { side, reason, values, example })
-        .collect();
+    let mut left_out: Vec<LeftOut> = left_out.into_values().collect();
     left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
     let tests = [&pair.a, &pair.b].map(|name| journal.plan.tests.iter().find(|test| test.name == *name));
     let configuration = match tests {
@@ -114,22 +112,17 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         }
         _ => Configuration::default(),
     };
-    Collected {
+    let comparison = Comparison {
         design: Design::Blocks,
-        before: Side::default(),
-        after: Side::default(),
-        runs: [blocks; 2],
         alternating: true,
-        order: Vec::new(),
-        places: [Vec::new(), Vec::new()],
         configuration,
         carriers: carriers(&pair.b, &before, &after),
-        groups: journal.plan.groups.clone(),
-        subjects,
-        pairs,
         one_sided,
         left_out,
-    }
+        ..Comparison::default()
+    };
+    let (order, places, groups) = (Vec::new(), [Vec::new(), Vec::new()], journal.plan.groups.clone());
+    Collected { runs: [blocks; 2], order, places, groups, subjects, pairs, comparison }
 }
 
 fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, usize), &'r CaseResult<'r>> {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railgauge_stats::changepoint::Member;
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::{Cause, Part, Word, digits, judge::Judged, table::Collected};
 use crate::{
-    history::{self, Labels, Moved},
+    history::{self, Labels},
     words::{count, size},
 };
 
@@ -81,13 +82,13 @@ struct CommonCause {
 
 fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<CommonCause> {
     let mut labels = Labels::default();
-    look.iter().for_each(|&at| labels.add(&collected.subjects[judged[at].subject], &collected.groups));
+    look.iter().for_each(|&at| labels.add(Labels::words(&collected.subjects[judged[at].subject], &collected.groups)));
     let moved: Vec<(usize, usize)> = look.iter().copied().enumerate().filter(|(_, at)| left.contains(at)).collect();
-    let changes: Vec<Moved> =
-        moved.iter().map(|&(series, at)| Moved { series, day: 0, better: judged[at].better }).collect();
+    let changes: Vec<Member> =
+        moved.iter().map(|&(series, at)| Member { series, day: 0, effect: judged[at].better }).collect();
     let found = |cause: history::Cause| CommonCause {
         members: cause.members.iter().map(|&member| moved[member].1).collect(),
-        of: cause.series.1,
+        of: cause.of,
         name: cause.name,
     };
     labels.causes(&changes).into_iter().map(found).collect()

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     history::{Run, Stay, Stays, Swap, fitted},
-    settings,
+    settings::{self, Difference},
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -79,10 +79,7 @@ fn changes(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFa
     for (place, hosts) in [before, after].into_iter().enumerate() {
         hosts.iter().for_each(|(host, facts)| stays.run(place, host, &Arc::new(fitted(facts))));
     }
-    // An id on several parts identifies nothing.
-    let shared = stays.shared();
-    let is_one = |swap: &Swap| !shared.iter().any(|one| [&swap.old.id.1, &swap.new.id.1].contains(&&one.id));
-    let replaced = stays.swaps().into_iter().filter(is_one).map(|swap| {
+    let replaced = stays.swaps().into_iter().map(|swap| {
         let Swap { old, new, from, to, .. } = &swap;
         let elsewhere = |id: &str, stay: Option<&Stay>, when: &str| match stay {
             Some(stay) => format!("{id}, {when}: {} of {}", stay.name(), stay.host),
@@ -103,15 +100,13 @@ pub(super) fn different(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
 ) -> Vec<Setting> {
-    let value = |side: &BTreeMap<String, String>, key: &str| side.get(key).cloned().unwrap_or_default();
-    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let setting = |key: &&String| {
-        let (before, after) = (value(before, key), value(after, key));
-        (before != after).then(|| Setting { test: test.to_owned(), key: (*key).clone(), before, after })
+    let setting = |Difference { name, before, now }| Setting {
+        test: test.to_owned(),
+        key: name,
+        before: before.unwrap_or_default(),
+        after: now.unwrap_or_default(),
     };
-    keys.iter().filter_map(setting).collect()
+    settings::differences(before, after).into_iter().map(setting).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use railgauge_stats::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Case, Change, Counts, Design, Group, Obstacle, Options, Order, Stray, When, Word,
+    Case, Change, Comparison as Made, Counts, Design, Group, Obstacle, Options, Stray, When, Word,
     order::told,
     reason::{self, need, percent},
     table::{Collected, Lack, Pair},
@@ -23,17 +23,6 @@ const OF_RUNS: &str = "difference of Huber's estimates of the logarithms of runs
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
                          change, for its absence two one-sided tests of signed ranks and of Student's t and no block that \
                          lies far off; Benjamini–Hochberg over all cases (docs/compare.md)";
-
-pub(super) struct Verdicts {
-    pub groups: Vec<Group>,
-    pub cases: Vec<Judged>,
-    pub headline: Option<Change>,
-    /// Edges of its margin in percent.
-    pub headline_margin: Option<(f64, f64)>,
-    pub order: Option<Order>,
-    /// By side and number in order of time: the run of each stray value.
-    pub strays: Vec<(When, usize)>,
-}
 
 type Strayed = (Stray, Option<(When, usize)>);
 
@@ -55,7 +44,7 @@ struct Source<'c> {
 
 impl<'c> Source<'c> {
     fn new(collected: &'c Collected) -> Self {
-        let cases: Vec<Vec<Option<f64>>> = match collected.design {
+        let cases: Vec<Vec<Option<f64>>> = match collected.comparison.design {
             Design::Runs => collected.pairs.iter().map(|pair| collected.in_order(pair)).collect(),
             Design::Blocks => Vec::new(),
         };
@@ -64,7 +53,7 @@ impl<'c> Source<'c> {
 
     fn compare(&mut self, member: usize, margin: Margin) -> Result<Comparison, Refusal> {
         let pair = &self.collected.pairs[member];
-        let found = match self.collected.design {
+        let found = match self.collected.comparison.design {
             Design::Runs => self.runs.compare(&self.cases[member], margin)?,
             Design::Blocks => stats::paired(&differences(pair), margin)?,
         };
@@ -72,10 +61,14 @@ impl<'c> Source<'c> {
     }
 
     fn strays(&self, member: usize, margin: f64) -> Result<Vec<Strayed>, Refusal> {
-        if self.collected.design == Design::Runs {
+        if self.collected.comparison.design == Design::Runs {
             let of_run = |(place, distance): (usize, f64)| {
                 let (side, number) = self.collected.run_at(place);
-                let runs = if side == When::Before { &self.collected.before } else { &self.collected.after };
+                let runs = if side == When::Before {
+                    &self.collected.comparison.before
+                } else {
+                    &self.collected.comparison.after
+                };
                 let run = runs.runs[number].run_id.clone();
                 (Stray { side: Some(side), run, percent: percent(distance) }, Some((side, number)))
             };
@@ -95,7 +88,7 @@ impl<'c> Source<'c> {
 
     /// `None` below two runs a side, or blocks.
     fn floor(&self, members: &[usize]) -> Option<f64> {
-        if self.collected.design == Design::Runs {
+        if self.collected.comparison.design == Design::Runs {
             return self.runs.floor(&members.iter().map(|&at| &self.cases[at][..]).collect::<Vec<_>>());
         }
         let of = |&at: &usize| stats::noise_floor(&[&differences(&self.collected.pairs[at])]).ok();
@@ -103,7 +96,8 @@ impl<'c> Source<'c> {
     }
 }
 
-pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts, Refusal> {
+/// With verdicts of groups and cases, without causes.
+pub(super) fn judge(collected: &Collected, options: &Options) -> Result<(Made, Vec<Judged>), Refusal> {
     let mut source = Source::new(collected);
     let (mut groups, members) = groups(&mut source, options)?;
     let mut raw = Vec::with_capacity(collected.pairs.len());
@@ -145,12 +139,17 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     });
     groups.iter_mut().for_each(|(group, _)| group.verdict = comes_to(group));
     let held_back = cases.iter().filter(|case| case.case.obstacle == Some(Obstacle::Order)).count();
-    let order = match collected.design {
+    let order = match collected.comparison.design {
         Design::Runs => source.runs.order().map(|order| told(order, collected, held_back)),
         Design::Blocks => None,
     };
     let groups = groups.into_iter().map(|(group, _)| group).collect();
-    Ok(Verdicts { headline, headline_margin, groups, cases, order, strays: stray_runs })
+    let mut made = Made { headline, headline_margin, groups, order, ..collected.comparison.clone() };
+    for (side, number) in stray_runs {
+        let side = if side == When::Before { &mut made.before } else { &mut made.after };
+        side.runs[number].strays += 1;
+    }
+    Ok((made, cases))
 }
 
 /// The verdict of a group. If all cases are equivalent, their common interval also lies inside the margin, except for
@@ -229,7 +228,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
         }
     }
     let mean = |&(sum, n): &(f64, usize)| (n > 0).then(|| sum / n as f64);
-    let Headline { effect, interval } = match collected.design {
+    let Headline { effect, interval } = match collected.comparison.design {
         Design::Runs => {
             let mut means = vec![None; collected.order.len()];
             for (side, places) in sums.iter().zip(&collected.places) {
@@ -286,9 +285,9 @@ fn case(
         p: found.p_change,
         p_if_independent: found.p_plain,
         p_adjusted: judged.p_change,
-        obstacle: judged.obstacle.map(Obstacle::from),
+        obstacle: judged.obstacle,
         need: need(found).filter(|_| word == Word::Undecided),
-        method: match collected.design {
+        method: match collected.comparison.design {
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
         },

@@ -23,12 +23,14 @@ use crate::status::Status;
 
 pub use blocks::{Interleaved, interleaved};
 pub use configuration::{Configuration, Setting};
+pub use railgauge_stats::compare::{Obstacle, Turns};
 pub use sentence::compare;
 pub use table::Table;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
+    #[default]
     Runs,
     /// Two values per block, one of each test, measured in turn: only their difference counts.
     Blocks,
@@ -77,40 +79,6 @@ impl Word {
             Self::TooNoisy => "too noisy to judge",
             Self::Improved => "improved",
             Self::Equivalent => "equivalent",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Obstacle {
-    Missing,
-    FewRuns,
-    Strays,
-    /// Robust estimates show no change, but means do not: the runs of a side disagree.
-    Means,
-    /// A change, or its absence, if the runs had alternated; in this order, runs that resemble their neighbours would look the same.
-    Order,
-    /// A change, or its absence, for this case alone; among so many cases, chance does as much somewhere.
-    ManyCases,
-    Margin,
-    Spread,
-    Noise,
-}
-
-impl From<railgauge_stats::compare::Obstacle> for Obstacle {
-    fn from(of: railgauge_stats::compare::Obstacle) -> Self {
-        use railgauge_stats::compare::Obstacle as Found;
-        match of {
-            Found::Missing => Self::Missing,
-            Found::Few => Self::FewRuns,
-            Found::Strays => Self::Strays,
-            Found::Means => Self::Means,
-            Found::Order => Self::Order,
-            Found::Chance => Self::ManyCases,
-            Found::Margin => Self::Margin,
-            Found::Spread => Self::Spread,
-            Found::Noise => Self::Noise,
         }
     }
 }
@@ -263,15 +231,6 @@ pub struct LeftOut {
     pub example: String,
 }
 
-/// The order of both sides' runs in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Turns {
-    OneSideFirst,
-    Mixed,
-    InTurn,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Order {
     pub turns: Turns,
@@ -308,7 +267,7 @@ pub struct Part {
     pub percent: (f64, f64),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Comparison {
     pub version: u32,
     pub design: Design,

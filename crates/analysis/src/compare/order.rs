@@ -6,11 +6,7 @@ use super::{Order, Turns, table::Collected};
 use crate::words::count;
 
 pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize) -> Order {
-    let turns = match order.turns() {
-        stats::Turns::OneSideFirst => Turns::OneSideFirst,
-        stats::Turns::Mixed => Turns::Mixed,
-        stats::Turns::InTurn => Turns::InTurn,
-    };
+    let turns = order.turns();
     let letter = |side: &stats::Variant| if *side == stats::Variant::A { 'A' } else { 'B' };
     let least = order.counts()[0].min(order.counts()[1]);
     let costs = (turns != Turns::InTurn).then(|| {

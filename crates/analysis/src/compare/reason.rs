@@ -17,7 +17,7 @@ pub(super) struct Told<'c> {
 
 pub(super) fn case(told: &Told<'_>) -> String {
     let Told { collected, pair, found, judged, in_turn, .. } = told;
-    let design = collected.design;
+    let design = collected.comparison.design;
     let (before, after) = (pair.sides[0].len(), pair.sides[1].len());
     let runs = match design {
         Design::Blocks => count(before, "block"),
@@ -60,7 +60,7 @@ pub(super) fn case(told: &Told<'_>) -> String {
             let missing = missing.as_deref().unwrap_or("a run after has no value");
             format!("{seen}: {missing}, and a missing value is not a pass{}", also(strays.as_ref(), None))
         }
-        (_, Some(Obstacle::Few)) => {
+        (_, Some(Obstacle::FewRuns)) => {
             format!("{seen}: the absence of a change cannot be shown below {}{beside}{more}", fewest(design))
         }
         (_, Some(Obstacle::Strays)) => {
@@ -82,12 +82,12 @@ pub(super) fn case(told: &Told<'_>) -> String {
                  neighbours would look the same; measure in turn{beside}"
             )
         }
-        (_, Some(Obstacle::Chance)) if -found.margin < interval.low && interval.high < found.margin => {
+        (_, Some(Obstacle::ManyCases)) if -found.margin < interval.low && interval.high < found.margin => {
             format!(
                 "{seen}: within {margin} if it were alone, but among so many cases chance does as much{beside}{more}"
             )
         }
-        (_, Some(Obstacle::Chance)) => format!(
+        (_, Some(Obstacle::ManyCases)) => format!(
             "{seen}: among so many cases chance changes one as much (adjusted p {}){beside}{more}",
             brief(judged.p_change)
         ),
@@ -117,13 +117,13 @@ impl Told<'_> {
     fn missing(&self) -> Option<String> {
         let of = |side: When| {
             let lack = &self.pair.lack[side as usize];
-            let all = match self.collected.design {
+            let all = match self.collected.comparison.design {
                 Design::Runs => lack.runs + self.pair.sides[side as usize].len(),
                 Design::Blocks => self.collected.runs[0],
             };
             let why = if lack.why.is_empty() { String::new() } else { format!(" ({})", lack.why) };
             let have = if lack.runs == 1 { "has" } else { "have" };
-            let of = match self.collected.design {
+            let of = match self.collected.comparison.design {
                 Design::Runs => parts(lack.runs, all, Some(side)),
                 Design::Blocks => format!("{} {}", parts(lack.runs, all, None), side.word()),
             };

@@ -3,7 +3,7 @@
 use railgauge_stats::Refusal;
 
 use super::{
-    Case, Change, Comparison, Counts, Group, OneSided, Options, When, Word,
+    Case, Change, Comparison, Counts, Group, OneSided, Options, Word,
     causes::causes,
     digits, judge,
     reason::{fewest, unit},
@@ -23,39 +23,14 @@ pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
 }
 
 pub(super) fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
-    let judged = judge::judge(&collected, options)?;
+    let (made, judged) = judge::judge(&collected, options)?;
     let mut counts = Counts::default();
-    judged.cases.iter().for_each(|case| counts.add(case.case.verdict));
-    let causes = causes(&collected, &judged.cases);
-    let mut cases: Vec<Case> = judged.cases.into_iter().map(|judged| judged.case).collect();
+    judged.iter().for_each(|case| counts.add(case.case.verdict));
+    let causes = causes(&collected, &judged);
+    let mut cases: Vec<Case> = judged.into_iter().map(|judged| judged.case).collect();
     let size = |case: &Case| case.change.percent.abs();
     cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
-    let mut comparison = Comparison {
-        version: VERSION,
-        design: collected.design,
-        status: Status::Inconclusive,
-        exit_code: 0,
-        sentence: String::new(),
-        alternating: collected.alternating,
-        order: judged.order,
-        carriers: collected.carriers,
-        configuration: collected.configuration,
-        before: collected.before,
-        after: collected.after,
-        counts,
-        headline: judged.headline,
-        headline_margin: judged.headline_margin,
-        groups: judged.groups,
-        causes,
-        cases,
-        one_sided: collected.one_sided,
-        left_out: collected.left_out,
-    };
-    let of_run = |(side, number): (When, usize), comparison: &mut Comparison| {
-        let side = if side == When::Before { &mut comparison.before } else { &mut comparison.after };
-        side.runs[number].strays += 1;
-    };
-    judged.strays.into_iter().for_each(|run| of_run(run, &mut comparison));
+    let mut comparison = Comparison { version: VERSION, counts, causes, cases, ..made };
     comparison.status = comes_to(&comparison);
     comparison.exit_code = comparison.status.exit_code();
     comparison.sentence = sentence(&comparison);

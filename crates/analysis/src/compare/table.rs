@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 
+use indexmap::IndexSet;
 use jiff::Timestamp;
 use railgauge_model::border::text::path_text;
 use railgauge_stats::compare::Variant;
@@ -14,8 +15,8 @@ use railgauge_wire::{
 };
 
 use super::{
-    Design, LeftOut, OneSided, RunSummary, Side, When,
-    configuration::{Configuration, Seen, configuration},
+    Comparison, LeftOut, OneSided, RunSummary, Side, When,
+    configuration::{Seen, configuration},
 };
 use crate::{
     history::{Run, Subject},
@@ -42,12 +43,12 @@ pub(super) struct Lack {
 /// The order of additions does not matter.
 #[derive(Debug, Default)]
 pub struct Table {
-    subjects: HashMap<Subject, usize>,
+    subjects: IndexSet<Subject>,
     planned: Vec<[usize; 2]>,
     rotates: bool,
     cases: BTreeMap<(usize, Metric), [Has; 2]>,
     runs: [Vec<(Timestamp, RunSummary)>; 2],
-    reasons: HashMap<String, usize>,
+    reasons: IndexSet<String>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
     groups: BTreeMap<String, Vec<String>>,
     seen: [Option<(Seen, Seen)>; 2],
@@ -58,13 +59,8 @@ impl Table {
         let side = when as usize;
         let hosts = run.hosts.len();
         self.see(side, Seen::take(&mut run));
-        let subjects: Vec<usize> = Subject::take(&mut run)
-            .into_iter()
-            .map(|subject| {
-                let next = self.subjects.len();
-                *self.subjects.entry(subject).or_insert(next)
-            })
-            .collect();
+        let subjects: Vec<usize> =
+            Subject::take(&mut run).into_iter().map(|subject| self.subjects.insert_full(subject).0).collect();
         self.planned.resize(self.subjects.len(), [0, 0]);
         subjects.iter().for_each(|&subject| self.planned[subject][side] += 1);
         self.rotates |= run.plan.rotate.is_some();
@@ -94,8 +90,7 @@ impl Table {
                     summary.values += 1;
                 }
                 Err(reason) => {
-                    let next = self.reasons.len();
-                    has.refused.push(*self.reasons.entry(reason.to_string()).or_insert(next));
+                    has.refused.push(self.reasons.insert_full(reason.to_string()).0);
                     summary.left_out += 1;
                 }
             }
@@ -116,8 +111,8 @@ impl Table {
 
     fn carry(&mut self, side: usize, carried: &BTreeSet<(usize, &str)>) {
         let used: HashMap<usize, &str> = carried.iter().copied().collect();
-        for (subject, number) in &self.subjects {
-            if let Some(transport) = used.get(number) {
+        for (number, subject) in self.subjects.iter().enumerate() {
+            if let Some(transport) = used.get(&number) {
                 let sides = self.carriers.entry(subject.test.to_string()).or_default();
                 sides[side].insert((*transport).to_owned());
             }
@@ -125,11 +120,8 @@ impl Table {
     }
 
     pub(super) fn finish(self) -> Collected {
-        let mut subjects: Vec<(Subject, usize)> = self.subjects.into_iter().collect();
-        subjects.sort_unstable_by_key(|(_, number)| *number);
-        let subjects: Vec<Subject> = subjects.into_iter().map(|(subject, _)| subject).collect();
-        let mut reasons: Vec<(String, usize)> = self.reasons.into_iter().collect();
-        reasons.sort_unstable_by_key(|(_, number)| *number);
+        let subjects: Vec<Subject> = self.subjects.into_iter().collect();
+        let reasons = self.reasons;
         let mut left_out: BTreeMap<(When, usize), LeftOut> = BTreeMap::new();
         let (mut pairs, mut one_sided) = (Vec::new(), Vec::new());
         let mut methods: HashMap<Subject, Vec<Option<WriteLatency>>> = HashMap::new();
@@ -163,7 +155,7 @@ impl Table {
                 for &reason in &has.refused {
                     let entry = left_out.entry((when, reason)).or_insert_with(|| LeftOut {
                         side: when,
-                        reason: reasons[reason].0.clone(),
+                        reason: reasons[reason].clone(),
                         values: 0,
                         example: subject.name(metric),
                     });
@@ -175,7 +167,7 @@ impl Table {
                     let lack = [0, 1].map(|side: usize| Lack {
                         runs: self.planned[number][side].saturating_sub(sides[side].values.len()),
                         unplanned: unplanned(self.planned[number], side),
-                        why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].0.clone()),
+                        why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].clone()),
                     });
                     pairs.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
                     continue;
@@ -185,7 +177,7 @@ impl Table {
                 [false, false] => None,
             };
             let why = |when: When| match sides[when as usize].refused.first() {
-                Some(&reason) => reasons[reason].0.clone(),
+                Some(&reason) => reasons[reason].clone(),
                 None if self.planned[number][when as usize] > 0 => "no value".to_owned(),
                 None => match method(subject) {
                     Some(method) => other_method(method),
@@ -203,7 +195,6 @@ impl Table {
         let mut left_out: Vec<LeftOut> = left_out.into_values().collect();
         left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
         let times = self.runs.each_ref().map(|runs| runs.iter().map(|(time, _)| *time).collect::<Vec<_>>());
-        let numbers = times.each_ref().map(Vec::len);
         let (order, places) = order(&self.runs);
         let [before, after] = self.runs.map(|mut runs| {
             runs.sort_by(|(time, run), (other, another)| (time, &run.run_id).cmp(&(other, &another.run_id)));
@@ -211,22 +202,17 @@ impl Table {
         });
         let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
         let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
-        Collected {
-            design: Design::Runs,
+        let comparison = Comparison {
             alternating: alternating(&times),
-            places,
-            order,
             configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
-            groups: self.groups,
-            subjects,
-            pairs,
             one_sided,
             left_out,
             before,
             after,
-            runs: numbers,
-        }
+            ..Comparison::default()
+        };
+        Collected { runs: all, order, places, groups: self.groups, subjects, pairs, comparison }
     }
 }
 
@@ -245,22 +231,16 @@ pub(super) struct Pair {
 }
 
 pub(super) struct Collected {
-    pub design: Design,
-    pub before: Side,
-    pub after: Side,
     pub runs: [usize; 2],
-    pub alternating: bool,
     /// In the order of the runs; empty for blocks.
     pub order: Vec<Variant>,
     /// Positions of each side's runs in that order.
     pub places: [Vec<usize>; 2],
-    pub configuration: Configuration,
-    pub carriers: Vec<(String, String, String)>,
     pub groups: BTreeMap<String, Vec<String>>,
     pub subjects: Vec<Subject>,
     pub pairs: Vec<Pair>,
-    pub one_sided: Vec<OneSided>,
-    pub left_out: Vec<LeftOut>,
+    /// The comparison so far: all that follows without a judgement.
+    pub comparison: Comparison,
 }
 
 impl Collected {

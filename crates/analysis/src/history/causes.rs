@@ -1,11 +1,11 @@
 //! Finds what changes at the same time have in common.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexSet;
 use railgauge_model::schedule::Flow;
 use railgauge_stats::changepoint::{Member, Shared, together};
 use railgauge_wire::terms::Transport;
-use serde::Serialize;
 
 use super::Subject;
 use crate::words::{end_word, part_words};
@@ -16,31 +16,19 @@ const QUIET: i64 = 4;
 
 #[derive(Debug, Default)]
 pub struct Labels {
-    names: Vec<String>,
-    numbers: HashMap<String, usize>,
+    names: IndexSet<String>,
     of: Vec<Vec<usize>>,
 }
 
-/// A change of one subject's metric, on a scale on which higher is better.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moved {
-    /// Position among the series of [`Labels`].
-    pub series: usize,
-    /// Night of the change; 0 without time.
-    pub day: i64,
-    /// Natural logarithm of after over before; of before over after where lower is better.
-    pub better: f64,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
     /// For example `host gpu07`.
     pub name: String,
-    pub series: (usize, usize),
+    /// Number of series with this property.
+    pub of: usize,
     /// Median night of the changes; 0 without time.
-    #[serde(skip)]
     pub day: i64,
-    #[serde(skip)]
+    /// Positions of its changes.
     pub members: Vec<usize>,
 }
 
@@ -61,11 +49,6 @@ pub fn common(flow: &Flow, by: Transport, groups: &BTreeMap<String, Vec<String>>
 }
 
 impl Labels {
-    /// In order; `groups` are the plan's.
-    pub fn add(&mut self, subject: &Subject, groups: &BTreeMap<String, Vec<String>>) {
-        self.add_words(Self::words(subject, groups));
-    }
-
     pub fn words(subject: &Subject, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
         let flow = &subject.flow;
         let mut words = common(flow, subject.cell.transport, groups);
@@ -80,44 +63,32 @@ impl Labels {
 
     /// Positions of the series with this property.
     pub fn carrying(&self, name: &str) -> impl Iterator<Item = usize> + '_ {
-        let number = self.numbers.get(name).copied();
+        let number = self.names.get_index_of(name);
         self.of.iter().enumerate().filter(move |(_, of)| number.is_some_and(|n| of.contains(&n))).map(|(at, _)| at)
     }
 
-    /// Adds a series of several subjects, in order, by its properties.
-    pub fn add_words(&mut self, words: BTreeSet<String>) {
-        let numbers = words.into_iter().map(|word| self.number(word)).collect();
-        self.of.push(numbers);
+    /// Adds a series, in order, by its properties.
+    pub fn add(&mut self, words: BTreeSet<String>) {
+        self.of.push(words.into_iter().map(|word| self.names.insert_full(word).0).collect());
     }
 
-    fn number(&mut self, word: String) -> usize {
-        *self.numbers.entry(word).or_insert_with_key(|word| {
-            self.names.push(word.clone());
-            self.names.len() - 1
-        })
-    }
-
-    /// Latest first; a change has at most one cause, and a cause at least three series.
-    pub fn causes(&self, changes: &[Moved]) -> Vec<Cause> {
+    /// Latest first; a change has at most one cause, and a cause at least three series. Effects are logarithms on a scale on which higher
+    /// is better, and 0 is the day without time.
+    pub fn causes(&self, changes: &[Member]) -> Vec<Cause> {
         let mut order: Vec<usize> = (0..changes.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(changes[at].day));
         // Changes of one cause are at most four days apart, so quiet days divide the work.
         let days = order.chunk_by(|&later, &earlier| changes[later].day - changes[earlier].day <= QUIET);
-        days.flat_map(|cluster| self.causes_at_once(changes, cluster)).collect()
-    }
-
-    fn causes_at_once(&self, changes: &[Moved], cluster: &[usize]) -> Vec<Cause> {
-        let member = |&at: &usize| {
-            let Moved { series, day, better } = changes[at];
-            Member { series, day, effect: better }
+        let causes = |cluster: &[usize]| {
+            let members: Vec<Member> = cluster.iter().map(|&at| changes[at]).collect();
+            let cause = |Shared { label, day, members, of }| Cause {
+                name: self.names[label].clone(),
+                of,
+                day,
+                members: members.into_iter().map(|member: usize| cluster[member]).collect(),
+            };
+            together(&members, &self.of).into_iter().map(cause).collect::<Vec<Cause>>()
         };
-        let members: Vec<Member> = cluster.iter().map(member).collect();
-        let cause = |shared: Shared| Cause {
-            name: self.names[shared.label].clone(),
-            series: (shared.members.len(), shared.of),
-            day: shared.day,
-            members: shared.members.into_iter().map(|member| cluster[member]).collect(),
-        };
-        together(&members, &self.of).into_iter().map(cause).collect()
+        days.flat_map(causes).collect()
     }
 }

@@ -34,7 +34,7 @@ use super::{
     sums::Sums,
 };
 
-pub use causes::{Cause, EVERY, Labels, Moved, common};
+pub use causes::{Cause, EVERY, Labels, common};
 pub use names::{numbers, shape};
 use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories, without_repeats};
@@ -43,7 +43,7 @@ pub use run::{Run, RunError};
 pub use slots::{By, Fitted, PartKind, Slot, fitted};
 pub use stays::{Seated, Stay, Stays};
 pub use subject::{Subject, cell_words};
-pub use swaps::{Shared, Swap};
+pub use swaps::Swap;
 
 /// Metrics judged by default. The rest either repeats these (message rate, bus and algorithm bandwidth differ by a
 /// factor) or is a single extreme value of a window.

@@ -1,12 +1,7 @@
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    fmt,
-};
-
-use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    slots::{By, PartKind, Slot},
+    slots::{By, Slot},
     stays::{Stay, Stays},
 };
 
@@ -18,41 +13,14 @@ pub struct Swap {
     pub to: Option<Stay>,
 }
 
-/// Places named for an id in several slots.
-const PLACES: usize = 8;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shared {
-    pub kind: PartKind,
-    pub by: By,
-    pub id: String,
-    pub in_slots: usize,
-    /// The first of them, in words: `NIC mlx5_0 of gpu031`.
-    pub places: Vec<String>,
-    #[serde(skip)]
-    pub hosts: BTreeSet<String>,
-}
-
-impl fmt::Display for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { by, id, in_slots, places, .. } = self;
-        write!(f, "{} {id} is that of {}", by.word(), places.join(" and of "))?;
-        if let Some(more @ 1..) = in_slots.checked_sub(places.len()) {
-            write!(f, " and {more} more")?;
-        }
-        f.write_str(" at the same time: nothing is followed by it")
-    }
-}
-
 impl Stays {
     /// In order of time.
     ///
-    /// Ignores an id in two slots of one run: a placeholder, or shared by several parts such as both ends of a cable
-    /// ([`shared`](Self::shared)). Time is O(n log n) in the number of stays, for any ids.
+    /// Ignores an id in two slots of one run: a placeholder, or shared by several parts such as both ends of a cable. Time is O(n log n) in the number of stays, for any ids.
     pub fn swaps(&self) -> Vec<Swap> {
         let ways = Ways::of(self);
         let mut slots: BTreeMap<(&str, &Slot), BTreeMap<By, Vec<usize>>> = BTreeMap::new();
-        for (at, stay) in self.all.iter().enumerate().filter(|(at, _)| !ways.is_doubtful(*at)) {
+        for (at, stay) in self.all.iter().enumerate().filter(|(at, _)| !ways.doubtful[*at]) {
             slots.entry((&stay.host, &stay.slot)).or_default().entry(stay.id.0).or_default().push(at);
         }
         let mut swaps = Vec::new();
@@ -78,23 +46,6 @@ impl Stays {
         swaps
     }
 
-    /// Ids in several slots of one run. Excludes the two ends of a cable with one serial number.
-    pub fn shared(&self) -> Vec<Shared> {
-        let ways = Ways::of(self);
-        let mut found: BTreeMap<Id<'_>, BTreeSet<In<'_>>> = BTreeMap::new();
-        for (_, stay) in self.all.iter().enumerate().filter(|(at, _)| ways.is_doubtful(*at)) {
-            found.entry(key(stay)).or_default().insert((&stay.host, &stay.slot, stay.name()));
-        }
-        let is_cable = |kind: PartKind, places: usize| kind == PartKind::Module && places == 2;
-        let told = found.into_iter().filter(|((kind, ..), places)| !is_cable(*kind, places.len()));
-        let shared = |((kind, by, id), places): (Id<'_>, BTreeSet<In<'_>>)| {
-            let named = places.iter().take(PLACES).map(|(host, _, name)| format!("{name} of {host}")).collect();
-            let hosts = places.iter().map(|(host, ..)| (*host).to_owned()).collect();
-            Shared { kind, by, id: id.to_owned(), in_slots: places.len(), places: named, hosts }
-        };
-        told.map(shared).collect()
-    }
-
     /// Whether one of these stays was known while the old part was there, and one while the new one was.
     fn is_told(&self, stays: &[usize], old: &Stay, new: &Stay) -> bool {
         let during = |other: &Stay| {
@@ -104,9 +55,6 @@ impl Stays {
         during(old) && during(new)
     }
 }
-
-type Id<'s> = (PartKind, By, &'s str);
-type In<'s> = (&'s str, &'s Slot, &'s str);
 
 struct Ways {
     before: Vec<Option<usize>>,
@@ -134,10 +82,6 @@ impl Ways {
         }
         ways
     }
-
-    fn is_doubtful(&self, stay: usize) -> bool {
-        self.doubtful[stay]
-    }
 }
 
 /// Whether only the address of a part's slot changed: the host keeps the name that it had there.
@@ -145,16 +89,12 @@ fn is_renumbered(from: &Stay, new: &Stay) -> bool {
     from.host == new.host && new.came().shares_a_name(&from.left())
 }
 
-fn key(stay: &Stay) -> (PartKind, By, &str) {
-    (stay.slot.kind, stay.id.0, &stay.id.1)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::history::slots::Fitted;
+    use crate::history::slots::{Fitted, PartKind};
 
     fn card(at: &str, ids: &[(By, &str)]) -> Fitted {
         let ids = ids.iter().map(|(by, id)| (*by, (*id).to_owned())).collect();
@@ -210,30 +150,6 @@ mod tests {
             &[("a", &[(S, "12345"), (G, "g3")]), ("b", &[(S, "12345"), (G, "g2")])],
         ]);
         assert_eq!((found.len(), found[0].new.id.clone()), (1, (G, "g3".to_owned())));
-    }
-
-    #[test]
-    fn an_id_at_two_places_is_told_with_its_places() {
-        let mut stays = Stays::default();
-        for host in ["a", "b"] {
-            stays.run(0, host, &Arc::new(vec![card("0000:18:00", &[(S, "12345")])]));
-        }
-        stays.run(0, "c", &Arc::new(vec![card("0000:18:00", &[(S, "7")])]));
-        let [shared] = stays.shared().try_into().unwrap();
-        assert_eq!((shared.id.as_str(), shared.in_slots, shared.by), ("12345", 2, S));
-        assert_eq!(shared.places, ["NIC mlx5_0 of a", "NIC mlx5_0 of b"]);
-        assert!(shared.to_string().contains("12345"), "{shared}");
-        // Both ends of a cable may have one.
-        let end = |at: &str| Fitted {
-            slot: Slot { kind: PartKind::Module, at: at.into() },
-            carries: vec![at.into()],
-            ids: [(S, "C1".to_owned())].into(),
-        };
-        let mut stays = Stays::default();
-        stays.run(0, "a", &Arc::new(vec![end("eth0"), end("eth1")]));
-        assert_eq!(stays.shared(), []);
-        stays.run(0, "b", &Arc::new(vec![end("eth0")]));
-        assert_eq!(stays.shared()[0].in_slots, 3);
     }
 
     #[test]

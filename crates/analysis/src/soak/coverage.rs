@@ -44,27 +44,15 @@ pub(super) fn of_ports(traffic: &Traffic<'_>, ports: &[Port], lasted: Nanosecond
         }
     }
     let percent = |time: Nanoseconds| if lasted.is_zero() { 0.0 } else { 100.0 * time.as_f64() / lasted.as_f64() };
-    let mut found: Vec<PortCoverage> = never
-        .into_iter()
-        .map(|port| PortCoverage {
-            port: port.clone(),
-            watched: Nanoseconds::ZERO,
-            percent: 0.0,
-            longest_gap: Nanoseconds::ZERO,
-            failure: None,
-        })
-        .collect();
-    found.extend(watched.into_iter().map(|place| {
+    let never = never.into_iter().map(|port| (port, Nanoseconds::ZERO, Nanoseconds::ZERO, None));
+    let watched = watched.into_iter().map(|place| {
         let port = &ports[place];
-        let watched = port.watched.min(lasted);
-        PortCoverage {
-            port: port.name.clone(),
-            watched,
-            percent: percent(watched),
-            longest_gap: port.longest_gap,
-            failure: port.failure.clone(),
-        }
-    }));
+        (&port.name, port.watched.min(lasted), port.longest_gap, port.failure.clone())
+    });
+    let of_port = |(port, watched, longest_gap, failure): (&PortName, Nanoseconds, Nanoseconds, Option<String>)| {
+        PortCoverage { port: port.clone(), watched, percent: percent(watched), longest_gap, failure }
+    };
+    let mut found: Vec<PortCoverage> = never.chain(watched).map(of_port).collect();
     found.sort_by(|a, b| a.watched.cmp(&b.watched).then_with(|| a.port.cmp(&b.port)));
     found
 }

@@ -1,7 +1,5 @@
 //! Watches series, and makes alerts of what the statistics find.
 
-use std::thread;
-
 use railgauge_stats::{
     Refusal,
     changepoint::{self, AlertEnd, Kind, Night, Rules, Watch, watch},
@@ -10,24 +8,29 @@ use railgauge_stats::{
 use railgauge_wire::terms::Metric;
 
 use super::{Alert, Options, Rule, State, Way, date, parts::sign, reason};
+use crate::parallel::map_few;
 
 /// Difference of logarithms that represents a missing value.
-pub(super) const FARTHEST: f64 = 7.0;
+const FARTHEST: f64 = 7.0;
+
+impl Alert {
+    /// As a difference of logarithms above zero.
+    pub(super) fn size(&self) -> f64 {
+        size(self.percent)
+    }
+}
+
+/// A change in percent as a difference of logarithms above zero.
+pub(super) fn size(percent: f64) -> f64 {
+    (percent / 100.0).ln_1p().abs().min(FARTHEST)
+}
 
 pub(super) fn rules(options: &Options) -> Rules {
     Rules { least: (options.least_percent / 100.0).ln_1p() }
 }
 
 pub(super) fn watch_each(all: &[&[Night]], rules: &Rules) -> Result<Vec<Watch>, Refusal> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let part = all.len().div_ceil(threads).max(1);
-    let watched: Vec<Result<Watch, Refusal>> = thread::scope(|scope| {
-        let work = |part: &[&[Night]]| part.iter().map(|nights| watch(nights, rules)).collect::<Vec<_>>();
-        let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(move || work(part))).collect();
-        // A thread that panicked has reported it; its panic continues here.
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
-    });
-    watched.into_iter().collect()
+    map_few(all, usize::MAX, |nights| watch(nights, rules)).into_iter().collect()
 }
 
 pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(i64, f64)]) -> Alert {

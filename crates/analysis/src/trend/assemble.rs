@@ -1,14 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use indexmap::IndexMap;
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
 
 use super::{
-    Options, Reported,
+    Options, Trend,
     absent::Absent,
     breaks::{self, Joined},
-    dates,
-    epochs::{Epoch, Walk},
+    calendar::{self, date},
+    dates, epochs,
     history::{History, Key, Order, Past, PlanVersion, Watch},
     lines::Lines,
     parts::{Ends, Groups, Part},
@@ -17,7 +18,7 @@ use super::{
     through::Through,
     unread,
 };
-use crate::history::{Shared, Stays, Subject, Swap};
+use crate::history::{Stays, Subject, Swap};
 
 /// Later runs of the same night with a value that make up for one without.
 const ANSWERS: usize = 3;
@@ -26,50 +27,32 @@ const ANSWERS: usize = 3;
 /// fail, and turns are far apart.
 const LOST_TURNS: usize = 2;
 
-/// The first version of its plan, the first night after the edit, and the edit.
-pub(super) type Edit = (usize, i64, String);
-
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
     pub places: Vec<Place>,
-    pub edits: Vec<Edit>,
-    pub epochs: Vec<Epoch>,
     pub swaps: Vec<Swap>,
-    pub shared: Vec<Shared>,
     pub through: Through,
     /// In order of time.
     pub days: Vec<i64>,
-    pub nights: Vec<i64>,
-    pub runs: (usize, usize),
     pub groups: BTreeMap<String, Vec<String>>,
     /// Of every rotating plan, by its first version: those of its last one.
     pub groups_of: HashMap<usize, Groups>,
-    pub unreadable: Vec<(String, String)>,
-    pub torn: bool,
-    pub silent: Vec<String>,
-    /// Runs with wrong bytes, and the number of cases.
-    pub corrupt: Vec<(String, usize)>,
-    pub lacking: Option<(usize, usize)>,
-    pub reported: Vec<Reported>,
-    /// Runs whose date contradicts the order of their names, and the effect of that.
-    pub disorder: Vec<(String, String)>,
-    pub undated: bool,
     /// Subjects and metrics that are measured now and never had a value, and the nights due.
     pub never: Vec<(usize, Metric, usize)>,
+    /// The trend so far: all that follows from the runs without their values.
+    pub trend: Trend,
 }
 
 impl History {
     pub(super) fn finish(mut self, options: &Options) -> Everything {
-        let (rotating, drawn) = {
-            let order = Order::new(&self.past);
-            varying(&order, &Lines::new(&order, &self.said), &self.said)
-        };
-        self.add_parts(&rotating);
-        let (subjects, settings): (Vec<Subject>, Vec<usize>) = sorted(self.subjects).into_iter().unzip();
-        let mut words = sorted(self.words);
-        let order = Order::new(&self.past);
+        let past = std::mem::take(&mut self.past);
+        let order = Order::new(&past);
         let lines = Lines::new(&order, &self.said);
+        let (rotating, drawn) = varying(&order, &lines, &self.said);
+        self.add_parts(&rotating, &past);
+        let (subjects, settings): (Vec<Subject>, Vec<usize>) = self.subjects.into_iter().unzip();
+        let mut words: Vec<_> = self.words.into_iter().collect();
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
         // The newest run of every plan that was to measure a subject, by position in time.
         let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
@@ -85,8 +68,8 @@ impl History {
             latest.insert(line, (*plan, day));
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
-        let joined = joined(self.series, self.about, self.points, &order, &lines);
-        let (swaps, shared) = swaps(&order);
+        let joined = joined(self.series, &order, &lines);
+        let swaps = swaps(&order);
         let through = Through::new(self.through, |run| order.of(run));
         let joined = breaks::broken(joined, &swaps, (&subjects, &through), &mut words);
         let mut lost: HashMap<(Watch, usize), HashSet<usize>> = HashMap::new();
@@ -96,7 +79,6 @@ impl History {
         let known: Vec<(&Key, Vec<usize>)> =
             joined.iter().map(|one| (&one.key, one.points.iter().map(|(place, _)| *place).collect())).collect();
         let absent = Absent::new(&order, &lines, &rotating).of(&known, &lost);
-        let epochs = epochs(&order, &lines, options);
         let mut series: Vec<Collected> = Vec::with_capacity(joined.len());
         // Plan and last version of each, and position of its last value.
         let mut ends: Vec<(usize, usize, usize)> = Vec::with_capacity(joined.len());
@@ -109,7 +91,7 @@ impl History {
             let due = subject.and_then(|subject| newest.get(&(key.plan, subject))).copied();
             let version = order.at(due.unwrap_or(last).max(last)).plan;
             ends.push((key.plan, version, last));
-            let (nights, unanswered) = of_nights(points, &absent, &order.days, &epochs.1);
+            let (nights, unanswered) = of_nights(points, &absent, &order.days, options);
             series.push(Collected {
                 subject: *about,
                 part,
@@ -123,6 +105,7 @@ impl History {
                 devices: key.hardware,
                 nights,
                 unanswered,
+                place: 0,
             });
         }
         let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
@@ -171,43 +154,48 @@ impl History {
         never.sort_unstable();
         retain_telling(&mut series);
         let places = places::places(&series, &subjects, &settings);
+        for (number, place) in places.iter().enumerate() {
+            place.members.iter().for_each(|&at| series[at].place = number);
+        }
         let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
         let (disorder, doubtful) = dates::disorder(&order, name);
-        let torn = unread::is_last(&self.past, &self.torn);
-        let lacking = unread::lacking(&self.past, &self.refused);
-        let silent = self.past.iter().filter(|past| past.planned.is_some() && !past.valued);
-        let silent = silent.map(|past| past.directory.clone()).collect();
-        let corrupt = self.past.iter().filter(|past| past.corrupt > 0);
-        let corrupt = corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect();
+        let silent = past.iter().filter(|past| past.planned.is_some() && !past.valued);
+        let corrupt = past.iter().filter(|past| past.corrupt > 0);
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
-        let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
-        let days = order.days;
-        let mut nights = days.clone();
+        let mut nights = order.days.clone();
         nights.dedup();
+        let trend = Trend {
+            runs: (read.len(), read.iter().collect::<BTreeSet<_>>().len()),
+            span: nights
+                .first()
+                .zip(nights.last())
+                .map(|(first, last)| (date(*first), date(*last)))
+                .unwrap_or_default(),
+            torn: unread::is_last(&past, &self.torn),
+            silent: silent.map(|past| past.directory.clone()).collect(),
+            corrupt: corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect(),
+            lacking: unread::lacking(&past, &self.refused),
+            reported: self.reported,
+            idle: epochs::idle(&options.epochs, &nights),
+            gaps: calendar::gaps(&nights).into_iter().map(date).collect(),
+            disorder,
+            undated: self.misdated || doubtful,
+            epochs: epochs::epochs(&order, &lines, options),
+            unreadable: self.unreadable,
+            ..Trend::default()
+        };
         Everything {
             subjects,
             series,
             places,
-            edits: epochs.2,
-            epochs: epochs.0,
             swaps,
-            shared,
             through,
-            days,
-            nights,
-            runs,
+            days: order.days,
             groups: self.groups,
             groups_of,
-            unreadable: self.unreadable,
-            torn,
-            silent,
-            corrupt,
-            lacking,
-            reported: self.reported,
-            disorder,
-            undated: self.misdated || doubtful,
             never,
+            trend,
         }
     }
 }
@@ -273,23 +261,14 @@ fn is_on_other_hosts(said: &HashMap<usize, PlanVersion>, version: usize, last: u
     version == last || one.hosts != other.hosts && one.tests == other.tests
 }
 
-fn joined(
-    series: HashMap<Key, usize>,
-    about: Vec<usize>,
-    points: Vec<Vec<(u32, f64)>>,
-    order: &Order<'_>,
-    lines: &Lines,
-) -> Vec<Joined> {
-    let mut joined: Vec<Joined> = Vec::with_capacity(series.len());
-    let mut known: HashMap<Key, usize> = HashMap::new();
-    for ((key, points), about) in sorted(series).into_iter().zip(points).zip(about) {
+fn joined(series: IndexMap<Key, (usize, Vec<(u32, f64)>)>, order: &Order<'_>, lines: &Lines) -> Vec<Joined> {
+    let mut joined: IndexMap<Key, Joined> = IndexMap::new();
+    for (key, (about, points)) in series {
         let key = Key { plan: lines.of(key.plan), ..key };
-        let at = *known.entry(key.clone()).or_insert(joined.len());
-        if at == joined.len() {
-            joined.push(Joined { key, about, points: Vec::new() });
-        }
-        joined[at].points.extend(points.into_iter().map(|(run, value)| (order.of(run), value)));
+        let one = joined.entry(key.clone()).or_insert_with(|| Joined { key, about, points: Vec::new() });
+        one.points.extend(points.into_iter().map(|(run, value)| (order.of(run), value)));
     }
+    let mut joined: Vec<Joined> = joined.into_values().collect();
     joined.iter_mut().for_each(|one| one.points.sort_by_key(|(place, _)| *place));
     joined
 }
@@ -298,7 +277,7 @@ fn of_nights(
     points: &[(usize, f64)],
     absent: &[usize],
     days: &[i64],
-    epochs: &BTreeMap<i64, u64>,
+    options: &Options,
 ) -> (Vec<Night>, Option<(usize, usize)>) {
     let mut runs: Vec<(usize, Option<f64>)> = points.iter().map(|&(place, value)| (place, Some(value))).collect();
     runs.extend(absent.iter().map(|&place| (place, None)));
@@ -309,7 +288,7 @@ fn of_nights(
     for (place, value) in runs {
         let day = days[place];
         if nights.last().is_none_or(|night| night.day != day) {
-            let epoch = epochs.get(&day).copied().unwrap_or(0);
+            let epoch = options.epochs.iter().filter(|(first, _)| *first <= day).count() as u64;
             nights.push(Night { day, runs: Vec::new(), lost: 0, epoch });
         }
         let Some(night) = nights.last_mut() else { continue };
@@ -351,43 +330,12 @@ fn retain_telling(series: &mut Vec<Collected>) {
     });
 }
 
-fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<Edit>) {
-    let mut declared = options.epochs.clone();
-    declared.sort();
-    let mut declared = declared.into_iter().peekable();
-    let mut walk = Walk::default();
-    let mut of_day = BTreeMap::new();
-    let mut begun: HashSet<usize> = HashSet::new();
-    let mut edits = Vec::new();
-    for (at, &day) in order.days.iter().enumerate() {
-        while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
-            walk.declare(day, &what);
-        }
-        let run = order.at(at);
-        if begun.insert(run.plan)
-            && let Some(what) = lines.edit(run.plan)
-        {
-            walk.edit(day, what);
-            edits.push((lines.of(run.plan), day, what.to_owned()));
-        }
-        walk.run(day, &run.version, &run.software);
-        of_day.insert(day, walk.epoch());
-    }
-    (walk.finish(), of_day, edits)
-}
-
-fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {
+fn swaps(order: &Order<'_>) -> Vec<Swap> {
     let mut stays = Stays::default();
     for place in 0..order.runs.len() {
         for (host, slots) in &order.at(place).slots {
             stays.run(place, host, slots);
         }
     }
-    (stays.swaps(), stays.shared())
-}
-
-fn sorted<T>(numbers: HashMap<T, usize>) -> Vec<T> {
-    let mut list: Vec<(T, usize)> = numbers.into_iter().collect();
-    list.sort_unstable_by_key(|(_, number)| *number);
-    list.into_iter().map(|(thing, _)| thing).collect()
+    stays.swaps()
 }

@@ -13,6 +13,7 @@ use railgauge_stats::{
 
 use super::{
     Alert, Rule, Series, State, Watched, Way,
+    alerts::size,
     assemble::Everything,
     day,
     parts::{Groups, Part},
@@ -46,7 +47,7 @@ impl Fall {
             State::Open => i64::MAX,
             _ => alert.back.or_else(|| alert.end.as_deref().and_then(|end| day(end).ok())).unwrap_or_else(last),
         };
-        Self { at, always: alert.rule != Rule::Intermittent, from: alert.day, until, effect: effect(alert.percent) }
+        Self { at, always: alert.rule != Rule::Intermittent, from: alert.day, until, effect: alert.size() }
     }
 
     const fn lasts(&self) -> bool {
@@ -98,10 +99,6 @@ impl Fall {
         let then = (self.from - NEAR..=self.from + VAGUE).contains(&other.from);
         self.always && then && other.effect <= small && self.covers(other.effect, other.until, least)
     }
-}
-
-fn effect(percent: f64) -> f64 {
-    (percent / 100.0).ln_1p().abs()
 }
 
 fn falls(at: usize, one: &Series) -> impl Iterator<Item = Fall> {
@@ -257,8 +254,7 @@ impl Kind<'_> {
             let of = if alert.rule == Rule::Intermittent && !any.is_empty() { any } else { passed };
             let by = |cause: &&Fall| if pair { cause.makes_pair(&fall, one, least) } else { cause.makes(&fall, least) };
             let cause = of.iter().find(by);
-            let cause =
-                cause.or_else(|| any.iter().find(|cause| cause.shifts(&fall, effect(one.scale_percent), least)));
+            let cause = cause.or_else(|| any.iter().find(|cause| cause.shifts(&fall, size(one.scale_percent), least)));
             cause.map(|cause| cause.at)
         };
         let made: Vec<Option<usize>> = one.alerts.iter().map(makes).collect();
@@ -266,7 +262,7 @@ impl Kind<'_> {
             let mut now = passed.iter().chain(any).filter(|cause| cause.lasts() && cause.always);
             now.find(|cause| since >= cause.from - NEAR && cause.covers(size, i64::MAX, least)).map(|cause| cause.at)
         };
-        let suspected = one.suspected.and_then(|(day, percent)| lasting(effect(percent), day));
+        let suspected = one.suspected.and_then(|(day, percent)| lasting(size(percent), day));
         let far_off = one.points.last().filter(|_| one.repeat.is_some());
         let far_off = far_off.and_then(|(day, value)| lasting((value / one.centre).ln().abs(), *day));
         let behind = made.iter().flatten().next().copied().or(suspected).or(far_off);

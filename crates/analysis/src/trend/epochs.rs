@@ -1,14 +1,16 @@
 //! Changes that may explain others. Only a declaration makes a new level good; a new driver or firmware is named with
 //! what changed at the same time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use railgauge_preflight as preflight;
-use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
-use super::calendar::date;
-use crate::history::{Fitted, fitted};
+use super::{
+    Options,
+    calendar::date,
+    history::{Order, Software},
+    lines::Lines,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Epoch {
@@ -19,6 +21,9 @@ pub struct Epoch {
     /// Empty for everywhere.
     pub hosts: Vec<String>,
     pub declared: bool,
+    /// The first versions of the plans whose edit this is.
+    #[serde(skip)]
+    pub edited: Vec<usize>,
 }
 
 /// Declared epochs without an effect, each with the reason: no night is on the other side of it. `nights` are in order.
@@ -35,98 +40,52 @@ pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
     declared.iter().filter_map(why).collect()
 }
 
-/// Software of a host by name. Shared, because it is equal on most nights.
-pub(super) type Software = std::sync::Arc<Vec<(String, String)>>;
-
-/// The slots of a host. Shared, because they are equal on most nights.
-pub(super) type Slots = std::sync::Arc<Vec<Fitted>>;
-
-/// Interns equal software and slots.
-#[derive(Debug, Default)]
-pub(super) struct Shelf {
-    software: HashMap<Vec<(String, String)>, Software>,
-    slots: HashMap<Vec<Fitted>, Slots>,
-}
-
-impl Shelf {
-    pub(super) fn software(&mut self, facts: &HostFacts) -> Software {
-        let list = preflight::software(facts);
-        self.software.entry(list).or_insert_with_key(|list| Software::new(list.clone())).clone()
+/// Declarations, edits, and new software, the latest first.
+pub(super) fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> Vec<Epoch> {
+    let runs = order.days.iter().enumerate().map(|(at, day)| (*day, order.at(at)));
+    let mut found = changed(runs.clone().map(|(day, run)| (day, run.version.as_str(), &run.software)));
+    let last = order.days.last().copied().unwrap_or(i64::MIN);
+    for (day, what) in options.epochs.iter().filter(|(day, _)| *day <= last) {
+        note(&mut found, *day, what.clone()).declared = true;
     }
-
-    pub(super) fn slots(&mut self, facts: &HostFacts) -> Slots {
-        self.slots.entry(fitted(facts)).or_insert_with_key(|list| Slots::new(list.clone())).clone()
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Walk {
-    hosts: HashMap<String, BTreeMap<String, String>>,
-    version: String,
-    declared: u64,
-    found: BTreeMap<(i64, String), Vec<String>>,
-    accepted: BTreeSet<(i64, String)>,
-}
-
-impl Walk {
-    pub(super) fn declare(&mut self, day: i64, what: &str) {
-        self.declared += 1;
-        self.accepted.insert((day, what.to_owned()));
-        self.found.insert((day, what.to_owned()), Vec::new());
-    }
-
-    pub(super) fn edit(&mut self, day: i64, what: &str) {
-        self.found.insert((day, what.to_owned()), Vec::new());
-    }
-
-    pub(super) fn run(&mut self, day: i64, version: &str, hosts: &BTreeMap<String, Software>) {
-        if self.version != version {
-            if !self.version.is_empty() {
-                let what = format!("railgauge: {} → {version}", self.version);
-                self.found.insert((day, what), Vec::new());
-            }
-            version.clone_into(&mut self.version);
+    let mut begun: HashSet<usize> = HashSet::new();
+    for (day, run) in runs {
+        if let Some(what) = lines.edit(run.plan).filter(|_| begun.insert(run.plan)) {
+            note(&mut found, day, what.to_owned()).edited.push(lines.of(run.plan));
         }
-        for (host, software) in hosts {
-            let known = self.hosts.entry(host.clone()).or_default();
-            for (fact, value) in software.iter() {
-                match known.get_mut(fact) {
-                    Some(old) if old != value => {
-                        let what = format!("{fact}: {old} → {value}");
-                        self.found.entry((day, what)).or_default().push(host.clone());
-                        old.clone_from(value);
-                    }
-                    Some(_) => {}
-                    None => _ = known.insert(fact.clone(), value.clone()),
-                }
+    }
+    found.into_values().rev().collect()
+}
+
+type Found = BTreeMap<(i64, String), Epoch>;
+
+fn note(found: &mut Found, day: i64, what: String) -> &mut Epoch {
+    let new = |(day, what): &(i64, String)| {
+        let (date, what) = (date(*day), what.clone());
+        Epoch { date, day: *day, what, hosts: Vec::new(), declared: false, edited: Vec::new() }
+    };
+    found.entry((day, what)).or_insert_with_key(new)
+}
+
+/// Changes of railgauge and of the hosts' software, from the day, the version and the software of every run in order.
+fn changed<'s>(runs: impl Iterator<Item = (i64, &'s str, &'s BTreeMap<String, Software>)>) -> Found {
+    let (mut found, mut known) = (Found::new(), HashMap::new());
+    for (day, version, hosts) in runs {
+        let of_hosts =
+            hosts.iter().flat_map(|(host, of)| of.iter().map(move |(fact, value)| (&**host, &**fact, &**value)));
+        for (host, fact, value) in std::iter::once(("", "railgauge", version)).chain(of_hosts) {
+            if let Some(old) = known.insert((host, fact), value).filter(|old| *old != value) {
+                let epoch = note(&mut found, day, format!("{fact}: {old} → {value}"));
+                epoch.hosts.extend((!host.is_empty()).then(|| host.to_owned()));
             }
         }
     }
-
-    pub(super) fn epoch(&self) -> u64 {
-        self.declared
-    }
-
-    /// Latest first.
-    pub(super) fn finish(self) -> Vec<Epoch> {
-        let epoch = |(key, hosts): ((i64, String), Vec<String>)| {
-            let declared = self.accepted.contains(&key);
-            let (day, what) = key;
-            Epoch { date: date(day), day, what, hosts, declared }
-        };
-        self.found.into_iter().rev().map(epoch).collect()
-    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn night(walk: &mut Walk, day: i64, version: &str, firmware: Option<&str>) {
-        let list = firmware.map(|firmware| ("mlx5_0 firmware".to_owned(), firmware.to_owned()));
-        let software = Software::new(list.into_iter().collect());
-        walk.run(day, version, &[("a".to_owned(), software)].into());
-    }
 
     #[test]
     fn an_epoch_on_no_side_of_any_night_is_told() {
@@ -142,17 +101,18 @@ mod tests {
 
     #[test]
     fn new_firmware_and_versions_are_told_and_only_declarations_begin_epochs() {
-        let mut walk = Walk::default();
-        night(&mut walk, 1, "0.1", Some("28.1"));
-        night(&mut walk, 2, "0.1", None);
-        night(&mut walk, 3, "0.1", Some("28.1"));
-        night(&mut walk, 4, "0.1", Some("28.2"));
-        night(&mut walk, 5, "0.2", Some("28.2"));
-        assert_eq!(walk.epoch(), 0);
-        walk.declare(6, "new switch");
-        assert_eq!(walk.epoch(), 1);
-        let told: Vec<String> =
-            walk.finish().into_iter().map(|epoch| format!("{} {}", epoch.day, epoch.what)).collect();
-        assert_eq!(told, ["6 new switch", "5 railgauge: 0.1 → 0.2", "4 mlx5_0 firmware: 28.1 → 28.2"]);
+        let night = |firmware: Option<&str>| {
+            let list = firmware.map(|firmware| ("mlx5_0 firmware".to_owned(), firmware.to_owned()));
+            BTreeMap::from([("a".to_owned(), Software::new(list.into_iter().collect()))])
+        };
+        let nights =
+            [("0.1", Some("28.1")), ("0.1", None), ("0.1", Some("28.1")), ("0.1", Some("28.2")), ("0.2", Some("28.2"))];
+        let nights = nights.map(|(version, firmware)| (version, night(firmware)));
+        let found = changed((1..).zip(&nights).map(|(day, (version, hosts))| (day, *version, hosts)));
+        let found: Vec<Epoch> = found.into_values().collect();
+        let told: Vec<String> = found.iter().map(|epoch| format!("{} {}", epoch.day, epoch.what)).collect();
+        assert_eq!(told, ["4 mlx5_0 firmware: 28.1 → 28.2", "5 railgauge: 0.1 → 0.2"]);
+        assert_eq!(found.iter().map(|epoch| epoch.hosts.len()).collect::<Vec<_>>(), [1, 0]);
+        assert!(found.iter().all(|epoch| !epoch.declared));
     }
 }

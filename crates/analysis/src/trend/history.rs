@@ -1,9 +1,11 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    hash::Hash,
     path::Path,
     sync::Arc,
 };
 
+use indexmap::{IndexMap, IndexSet};
 use jiff::Timestamp;
 use railgauge_model::{border::text::path_text, plan::model::Plan, schedule::Flow};
 use railgauge_wire::{
@@ -15,11 +17,10 @@ use sha2::{Digest, Sha256};
 use super::{
     Reported,
     calendar::nights,
-    epochs::{Shelf, Slots, Software},
     parts::{self, Groups, Part, sign},
 };
 use crate::{
-    history::{Run, RunError, Subject, shape},
+    history::{Fitted, Run, RunError, Subject, fitted, shape},
     journal::times::impossible,
     row::Reading,
     settings,
@@ -40,6 +41,21 @@ pub(super) struct Key {
 }
 
 pub(super) type Devices = [Arc<str>; 2];
+
+/// Software of a host by name. Shared, because it is equal on most nights.
+pub(super) type Software = Arc<Vec<(String, String)>>;
+
+/// The slots of a host. Shared, because they are equal on most nights.
+type Slots = Arc<Vec<Fitted>>;
+
+/// The known one that equals another.
+fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, one: T) -> Arc<T> {
+    known.get(&one).cloned().unwrap_or_else(|| {
+        let one = Arc::new(one);
+        known.insert(one.clone());
+        one
+    })
+}
 
 #[derive(Debug)]
 pub(super) struct Past {
@@ -96,17 +112,16 @@ impl<'a> Order<'a> {
 #[derive(Debug, Default)]
 pub struct History {
     /// Subjects, with the number of the settings that affect their values: other settings make another subject.
-    pub(super) subjects: HashMap<(Subject, usize), usize>,
-    pub(super) words: HashMap<Arc<str>, usize>,
-    pub(super) series: HashMap<Key, usize>,
-    pub(super) about: Vec<usize>,
-    /// Run number and natural logarithm, by series; negated where lower is better.
-    pub(super) points: Vec<Vec<(u32, f64)>>,
+    pub(super) subjects: IndexSet<(Subject, usize)>,
+    pub(super) words: IndexSet<Arc<str>>,
+    /// A subject of each, and by run the natural logarithm, negated where lower is better.
+    pub(super) series: IndexMap<Key, (usize, Vec<(u32, f64)>)>,
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
     pub(super) said: HashMap<usize, PlanVersion>,
     pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
     pub(super) past: Vec<Past>,
-    shelf: Shelf,
+    software: HashSet<Software>,
+    slots: HashSet<Slots>,
     pub(super) groups: BTreeMap<String, Vec<String>>,
     pub(super) unreadable: Vec<(String, String)>,
     pub(super) torn: Vec<(usize, String)>,
@@ -171,8 +186,12 @@ impl History {
     }
 
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
-        let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
-        let slots = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.slots(facts))).collect();
+        let software = |(host, facts): (&String, &HostFacts)| {
+            (host.clone(), shared(&mut self.software, railgauge_preflight::software(facts)))
+        };
+        let software = run.hosts.iter().map(software).collect();
+        let slots = |(host, facts): (&String, &HostFacts)| (host.clone(), shared(&mut self.slots, fitted(facts)));
+        let slots = run.hosts.iter().map(slots).collect();
         let (directory, version) = (path_text(&run.path), run.version.clone());
         let corrupt: HashSet<u64> =
             run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
@@ -193,20 +212,24 @@ impl History {
         let plan = self.plan(&run);
         let settings = self.settings(&run.plan);
         let subjects = Subject::take(&mut run);
-        let hardware: Vec<[usize; 2]> = self.hardware(&run, &subjects);
         let numbers: Vec<usize> = subjects
             .into_iter()
             .map(|subject| {
-                let next = self.subjects.len();
                 let settings = settings.get(&*subject.test).copied().unwrap_or_default();
-                *self.subjects.entry((subject, settings)).or_insert(next)
+                self.subjects.insert_full((subject, settings)).0
             })
             .collect();
-        for (reading, hardware) in run.readings.iter().zip(hardware) {
+        let mut last: Option<(&Reading, [usize; 2])> = None;
+        for reading in &run.readings {
             // The reader of a run drops what was not planned.
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
                 continue;
             };
+            // Readings of one case follow each other.
+            let same = last.filter(|(one, _)| (one.case, &one.devices) == (reading.case, &reading.devices));
+            let hardware =
+                same.map_or_else(|| self.hardware(&run, subject, &reading.devices), |(_, hardware)| hardware);
+            last = Some((reading, hardware));
             let through = self.through.entry(subject).or_default();
             if through.last().is_none_or(|(_, last)| *last != reading.devices) {
                 through.push((number, reading.devices.clone()));
@@ -219,32 +242,28 @@ impl History {
         self.groups.extend(run.plan.groups);
     }
 
-    pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
+    pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>, past: &[Past]) {
         let none = self.word("");
-        let known: HashMap<usize, (&Subject, usize)> =
-            self.subjects.iter().map(|((subject, settings), number)| (*number, (subject, *settings))).collect();
         let mut nights: BTreeMap<u32, parts::Night> = BTreeMap::new();
         let mut add = |run: u32, subject: usize, metric: Metric, value: Option<f64>| {
-            let plan = self.past[run as usize].plan;
+            let plan = past[run as usize].plan;
             let night = nights.entry(run).or_insert_with(|| {
                 parts::Night::new(self.said.get(&plan).map_or_else(Groups::default, |said| said.groups()))
             });
-            night.add(subject, known[&subject].0, metric, value);
+            night.add(subject, &self.subjects[subject].0, metric, value);
         };
-        for (key, at) in self.series.iter().filter(|(key, _)| rotating.contains(&key.plan)) {
+        for (key, (_, points)) in self.series.iter().filter(|(key, _)| rotating.contains(&key.plan)) {
             let Watch::Subject { subject, metric } = key.watch else { continue };
-            self.points[*at].iter().for_each(|(run, value)| add(*run, subject, metric, Some(*value)));
+            points.iter().for_each(|(run, value)| add(*run, subject, metric, Some(*value)));
         }
         for ((watch, _), runs) in self.lost.iter().filter(|((_, plan), _)| rotating.contains(plan)) {
             let Watch::Subject { subject, metric } = *watch else { continue };
             runs.iter().for_each(|run| add(*run, subject, metric, None));
         }
-        let settings: HashMap<usize, usize> =
-            known.into_iter().map(|(number, (_, settings))| (number, settings)).collect();
         for (run, night) in nights {
-            let plan = self.past[run as usize].plan;
+            let plan = past[run as usize].plan;
             for ((kind, metric, part), subject, value) in night.values() {
-                let part = Watch::Part { kind, metric, part, settings: settings[&subject] };
+                let part = Watch::Part { kind, metric, part, settings: self.subjects[subject].1 };
                 self.point(part, (plan, [none; 2]), subject, (run, value));
             }
         }
@@ -261,13 +280,8 @@ impl History {
             self.lost.entry((watch, plan)).or_default().push(run);
             return;
         };
-        let next = self.points.len();
-        let series = *self.series.entry(Key { watch, plan, hardware }).or_insert(next);
-        if series == next {
-            self.points.push(Vec::new());
-            self.about.push(about);
-        }
-        self.points[series].push((run, value));
+        let key = Key { watch, plan, hardware };
+        self.series.entry(key).or_insert_with(|| (about, Vec::new())).1.push((run, value));
     }
 
     fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
@@ -279,38 +293,17 @@ impl History {
         plan.tests.iter().map(number).collect()
     }
 
-    /// The hardware behind every reading: two devices for a pair. A collective's library chooses its devices, so a
-    /// group has only its hosts.
-    fn hardware(&mut self, run: &Run, subjects: &[Subject]) -> Vec<[usize; 2]> {
-        let mut known: HashMap<(Arc<str>, Arc<str>), usize> = HashMap::new();
-        let none = self.word("");
-        let mut of = |host: &Arc<str>, device: &Arc<str>| {
-            if let Some(&word) = known.get(&(host.clone(), device.clone())) {
-                return word;
-            }
-            let word = self.word(&identity(run.hosts.get(&**host), device));
-            known.insert((host.clone(), device.clone()), word);
-            word
-        };
-        let flow =
-            |reading: &Reading| -> Option<&Flow> { Some(&subjects.get(usize::try_from(reading.case).ok()?)?.flow) };
-        let mut both = |reading: &Reading| match flow(reading) {
-            Some(flow) if flow.members.is_empty() => {
-                let [from, to] = &reading.devices;
-                [of(&flow.from.host, from), of(&flow.to.host, to)]
-            }
-            _ => [none, none],
-        };
-        run.readings.iter().map(&mut both).collect()
+    /// The hardware behind a reading: two devices for a pair. A collective's library chooses its devices, so a group has
+    /// only its hosts.
+    fn hardware(&mut self, run: &Run, subject: usize, devices: &Devices) -> [usize; 2] {
+        let Flow { from, to, members, .. } = &self.subjects[subject].0.flow;
+        let identity = |host: &str, device: &str| identity(run.hosts.get(host).filter(|_| members.is_empty()), device);
+        let both = [identity(&from.host, &devices[0]), identity(&to.host, &devices[1])];
+        both.map(|word| self.word(&word))
     }
 
     fn word(&mut self, word: &str) -> usize {
-        if let Some(&known) = self.words.get(word) {
-            return known;
-        }
-        let next = self.words.len();
-        self.words.insert(word.into(), next);
-        next
+        self.words.get_index_of(word).unwrap_or_else(|| self.words.insert_full(word.into()).0)
     }
 }
 

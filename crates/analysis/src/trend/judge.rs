@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{Grade, Night, Watch},
+    changepoint::{Grade, Member, Night, Watch},
     robust::median,
 };
 use railgauge_wire::terms::Metric;
 
 use super::{
     Change, Options, Series, State, Watched, Way,
-    alerts::{FARTHEST, of_alert, percent, rules, watch_each},
+    alerts::{of_alert, percent, rules, watch_each},
     assemble::Everything,
     behind, date, joint, moves,
     parts::sign,
@@ -21,7 +21,7 @@ use super::{
     reason, replaced,
     swapped::Replaced,
 };
-use crate::history::{Cause, EVERY, Labels, Moved};
+use crate::history::{Cause, EVERY, Labels};
 
 /// In the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
@@ -31,9 +31,6 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     let watched = watch_each(&nights, &rules)?;
     let of = |(series, watch)| of_series(everything, series, watch);
     let mut series: Vec<Series> = all.iter().zip(&watched).map(of).collect();
-    for (number, place) in everything.places.iter().enumerate() {
-        place.members.iter().for_each(|&at| series[at].place = number);
-    }
     peers::hold(everything, &mut series, options)?;
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
     joint::look(everything, &mut series, &marks)?;
@@ -81,7 +78,6 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         accepted: value(watch.accepted),
         scale_percent: percent(watch.scale),
         sees_percent: watch.sees.map(|drop| percent(-sign * drop).abs()),
-        watched: watch.grade == Grade::Full,
         alerts: alerts.collect(),
         repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
         suspicion: suspicion
@@ -90,32 +86,35 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         behind: None,
         unanswered: collected.unanswered,
         points,
-        place: 0,
+        place: collected.place,
     }
 }
 
-/// Grouped by what they have in common: open ones first, then the latest.
-pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Replaced]) -> Vec<Change> {
+/// Grouped by what they have in common.
+pub(super) fn changes(
+    everything: &Everything,
+    passing: &Passing<'_>,
+    series: &[Series],
+    replaced: &[Replaced],
+) -> Vec<Change> {
     // All series of a place are one, whatever the hardware, settings and name of the test.
     let mut labels = Labels::default();
-    let place_of: Vec<usize> = series.iter().map(|one| one.place).collect();
     for place in &everything.places {
-        labels.add_words(place.members.iter().flat_map(|&at| words(everything, at)).collect());
+        labels.add(place.members.iter().flat_map(|&at| words(everything, at)).collect());
     }
     let alerts: Vec<(usize, usize)> =
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
     let moved = |&(at, alert): &(usize, usize)| {
         let alert = &series[at].alerts[alert];
-        // A missing value has the largest distance; a number is needed.
-        let size = (alert.percent / 100.0).ln_1p().abs().min(FARTHEST);
-        Moved { series: place_of[at], day: alert.day, better: if alert.way == Way::Better { size } else { -size } }
+        let size = alert.size();
+        Member { series: series[at].place, day: alert.day, effect: if alert.way == Way::Better { size } else { -size } }
     };
     let mut alone: Vec<bool> = vec![true; alerts.len()];
     let mut changes = Vec::new();
     for Cause { name, day, members, .. } in labels.causes(&alerts.iter().map(moved).collect::<Vec<_>>()) {
         members.iter().for_each(|&member| alone[member] = false);
         let members: Vec<(usize, usize)> = members.into_iter().map(|member| alerts[member]).collect();
-        let changed: BTreeSet<usize> = members.iter().map(|(at, _)| place_of[*at]).collect();
+        let changed: BTreeSet<usize> = members.iter().map(|(at, _)| series[*at].place).collect();
         // What was not measured then neither changed nor stayed.
         let then = |&place: &usize| changed.contains(&place) || was_measured(everything, place, day);
         let of: Vec<usize> = labels.carrying(&name).filter(then).collect();
@@ -141,12 +140,10 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
             change.sentence += &format!("; it explains {explained} more series");
         }
     }
-    let passing = Passing::new(everything);
     for change in &mut changes {
-        change.parts = moves::beside(everything, &passing, replaced, &change.members, series);
+        change.parts = moves::beside(everything, passing, replaced, &change.members, series);
         change.parts.iter().for_each(|words| change.sentence += &format!("; {words}"));
     }
-    changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
 }
 
@@ -208,7 +205,13 @@ fn change(
         state: members.iter().map(|member| alert(member).state).min().unwrap_or(State::Open),
         series: counts,
         effects: effects.collect(),
-        epochs: everything.epochs.iter().filter(near).map(|epoch| format!("{}: {}", epoch.date, epoch.what)).collect(),
+        epochs: everything
+            .trend
+            .epochs
+            .iter()
+            .filter(near)
+            .map(|epoch| format!("{}: {}", epoch.date, epoch.what))
+            .collect(),
         parts: Vec::new(),
         sentence: String::new(),
         members,

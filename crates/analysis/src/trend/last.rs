@@ -9,6 +9,7 @@ use super::{Change, Reported, Series, State, Way, assemble::Everything, history:
 /// became good, unless later values are nearer to the fallen level. Accepts what the plan waives.
 pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: &mut [Series]) {
     let ended: HashMap<&str, Option<&str>> = everything
+        .trend
         .reported
         .iter()
         .flat_map(|one| &one.components)
@@ -23,14 +24,14 @@ pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: 
         let (about, one) = (&everything.series[at], &series[at]);
         let hosts = match &about.part {
             Some(part) => part.hosts(everything.groups_of.values()),
-            None => everything.subjects[about.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
+            None => about.hosts(&everything.subjects),
         };
         let ends: Vec<_> = hosts.into_iter().filter_map(|host| since(&format!("host {host}"), change)).collect();
         let Some(since) = ends.iter().copied().min()? else { return Some(None) };
         let is_back = || {
-            one.points.last().is_some_and(|(_, value)| {
-                (value / one.accepted).ln().abs() < 0.5 * (one.alerts[alert].percent / 100.0).ln_1p().abs()
-            })
+            one.points
+                .last()
+                .is_some_and(|(_, value)| (value / one.accepted).ln().abs() < 0.5 * one.alerts[alert].size())
         };
         let is_judged = matches!(about.part, Some(Part::Host(_) | Part::Nic(..)));
         (is_judged || one.span.1.as_str() < since || is_back()).then_some(Some(since))

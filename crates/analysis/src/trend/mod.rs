@@ -32,7 +32,6 @@ use railgauge_stats::changepoint::Grade;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::history::Shared;
 use crate::status::Status;
 
 pub use calendar::{NotADate, date, day, nights};
@@ -199,8 +198,6 @@ pub struct Series {
     pub noise_percent: Option<f64>,
     /// Smallest change for the worse, in percent of the level, found within ten nights; `None` if none is.
     pub sees_percent: Option<f64>,
-    /// Whether the present level, or the accepted one, has 28 nights.
-    pub watched: bool,
     pub alerts: Vec<Alert>,
     /// Deviation of the last night in standard deviations, if large enough that the night must be repeated.
     pub repeat: Option<f64>,
@@ -246,12 +243,6 @@ pub struct Reported {
     pub components: Vec<Component>,
 }
 
-impl Reported {
-    pub fn is_faulty(&self) -> bool {
-        self.components.iter().any(|one| one.state == "faulty")
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Component {
     pub name: String,
@@ -272,13 +263,16 @@ pub struct Total {
     pub sentence: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Trend {
     pub version: u32,
     /// Fail: a change for the worse persists. Inconclusive: none does, but values of the last night are missing, must
     /// be repeated, have too few nights before them, or belong to a series that is too noisy or may be intermittent.
     pub status: Status,
     pub exit_code: u8,
+    /// The gravest finding in a few words.
+    #[serde(skip)]
+    pub word: &'static str,
     pub sentence: String,
     pub least_percent: f64,
     pub runs: (usize, usize),
@@ -312,8 +306,6 @@ pub struct Trend {
     pub epochs: Vec<Epoch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shared: Vec<Shared>,
     /// Series-years watched: the unit of the rate of false alerts.
     pub series_years: f64,
     pub series: Vec<Series>,

@@ -19,8 +19,7 @@ use crate::{
 const NAMED: usize = 3;
 
 /// In order of time.
-pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replaced> {
-    let passing = Passing::new(everything);
+pub(super) fn replaced(everything: &Everything, passing: &Passing<'_>, series: &[Series]) -> Vec<Replaced> {
     let night = |run: usize| everything.days.get(run).copied().unwrap_or_default();
     let one = |swap: &Swap| {
         let Swap { old, new, from, to } = swap;
@@ -57,8 +56,7 @@ pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replac
 
 /// A part that was bad in its old slot and is bad in its new one: the change persists, whatever is where. That it is bad in the new slot
 /// follows from a change that came with it, or that has been open there since before and that the part did not end.
-pub(super) fn follow(everything: &Everything, replaced: &[Replaced], series: &mut [Series]) {
-    let passing = Passing::new(everything);
+pub(super) fn follow(everything: &Everything, passing: &Passing<'_>, replaced: &[Replaced], series: &mut [Series]) {
     let bad = |one: &&Replaced| one.from.as_ref().is_some_and(|before| before.slow.is_some());
     for one in replaced.iter().filter(bad) {
         let part = one.stay.came();

@@ -141,18 +141,6 @@ impl Part {
         }
         words
     }
-
-    pub(super) fn class(&self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Rail(..) => "rail",
-            Self::Host(_) => "host",
-            Self::Nic(..) => "nic",
-            Self::Within(_) => "within",
-            Self::Out(_) => "out",
-            Self::Between(..) => "between",
-        }
-    }
 }
 
 #[derive(Debug, Default)]

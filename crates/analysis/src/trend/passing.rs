@@ -24,7 +24,6 @@ pub(super) struct Stood {
 
 pub(super) struct Passing<'a> {
     everything: &'a Everything,
-    place_of: Vec<usize>,
     of_rail: HashMap<(&'a str, Ends, u32), BTreeSet<&'a str>>,
     /// Index by host, because there are many parts, and few series are about each host.
     of_host: HashMap<&'a str, Vec<usize>>,
@@ -44,18 +43,10 @@ impl<'a> Passing<'a> {
         }
         let mut of_host: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, one) in everything.series.iter().enumerate() {
-            let hosts: BTreeSet<&str> = match &one.part {
-                Some(Part::Host(host) | Part::Nic(host, ..)) => [host.as_str()].into(),
-                Some(_) => BTreeSet::new(),
-                None => everything.subjects[one.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
-            };
+            let hosts = one.hosts(&everything.subjects);
             hosts.into_iter().for_each(|host| of_host.entry(host).or_default().push(at));
         }
-        let mut place_of = vec![0; everything.series.len()];
-        for (number, place) in everything.places.iter().enumerate() {
-            place.members.iter().for_each(|&at| place_of[at] = number);
-        }
-        Self { everything, place_of, of_rail, of_host }
+        Self { everything, of_rail, of_host }
     }
 
     pub(super) fn of_host(&self, host: &str) -> &[usize] {
@@ -98,8 +89,8 @@ impl<'a> Passing<'a> {
         };
         // Series that took turns in a place are one.
         let mut passing: Vec<usize> = self.of_host(part.host).iter().copied().filter(there).collect();
-        passing.sort_by_key(|at| self.place_of[*at]);
-        passing.dedup_by_key(|at| self.place_of[*at]);
+        passing.sort_by_key(|at| of[*at].place);
+        passing.dedup_by_key(|at| of[*at].place);
         let since = |at: &usize| {
             let standing = |alert: &&super::Alert| {
                 let over = || alert.end.as_deref().and_then(|end| day(end).ok()).is_some_and(|end| end <= last);
@@ -110,7 +101,7 @@ impl<'a> Passing<'a> {
                 alert.way == Way::Worse && (first..=last).contains(&alert.day) && stood
             };
             // A persisting change belongs to the successor series.
-            let of_place = self.everything.places[self.place_of[*at]].members.iter();
+            let of_place = self.everything.places[of[*at].place].members.iter();
             of_place.flat_map(|at| &series[*at].alerts).filter(standing).map(|alert| alert.day).min()
         };
         let slow: Vec<i64> = passing.iter().filter_map(since).collect();

@@ -1,15 +1,23 @@
 //! Links that were bad, always or on some nights, since their first night: their own nights cannot show it, those of their peers do.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem::{Discriminant, discriminant},
+};
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
+    changepoint::{self, AlertEnd, Kind, Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
     robust::median,
 };
 
 use super::{
-    Alert, Options, Rule, Series, State, Way, alerts::percent, assemble::Everything, date, parts::sign, reason,
+    Alert, Options, Rule, Series, State, Way,
+    alerts::{of_alert, percent, rules},
+    assemble::Everything,
+    date,
+    parts::{Part, sign},
+    reason,
 };
 
 /// Fewest nights of a series for a comparison with others.
@@ -17,7 +25,8 @@ const NIGHTS: usize = 3;
 /// Last nights that are searched for those below the peers.
 const RECENT: usize = 60;
 
-type SeriesKind<'a> = (String, String, &'a str);
+/// Test, metric and size; plan; and class of part.
+type SeriesKind = (String, String, Option<Discriminant<Part>>);
 
 /// Adds an alert to every series far below its peers in the same nights, on all nights or on some. A series with a
 /// later declared epoch is accepted, except for intermittent nights since; one that changed already has an alert.
@@ -25,7 +34,7 @@ type SeriesKind<'a> = (String, String, &'a str);
 /// # Errors
 /// A statistic refuses the nights, which is a bug.
 pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
-    let least = (options.least_percent / 100.0).ln_1p();
+    let least = rules(options).least;
     let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
     for members in kinds(everything, series).into_values() {
         for side in [true, false] {
@@ -42,8 +51,8 @@ pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Opt
 }
 
 /// By key, each with whether both of its hosts are of one group.
-fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<SeriesKind<'a>, Vec<(usize, bool)>> {
-    let mut kinds: BTreeMap<SeriesKind<'_>, Vec<(usize, bool)>> = BTreeMap::new();
+fn kinds(everything: &Everything, series: &[Series]) -> HashMap<SeriesKind, Vec<(usize, bool)>> {
+    let mut kinds: HashMap<SeriesKind, Vec<(usize, bool)>> = HashMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
         let flow = &everything.subjects[collected.subject].flow;
         let hosts = flow.hosts();
@@ -51,7 +60,7 @@ fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<SeriesKi
         let inside =
             |group: &Vec<String>| hosts.iter().all(|host| group.iter().any(|member| member.as_str() == &***host));
         let together = collected.part.is_none() && everything.groups.values().any(inside);
-        let class = collected.part.as_ref().map_or("pair", |part| part.class());
+        let class = collected.part.as_ref().map(discriminant);
         if one.alive && one.nights >= NIGHTS && flow.members.is_empty() {
             kinds.entry((one.kind.clone(), one.plan.clone(), class)).or_default().push((at, together));
         }
@@ -130,23 +139,10 @@ pub(super) fn alert(
     strength: f64,
     nights: (usize, usize),
 ) -> Alert {
-    let mut alert = Alert {
-        since: date(first),
-        day: first,
-        raised: date(last),
-        rule,
-        way: Way::Worse,
-        percent: percent(sign(one.metric) * effect),
-        interval: None,
-        strength,
-        nights,
-        lost: 0,
-        state: State::Open,
-        end: None,
-        back: None,
-        taken: None,
-        reason: String::new(),
-    };
+    let (kind, end) = (Kind::Intermittent, AlertEnd::Open);
+    let (raised, since) = (last, first);
+    let found = changepoint::Alert { raised, since, kind, effect, interval: None, strength, nights, lost: 0, end };
+    let mut alert = Alert { rule, ..of_alert(&found, one.metric, true, &[]) };
     alert.reason = reason::alert(&alert);
     alert
 }

@@ -46,9 +46,20 @@ pub(super) struct Collected {
     pub nights: Vec<Night>,
     /// Runs of the last night without a value, and all of its runs, where too few later ones answered.
     pub unanswered: Option<(usize, usize)>,
+    /// Position among the places.
+    pub place: usize,
 }
 
 impl Collected {
+    /// Hosts of a pair or a collective, or of a host or a NIC; none for other parts.
+    pub(super) fn hosts<'a>(&'a self, subjects: &'a [Subject]) -> Vec<&'a str> {
+        match &self.part {
+            Some(Part::Host(host) | Part::Nic(host, ..)) => vec![host],
+            Some(_) => Vec::new(),
+            None => subjects[self.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
+        }
+    }
+
     pub(super) fn valued(&self) -> impl DoubleEndedIterator<Item = &Night> {
         self.nights.iter().filter(|night| !night.runs.is_empty())
     }
@@ -232,12 +243,8 @@ impl<'a> Kinds<'a> {
 
 impl Plan {
     fn lacks(&self, one: &Collected, subjects: &[Subject]) -> Vec<String> {
-        let hosts: Vec<String> = match &one.part {
-            Some(Part::Host(host) | Part::Nic(host, ..)) => vec![host.clone()],
-            Some(_) => Vec::new(),
-            None => subjects[one.subject].flow.hosts().into_iter().map(|host| host.to_string()).collect(),
-        };
-        hosts.into_iter().filter(|host| !self.hosts.contains(host)).collect()
+        let hosts = one.hosts(subjects).into_iter().filter(|host| !self.hosts.contains(*host));
+        hosts.map(str::to_owned).collect()
     }
 
     /// Whether the last night measured the same with other settings, so that a new series started.

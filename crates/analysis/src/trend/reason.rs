@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use railgauge_model::plan::hostlist;
 use railgauge_stats::robust::median;
 
-use super::{Alert, Change, How, Rule, Series, State, Total, Watched, Way, assemble::Everything};
+use super::{Alert, Change, How, Reported, Rule, Series, State, Total, Trend, Watched, Way};
 use crate::{
     status::Status,
-    words::{be, count, number, percent, signed},
+    words::{are, be, count, number, percent, signed},
 };
 
 /// For nights that count as low because they have no value.
@@ -20,18 +20,6 @@ const NAMED: usize = 2;
 /// Percentage points, and share of a change, by which a level differs from that after the change.
 const OTHER: f64 = 1.0;
 const OTHER_SHARE: f64 = 0.1;
-
-pub(super) struct Found {
-    pub missing: usize,
-    pub left: usize,
-    /// Series whose last night must be repeated.
-    pub repeats: usize,
-    pub unanswered: usize,
-    pub stopped: usize,
-    pub suspicious: usize,
-    pub too_noisy: usize,
-    pub too_young: usize,
-}
 
 pub(super) fn alert(alert: &Alert) -> String {
     let Alert { raised, nights: (before, since), strength, .. } = alert;
@@ -82,29 +70,32 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         (changed, all) => format!("; {changed} of {all} series"),
     };
     let all = change.members.len();
-    let state = match (change.state, change.members.first()) {
+    let state = match (change.state, in_state(change, series, change.state).next()) {
         (State::Open | State::Left, _) if in_state(change, series, change.state).count() < all => {
             let left = if change.state == State::Open { now(change, series) } else { left(change, series) };
             parted(change, series, &left)
         }
         (State::Open, _) => format!("still open{}", now(change, series)),
-        (State::WentAway, Some((at, alert))) => {
-            format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
-        }
         (State::Left, _) => left(change, series),
-        (State::Overtaken, _) => "overtaken by another change".to_owned(),
-        (State::Accepted, _)
-            if in_state(change, series, State::Accepted).any(|(at, alert)| series[at].alerts[alert].end.is_none()) =>
-        {
-            "the plan waives it".to_owned()
-        }
-        (State::Accepted, _) => "accepted by a declared epoch".to_owned(),
-        _ => match taken(change, series) {
+        (state, first) => match taken(change, series).filter(|_| state == State::Ended) {
             Some(what) => format!("over: {what}"),
-            None => "no recent nights".to_owned(),
+            None => first.map_or_else(String::new, |(at, alert)| series[at].alerts[alert].ended()),
         },
     };
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
+}
+
+impl Alert {
+    /// How it ended, in words.
+    pub fn ended(&self) -> String {
+        match (self.state, &self.end) {
+            (State::WentAway, Some(end)) => format!("went away on {end}"),
+            (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
+            (State::Accepted, Some(end)) => format!("accepted on {end}"),
+            (State::Accepted, None) => "the plan waives it".to_owned(),
+            _ => "no recent nights".to_owned(),
+        }
+    }
 }
 
 fn in_state(change: &Change, series: &[Series], state: State) -> impl Iterator<Item = (usize, usize)> {
@@ -159,10 +150,6 @@ fn now(change: &Change, series: &[Series]) -> String {
     }
 }
 
-fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
-    format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
-}
-
 /// How the series of a change ended, and the levels before and after: nothing shows that it is over.
 fn left(change: &Change, series: &[Series]) -> String {
     let mut text = taken(change, series).unwrap_or_else(|| "its series ended".to_owned());
@@ -211,64 +198,87 @@ fn taken(change: &Change, series: &[Series]) -> Option<String> {
     })
 }
 
-pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, everything: &Everything) -> String {
-    let number_of = |state: Watched| series.iter().filter(|series| series.state == state).count();
-    let alive = series.iter().filter(|series| series.alive).count();
-    let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
-    let (worse, better, fully) = (open(Way::Worse), open(Way::Better), number_of(Watched::Fully));
-    let over = changes.iter().filter(|change| !matches!(change.state, State::Open | State::Left)).count();
+/// Status, heading and sentence, by the gravest finding.
+pub(super) fn conclude(trend: &mut Trend) {
+    let is_bad = |one: &&Reported| one.status == Status::Fail;
+    // A fault that no later run measured remains one.
+    let failed = [
+        ("worse", open(trend, Way::Worse) > 0),
+        (
+            "a component is faulty",
+            trend.reported.iter().filter(is_bad).any(|of| of.components.iter().any(|one| one.state == "faulty")),
+        ),
+        ("the last run failed", trend.reported.iter().any(|one| is_bad(&one))),
+    ];
+    let mut doubts = doubts(trend);
+    doubts.retain(|(n, ..)| *n > 0);
+    (trend.status, trend.word) = match (failed.iter().find(|(_, is)| *is), doubts.first()) {
+        (Some((word, _)), _) => (Status::Fail, *word),
+        (_, Some((_, word, _))) => (Status::Inconclusive, *word),
+        (None, None) => (Status::Pass, "steady"),
+    };
+    trend.exit_code = trend.status.exit_code();
+    trend.sentence = sentence(trend) + &doubts.into_iter().map(|(.., text)| text).collect::<String>();
+}
+
+/// What leaves the answer open, the gravest first: how often, a heading, and a sentence.
+fn doubts(trend: &Trend) -> Vec<(usize, &'static str, String)> {
+    const MISSING: &str = "values are missing";
+    const DOUBT: &str = "in doubt";
+    const FEW: &str = "not enough nights";
+    let Trend { repeats, unanswered, stopped, suspicious, too_noisy, too_young, .. } = trend;
+    let (missing, left, (lost, of)) =
+        (trend.missing.len(), of_state(trend, State::Left), trend.lacking.unwrap_or_default());
+    let undated = " The last night is in doubt: the date of a run cannot be right.";
+    let reported = trend.reported.iter().filter(|one| one.status != Status::Pass).count();
+    let watched = trend.series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
+    vec![
+        (missing, MISSING, format!(" {} of the last night {} missing.", count(missing, "value"), be(missing))),
+        (lost, MISSING, format!(" {lost} of {} gave no value: their result is unknown.", count(of, "run"))),
+        (trend.torn.into(), MISSING, " The last run cannot be read.".to_owned()),
+        (trend.undated.into(), "a date is wrong", undated.to_owned()),
+        (reported, "the last run is not a pass", String::new()),
+        (*repeats, "to be repeated", format!(" {repeats} of the last night must be repeated at once.")),
+        (*unanswered, DOUBT, format!(" {unanswered} failed or had no value in a run of the last night.")),
+        (*stopped, DOUBT, format!(" {stopped} stopped: the plan was edited and still has their hosts.")),
+        (*suspicious, DOUBT, format!(" {suspicious} may be intermittent.")),
+        (
+            left,
+            "not known to be over",
+            format!(" {} not known to be over: --epoch accepts it.", are(left, "regression")),
+        ),
+        (*too_noisy, "too noisy to judge", format!(" {too_noisy} {} too noisy to judge.", be(*too_noisy))),
+        (*too_young, FEW, format!(" {too_young} {} too young: before 7 nights only limits count.", be(*too_young))),
+        ((!watched).into(), FEW, String::new()),
+    ]
+}
+
+fn of_state(trend: &Trend, state: State) -> usize {
+    trend.changes.iter().filter(|change| change.state == state).count()
+}
+
+fn open(trend: &Trend, way: Way) -> usize {
+    trend.changes.iter().filter(|change| change.state == State::Open && change.way == way).count()
+}
+
+fn sentence(trend: &Trend) -> String {
+    let number_of = |state: Watched| trend.series.iter().filter(|series| series.state == state).count();
+    let alive = trend.series.iter().filter(|series| series.alive).count();
+    let over = trend.changes.len() - of_state(trend, State::Open) - of_state(trend, State::Left);
     let mut text = String::new();
-    for one in everything.reported.iter().filter(|one| one.status != Status::Pass) {
+    for one in trend.reported.iter().filter(|one| one.status != Status::Pass) {
         text += &format!("after the last run, {}: {}. ", one.directory, one.sentence.trim_end_matches('.'));
     }
-    text += &format!(
-        "{fully} of {alive} series monitored{}: {}, {}, {over} resolved.",
+    text + &format!(
+        "{} of {alive} series monitored{}: {}, {}, {over} resolved.",
+        number_of(Watched::Fully),
         match number_of(Watched::Weakly) {
             0 => String::new(),
             weakly => format!(" and {weakly} weakly, for want of nights"),
         },
-        count(worse, "open regression"),
-        count(better, "open improvement"),
-    );
-    if found.left > 0 {
-        text += &format!(
-            " The recovery of {} is not confirmed: edits, new hardware and new names end none; --epoch accepts the new level.",
-            count(found.left, "regression"),
-        );
-    }
-    let young = found.too_young;
-    if young > 0 {
-        text += &format!(" {young} {} too young: before 7 nights there are only the limits of the plan.", be(young));
-    }
-    if found.missing > 0 {
-        text += &format!(" {} of the last night {} missing.", count(found.missing, "value"), be(found.missing));
-    }
-    if found.unanswered > 0 {
-        text += &format!(" {} failed or had no value in a run of the last night.", found.unanswered);
-    }
-    if let Some((lost, of)) = everything.lacking {
-        text += &format!(" {lost} of {} gave no value: what they would have shown is unknown.", count(of, "run"));
-    }
-    if everything.torn {
-        text += " The last run cannot be read.";
-    }
-    if everything.undated {
-        text += " The last night is in doubt: the date of a run cannot be right.";
-    }
-    if found.stopped > 0 {
-        text += &format!(" {} stopped: the plan was edited and still has their hosts.", found.stopped);
-    }
-    if found.suspicious > 0 {
-        text += &format!(" {} may be intermittent.", found.suspicious);
-    }
-    if found.too_noisy > 0 {
-        let verb = be(found.too_noisy);
-        text += &format!(" {} {verb} too noisy to judge: not even half the rate would be seen.", found.too_noisy);
-    }
-    if found.repeats > 0 {
-        text += &format!(" {} of the last night must be repeated at once.", found.repeats);
-    }
-    text
+        count(open(trend, Way::Worse), "open regression"),
+        count(open(trend, Way::Better), "open improvement"),
+    )
 }
 
 /// Why a series may be intermittent: low nights of all nights since a date, those without a value, and the deviation of
@@ -312,7 +322,9 @@ pub(super) fn totals(series: &[Series]) -> Vec<Total> {
         let percent = median(&several.iter().filter_map(|one| against_good(one)).collect::<Vec<f64>>()).ok()?;
         let since = several.iter().flat_map(|one| standing(one)).map(|alert| alert.since.as_str()).min()?;
         let series = (several.len(), all.len());
-        let sentence = total(percent, since, series);
+        let (some, all) = series;
+        let sentence =
+            format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(percent));
         Some(Total { kind: kind.to_owned(), since: since.to_owned(), percent, series, sentence })
     };
     let mut totals: Vec<Total> = kinds.into_iter().filter_map(of_kind).collect();

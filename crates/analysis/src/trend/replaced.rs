@@ -2,18 +2,20 @@
 //! place is back at the level before, or if everything that remains is unchanged. All series of a place, watched as
 //! one, show whether it is back, and whether it fell when one replaced another.
 
+use std::mem::discriminant;
+
 use railgauge_stats::{
     Refusal,
-    changepoint::{self, AlertEnd, Kind, Rules, Watch},
+    changepoint::{self, AlertEnd, Kind, Watch},
     robust::{MAD_TO_SIGMA, median},
 };
 
 use super::{
-    Alert, How, Options, Rule, Series, State, Taken, Way,
-    alerts::{FARTHEST, of_alert, watch_each},
+    Alert, Epoch, How, Options, Rule, Series, State, Taken, Way,
+    alerts::{of_alert, rules, watch_each},
     assemble::Everything,
     date,
-    parts::{Part, sign},
+    parts::sign,
     passing::NEARBY,
     peers::is_worse,
     places::Place,
@@ -44,11 +46,11 @@ struct Settled {
 /// # Errors
 /// A statistic refuses the nights, which is a bug.
 pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
-    let least = (options.least_percent / 100.0).ln_1p();
+    let rules = rules(options);
     let several: Vec<&Place> = everything.places.iter().filter(|place| place.members.len() > 1).collect();
     let nights: Vec<_> = several.iter().map(|place| place.nights.as_slice()).collect();
-    let watched = watch_each(&nights, &Rules { least })?;
-    let look = Look { everything, least };
+    let watched = watch_each(&nights, &rules)?;
+    let look = Look { everything, least: rules.least };
     for (place, watch) in several.into_iter().zip(&watched) {
         for settled in look.replaced(series, place, watch) {
             settled.apply(series);
@@ -152,7 +154,7 @@ impl Look<'_> {
         let Some((&holder, before)) = place.members.split_last() else { return };
         let apart = |alert: &&Alert| alert.rule == Rule::Peers && alert.state == State::Open;
         let Some(apart) = series[holder].alerts.iter().find(apart).cloned() else { return };
-        let size = size(&apart);
+        let size = apart.size();
         let first = self.everything.series[holder].ends().0;
         let open = |found: &&changepoint::Alert| {
             found.effect < 0.0
@@ -247,7 +249,7 @@ impl Look<'_> {
     }
 
     fn unless_accepted(&self, settled: Settled, alert: &Alert) -> Settled {
-        let declared = self.everything.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
+        let declared = self.everything.trend.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
         match declared.map(|epoch| epoch.day).min() {
             Some(day) => Settled { state: State::Accepted, end: Some(day), ..settled },
             None => settled,
@@ -265,7 +267,7 @@ impl Look<'_> {
 
     fn alike<'a>(&'a self, series: &'a [Series], at: usize) -> impl Iterator<Item = usize> + 'a {
         let of = &self.everything.series;
-        let class = move |at: usize| of[at].part.as_ref().map(Part::class);
+        let class = move |at: usize| of[at].part.as_ref().map(discriminant);
         let same = move |other: &usize| {
             *other != at
                 && (of[*other].line, class(*other)) == (of[at].line, class(at))
@@ -295,7 +297,7 @@ impl Look<'_> {
         let Ok(centre) = median(peers) else { return false };
         let away: Vec<f64> = peers.iter().map(|peer| (peer - centre).abs()).collect();
         let spread = median(&away).map_or(0.0, |away| MAD_TO_SIGMA * away);
-        let half = size(alert) / 2.0;
+        let half = alert.size() / 2.0;
         level >= centre - (MARGIN * spread).max(self.least).min(half)
     }
 
@@ -304,12 +306,10 @@ impl Look<'_> {
         let hosts = if old.subject == new.subject { self.replaced_at(at, next) } else { Vec::new() };
         let how = if old.subject == new.subject && old.part.is_none() { How::Hardware } else { How::Edit };
         let first = new.ends().0;
-        let edits = self
-            .everything
-            .edits
-            .iter()
-            .filter(|(line, day, _)| how == How::Edit && *line == old.line && (old.ends().1..=first).contains(day));
-        let edit = edits.max_by_key(|(_, day, _)| *day).map(|(.., what)| what.clone());
+        let is_edit = |epoch: &&Epoch| {
+            how == How::Edit && epoch.edited.contains(&old.line) && (old.ends().1..=first).contains(&epoch.day)
+        };
+        let edit = self.everything.trend.epochs.iter().find(is_edit).map(|epoch| epoch.what.clone());
         let after = if how == How::Hardware { self.unread(&hosts, first) } else { None };
         Taken { how, date: date(first), after, hosts, edit, before, now: Some(series[holder].centre) }
     }
@@ -346,11 +346,6 @@ pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: 
     }
     one.alerts.push(alert);
     one.alerts.sort_by_key(|alert| alert.day);
-}
-
-/// As a difference of logarithms above zero.
-fn size(alert: &Alert) -> f64 {
-    (alert.percent / 100.0).ln_1p().abs().min(FARTHEST)
 }
 
 fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {

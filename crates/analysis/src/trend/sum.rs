@@ -3,105 +3,49 @@ use std::collections::BTreeMap;
 use railgauge_stats::Refusal;
 
 use super::{
-    Change, Missing, Options, Replaced, Series, State, Trend, Watched, Way, alerts,
-    assemble::Everything,
-    behind, calendar, date, epochs,
-    history::History,
-    judge, last, moves,
-    parts::Part,
-    presence::Collected,
-    reason::{self, Found},
+    Missing, Options, Series, Trend, Watched, alerts, assemble::Everything, behind, history::History, judge, last,
+    moves, parts::Part, passing::Passing, presence::Collected, reason,
 };
-use crate::status::Status;
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// # Errors
 /// A statistic refuses the input, which is a bug.
 pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let everything = history.finish(options);
     let mut series = judge::watch_all(&everything, options)?;
-    let replaced = moves::replaced(&everything, &series);
-    moves::follow(&everything, &replaced, &mut series);
-    let mut changes = judge::changes(&everything, &series, &replaced);
+    let passing = Passing::new(&everything);
+    let replaced = moves::replaced(&everything, &passing, &series);
+    moves::follow(&everything, &passing, &replaced, &mut series);
+    let mut changes = judge::changes(&everything, &passing, &series, &replaced);
     last::repaired(&everything, &mut changes, &mut series);
+    changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     behind::calm(&everything, &mut series, &alerts::rules(options))?;
-    Ok(sum(everything, series, (changes, replaced), options))
-}
-
-fn sum(
-    everything: Everything,
-    series: Vec<Series>,
-    (changes, replaced): (Vec<Change>, Vec<Replaced>),
-    options: &Options,
-) -> Trend {
-    let missing = missing(&everything, &series);
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
     // A pair of a rotating plan is only measured now and then: its hosts and NICs are watched in its place, and so is
     // what stays in a group.
     let now_and_then = |one: &Collected| one.part.as_ref().is_none_or(|part| matches!(part, Part::Within(_)));
     let pairs = everything.series.iter().map(|one| one.rotating && now_and_then(one));
-    let found = Found {
-        missing: missing.len(),
-        left: changes.iter().filter(|change| change.state == State::Left).count(),
+    let mut trend = Trend {
+        version: VERSION,
+        least_percent: options.least_percent,
+        missing: missing(&everything, &series),
         repeats: number_of(&|series| series.repeat.is_some()),
         unanswered: number_of(&|series| series.unanswered.is_some()),
-        stopped: number_of(&|series| series.state == Watched::Stopped),
-        suspicious: number_of(&|series| series.suspicion.is_some()),
+        too_young: series.iter().zip(pairs).filter(|(one, pair)| one.state == Watched::TooYoung && !pair).count(),
         too_noisy: number_of(&|series| series.state == Watched::TooNoisy),
-        too_young: series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count(),
-    };
-    let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
-    let Found { missing: absent, left, repeats, unanswered, stopped, suspicious, too_noisy, too_young } = found;
-    let series_tell = watched && repeats + unanswered + stopped + suspicious + too_noisy + too_young == 0;
-    let untold = everything.torn || everything.undated || everything.lacking.is_some();
-    let unsure = left + absent > 0 || untold || !series_tell;
-    // A fault that no later run measured remains one.
-    let reported = everything.reported.iter().map(|one| one.status).max().unwrap_or(Status::Pass);
-    let status = match () {
-        () if reported == Status::Fail => Status::Fail,
-        () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
-        () if unsure || reported != Status::Pass => Status::Inconclusive,
-        () => Status::Pass,
-    };
-    let gone = gone(&everything, &series);
-    let nights = &everything.nights;
-    let ends = nights.first().zip(nights.last()).map(|(first, last)| (date(*first), date(*last)));
-    let nights_watched: usize = series.iter().map(|series| series.nights).sum();
-    Trend {
-        version: VERSION,
-        status,
-        exit_code: status.exit_code(),
-        sentence: reason::sentence(&series, &changes, &found, &everything),
-        least_percent: options.least_percent,
-        runs: everything.runs,
-        span: ends.unwrap_or_default(),
-        gaps: calendar::gaps(nights).into_iter().map(date).collect(),
-        unreadable: everything.unreadable,
-        missing,
-        torn: everything.torn,
-        silent: everything.silent,
-        corrupt: everything.corrupt,
-        lacking: everything.lacking,
-        reported: everything.reported,
-        idle: epochs::idle(&options.epochs, nights),
-        disorder: everything.disorder,
-        undated: everything.undated,
-        repeats,
-        unanswered,
-        too_young,
-        too_noisy,
-        stopped,
-        gone,
-        suspicious,
+        stopped: number_of(&|series| series.state == Watched::Stopped),
+        gone: gone(&everything, &series),
+        suspicious: number_of(&|series| series.suspicion.is_some()),
         totals: reason::totals(&series),
+        series_years: series.iter().map(|series| series.nights).sum::<usize>() as f64 / 365.25,
         changes,
-        epochs: everything.epochs,
         replaced,
-        shared: everything.shared,
-        series_years: nights_watched as f64 / 365.25,
         series,
-    }
+        ..everything.trend
+    };
+    reason::conclude(&mut trend);
+    Ok(trend)
 }
 
 fn gone(everything: &Everything, series: &[Series]) -> Vec<(String, usize, String)> {

@@ -1,6 +1,5 @@
 //! The report of a comparison: one page and the terminal text, from one view.
 
-mod causes;
 pub mod text;
 mod view;
 
@@ -13,7 +12,6 @@ use super::{
     html,
 };
 
-pub use causes::CauseView;
 pub use view::{CompareView, SideView, view};
 
 /// Replaces the page as a whole or not at all.

@@ -25,7 +25,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, screen: &Screen) -> 
     let most = if screen.verbose { usize::MAX } else { SHOWN };
     out.push_str(&screen.answer(view.status, &view.sentence));
     let causes: Vec<String> =
-        view.causes.iter().map(|one| format!("{} {}: {}", one.word, one.name, one.text)).collect();
+        view.causes.iter().map(|one| format!("{} {}: {}", one.verdict.words(), one.name, one.text)).collect();
     lines(out, screen, "cause", &causes, most)?;
     lines(out, screen, "difference in configuration", &cells(&view.configuration, " → "), most)?;
     lines(out, screen, "note", &view.remarks, most)?;

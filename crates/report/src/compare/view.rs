@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_analysis::{
-    compare::{Case, Change, Comparison, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+    compare::{Case, Cause, Change, Comparison, Counts, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
     status::Status,
     words::{count, some, with_unit},
 };
@@ -11,17 +11,18 @@ use railgauge_preflight as preflight;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::causes::{CauseView, bad, causes};
 use crate::{
     chart::{
         ChartError,
         forest::{Look, Row, forest},
     },
-    view::{Column, Figure, Table, number_column, text_column},
+    view::{Figure, Table, columns},
 };
 
 const LISTED: usize = 200;
 const NAMED: usize = 8;
+/// Causes named as what is bad.
+const BAD: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompareView {
@@ -34,14 +35,12 @@ pub struct CompareView {
     pub overview: Vec<Figure>,
     pub groups: Table,
     pub bad: String,
-    pub causes: Vec<CauseView>,
+    pub causes: Vec<Cause>,
     /// Worst first.
     pub changed: Table,
-    pub changed_more: usize,
-    pub changed_all: String,
+    pub changed_all: usize,
     pub unsettled: Table,
-    pub unsettled_more: usize,
-    pub unsettled_all: String,
+    pub unsettled_all: usize,
     pub one_sided: Table,
     pub left_out: Table,
     pub configuration: Table,
@@ -77,19 +76,25 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
         overview: overview(groups)?,
         groups: group_table(groups),
         bad: bad(comparison),
-        causes: causes(comparison),
+        causes: comparison.causes.clone(),
         changed: case_table(&both_ways(&changed, LISTED), groups),
-        changed_more: changed.len().saturating_sub(LISTED),
-        changed_all: count(changed.len(), "case"),
+        changed_all: changed.len(),
         unsettled: case_table(&unsettled, groups),
-        unsettled_more: unsettled.len().saturating_sub(LISTED),
-        unsettled_all: count(unsettled.len(), "case"),
+        unsettled_all: unsettled.len(),
         one_sided: one_sided(&comparison.one_sided),
         left_out: left_out(&comparison.left_out),
         configuration: configuration(comparison),
         within: within(comparison),
         method: comparison.cases.first().map_or("", |case| case.method),
     })
+}
+
+fn bad(comparison: &Comparison) -> String {
+    let worse = comparison.causes.iter().filter(|cause| cause.verdict == Word::Regressed);
+    let names: Vec<&str> = worse.map(|cause| cause.name.as_str()).collect();
+    let (told, more) = names.split_at(names.len().min(BAD));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    told.join("; ") + &more
 }
 
 fn overview(groups: &[Group]) -> Result<Vec<Figure>, ChartError> {
@@ -153,16 +158,7 @@ fn row_of_group(group: &Group) -> Option<Row> {
 }
 
 fn side(title: &'static str, side: &Side) -> SideView {
-    let columns = vec![
-        text_column("run"),
-        text_column("started"),
-        text_column("plan"),
-        text_column("railgauge"),
-        number_column("hosts", ""),
-        number_column("values", ""),
-        number_column("left out", ""),
-        number_column("far off", ""),
-    ];
+    let columns = columns("run | started | plan | railgauge | #hosts | #values | #left out | #far off");
     let row = |run: &railgauge_analysis::compare::RunSummary| {
         // A journal made by hand may have anything there.
         let hash: String = run.plan_hash.chars().take(12).collect();
@@ -224,15 +220,6 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         remarks.extend(order.costs.clone());
         remarks.extend(order.hint.clone());
     }
-    let noisy = comparison.groups.iter().filter(|group| group.too_noisy).count();
-    if noisy > 0 {
-        let noun = if noisy == 1 { "is" } else { "are" };
-        remarks.push(format!(
-            "{} {noun} so noisy that a change of a quarter would count as none; no case in {} counts as equivalent.",
-            count(noisy, "row"),
-            if noisy == 1 { "it" } else { "them" }
-        ));
-    }
     for (test, before, after) in &comparison.carriers {
         remarks.push(format!("{test} was carried by {before} before and by {after} after: not the same measurement."));
     }
@@ -240,12 +227,6 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     if raised > 0 {
         let (groups, have) = (count(raised, "row"), if raised == 1 { "has its" } else { "have their" });
         remarks.push(format!("The requested margin is below the noise floor in {groups}, which {have} floor instead."));
-    }
-    let plans =
-        |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();
-    if plans(&comparison.before) != plans(&comparison.after) {
-        remarks
-            .push("The plans are not the same file; settings that differ are listed under configuration.".to_owned());
     }
     remarks
 }
@@ -259,18 +240,11 @@ fn change_words(change: &Change) -> [String; 2] {
 
 fn group_table(groups: &[Group]) -> Table {
     let noisy = groups.iter().any(|group| group.counts.too_noisy > 0);
-    let mut columns = vec![
-        text_column("test, metric, size"),
-        number_column("change", "%"),
-        number_column("95 % interval", "%"),
-        number_column("noise floor", "%"),
-        number_column("margin", "%"),
-        number_column("regressed", ""),
-        number_column("improved", ""),
-        number_column("equivalent", ""),
-        number_column("undecided", ""),
-    ];
-    columns.extend(noisy.then(|| number_column("too noisy", "")));
+    let columns = columns(&format!(
+        "test, metric, size | #change [%] | #95 % interval [%] | #noise floor [%] | #margin [%] | #regressed | \
+         #improved | #equivalent | #undecided{}",
+        if noisy { " | #too noisy" } else { "" }
+    ));
     let row = |group: &Group| {
         let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
         let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), digits::percent);
@@ -292,17 +266,10 @@ fn group_table(groups: &[Group]) -> Table {
 }
 
 fn case_table(cases: &[&Case], groups: &[Group]) -> Table {
-    let columns = vec![
-        text_column("verdict"),
-        text_column("test, metric, size"),
-        text_column("link"),
-        number_column("change", "%"),
-        number_column("interval", "%"),
-        number_column("before", ""),
-        number_column("after", ""),
-        number_column("runs", ""),
-        text_column("reason"),
-    ];
+    let columns = columns(
+        "verdict | test, metric, size | link | #change [%] | #interval [%] | #before | #after | #runs | \
+         reason",
+    );
     let row = |case: &&Case| {
         let (group, [change, interval]) = (&groups[case.group], change_words(&case.change));
         vec![
@@ -332,8 +299,7 @@ fn one_sided(cases: &[OneSided]) -> Table {
         });
         vec![only.to_owned(), n.to_string(), (*example).to_owned(), (*reason).to_owned()]
     };
-    let columns =
-        vec![text_column("values"), number_column("cases", ""), text_column("for example"), text_column("why")];
+    let columns = columns("values | #cases | for example | why");
     Table { rows: groups.iter().map(row).collect(), columns }
 }
 
@@ -341,13 +307,12 @@ fn left_out(list: &[LeftOut]) -> Table {
     let row = |out: &LeftOut| {
         vec![out.side.word().to_owned(), out.values.to_string(), out.example.clone(), out.reason.clone()]
     };
-    let columns =
-        vec![text_column("side"), number_column("values", ""), text_column("for example"), text_column("why")];
+    let columns = columns("side | #values | for example | why");
     Table { rows: list.iter().take(LISTED).map(row).collect(), columns }
 }
 
 fn configuration(comparison: &Comparison) -> Table {
-    let columns: Vec<Column> = ["what", "before", "after", "where"].map(text_column).to_vec();
+    let columns = columns("what | before | after | where");
     let of_hosts = comparison.configuration.hosts.iter().map(change_row);
     let of_tests = comparison.configuration.tests.iter().map(|setting| {
         let value = |text: &str| if text.is_empty() { "not set".to_owned() } else { text.to_owned() };
@@ -357,7 +322,7 @@ fn configuration(comparison: &Comparison) -> Table {
 }
 
 fn within(comparison: &Comparison) -> Table {
-    let columns: Vec<Column> = ["side", "what", "first run", "last run", "where"].map(text_column).to_vec();
+    let columns = columns("side | what | first run | last run | where");
     let sides = ["before", "after"].into_iter().zip(&comparison.configuration.within);
     let row = |side: &str, change: &preflight::Change| {
         let mut row = change_row(change);

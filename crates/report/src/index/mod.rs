@@ -2,7 +2,10 @@
 
 mod text;
 
-use std::path::{Component, Path};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
 
 use railgauge_model::directory::PAGE;
 use serde::Serialize;
@@ -14,7 +17,7 @@ use super::{
 
 pub use text::summary;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     Pass,
@@ -24,6 +27,7 @@ pub enum Outcome {
     Running,
     Unfinished,
     Damaged,
+    #[default]
     Unreadable,
     Imported,
 }
@@ -44,7 +48,7 @@ impl Outcome {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Row {
     pub directory: String,
     /// Relative URL; may be empty.
@@ -111,13 +115,9 @@ pub struct Index {
 impl Index {
     /// The rows are in order already.
     pub fn of(runs_of: &str, made: String, runs: Vec<Row>, grids: Vec<Grid>) -> Self {
-        let mut counts: Vec<(&'static str, usize)> = Vec::new();
-        for row in &runs {
-            match counts.iter_mut().find(|(word, _)| *word == row.outcome.word()) {
-                Some((_, n)) => *n += 1,
-                None => counts.push((row.outcome.word(), 1)),
-            }
-        }
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        runs.iter().for_each(|row| *counts.entry(row.outcome.word()).or_default() += 1);
+        let mut counts: Vec<(&'static str, usize)> = counts.into_iter().collect();
         counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         Self { version: 2, runs_of: runs_of.to_owned(), made, counts, runs, grids }
     }
@@ -126,7 +126,6 @@ impl Index {
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     row: &'a Row,
-    word: &'static str,
     began: String,
     lasted: String,
 }
@@ -158,7 +157,6 @@ fn minute(time: &str) -> String {
 pub fn write(index: &Index, page: &Path) -> Result<(), ReportError> {
     let rows = index.runs.iter().map(|row| Shown {
         row,
-        word: row.outcome.word(),
         began: minute(&row.began),
         lasted: row.seconds.map_or_else(String::new, lasted),
     });

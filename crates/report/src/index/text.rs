@@ -6,7 +6,7 @@ use railgauge_model::plan::count::count;
 use super::{Index, Outcome, lasted, minute};
 use crate::{
     text::Screen,
-    view::{Table, number_column, text_column},
+    view::{Table, columns},
 };
 
 /// The newest runs, at most `shown`; the page and the JSON have all of them.
@@ -20,16 +20,7 @@ pub fn summary(index: &Index, shown: usize, screen: &Screen) -> String {
 fn write(out: &mut String, index: &Index, shown: usize, screen: &Screen) -> std::fmt::Result {
     let counts: Vec<String> = index.counts.iter().map(|(word, n)| format!("{n} {word}")).collect();
     writeln!(out, "{}: {}", count(index.runs.len(), "run"), counts.join(", "))?;
-    let columns = vec![
-        text_column("began (UTC)"),
-        text_column("verdict"),
-        text_column("plan"),
-        number_column("measured", ""),
-        text_column("faulty"),
-        text_column("took"),
-        text_column("directory"),
-        text_column("answer"),
-    ];
+    let columns = columns("began (UTC) | verdict | plan | #measured | faulty | took | directory | answer");
     let rows = index.runs.iter().map(|row| {
         let about = if row.began_is_known { "" } else { " (files)" };
         let answer = if row.outcome == Outcome::Pass { String::new() } else { row.sentence.clone() };

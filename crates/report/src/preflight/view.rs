@@ -11,9 +11,9 @@ use railgauge_wire::{facts::HostFacts, failure::Failure};
 use serde::Serialize;
 
 use crate::view::{
-    Table, help,
+    Table, columns, help,
     hosts::{devices_of, machine_of, system_of},
-    number_column, text_column,
+    text_column,
     troubles::shape,
 };
 
@@ -240,13 +240,7 @@ fn demanded(order: &[&Demand]) -> Table {
         let wanted = format!("{} = {}", demand.key, demand.wanted);
         vec![format!("{word}{waived}"), wanted, demand.check.clone(), demand.hosts().to_string(), told]
     };
-    let columns = vec![
-        text_column("answer"),
-        text_column("required"),
-        text_column("check"),
-        number_column("hosts", ""),
-        text_column("where not"),
-    ];
+    let columns = columns("answer | required | check | #hosts | where not");
     Table { rows: order.iter().map(row).collect(), columns }
 }
 
@@ -275,7 +269,7 @@ fn drifted(drift: &[Drift]) -> Table {
         let most = format!("{} ({most}, {})", row.majority, row.holders);
         vec![row.fact.clone(), most, others.collect::<Vec<_>>().join("; ")]
     };
-    Table { columns: ["fact", "most", "others"].map(text_column).to_vec(), rows: drift.iter().map(row).collect() }
+    Table { columns: columns("fact | most | others"), rows: drift.iter().map(row).collect() }
 }
 
 fn inventory(plan: &Plan, cluster: &Cluster) -> Table {

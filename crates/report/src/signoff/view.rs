@@ -15,7 +15,7 @@ use railgauge_model::plan::count::capital;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
-use crate::view::{CarrierGroup, Table, text_column};
+use crate::view::{CarrierGroup, Table, columns};
 
 const NAMED: usize = 8;
 
@@ -134,7 +134,7 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
             rows.push(vec![what, format!("{} of {}", loaded.loaded, loaded.of)]);
         }
     }
-    Table { columns: vec![text_column("what"), text_column("covered")], rows }
+    Table { columns: columns("what | covered"), rows }
 }
 
 /// Hosts that answered, out of those to be tested and those of the plan.
@@ -225,7 +225,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
 }
 
 fn inventory(journal: &Journal) -> (Table, Vec<String>) {
-    let columns = ["host", "place", "part", "in slot", "known by", "label"].map(text_column).to_vec();
+    let columns = columns("host | place | part | in slot | known by | label");
     let (mut rows, mut unlabelled) = (Vec::new(), Vec::new());
     for host in &journal.plan.hosts {
         let Some(up) = journal.hosts.get(&host.name) else {

@@ -144,7 +144,7 @@ const LEAST: usize = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::number_column;
+    use crate::view::columns;
 
     const NARROW: Screen = Screen { width: 80, ..Screen::PLAIN };
 
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_wide_table_drops_columns_or_continues_below_with_its_first() {
-        let columns = (0..9).map(|n| number_column(&format!("column number {n}"), "")).collect();
+        let columns = columns(&(0..9).map(|n| format!("#column number {n}")).collect::<Vec<_>>().join(" | "));
         let table = Table { columns, rows: vec![(0..9).map(|n| n.to_string()).collect()] };
         let shown = |screen: Screen| {
             let mut out = String::new();

@@ -13,7 +13,7 @@ pub(crate) use fit::cut;
 use railgauge_analysis::{status::Status, words::count};
 use railgauge_model::{border::text::path_text, plan::hostlist};
 
-use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View, number_column, text_column};
+use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View, columns};
 
 pub fn summary(view: &View, page: &Path, screen: &Screen) -> String {
     let mut out = String::new();
@@ -106,9 +106,8 @@ fn tests(out: &mut String, view: &View, screen: &Screen, room: usize) -> Result 
         };
         chosen.into_iter().map(move |at| [vec![test.name.clone()], test.brief[at].clone()].concat())
     });
-    let columns = [text_column("test"), text_column("size"), number_column("cases", "")];
-    let columns = columns.into_iter().chain(["slowest", "median", "fastest"].map(|name| number_column(name, "")));
-    let table = Table { columns: columns.chain([text_column("")]).collect(), rows: rows.collect() };
+    let columns = columns("test | size | #cases | #slowest | #median | #fastest | ");
+    let table = Table { columns, rows: rows.collect() };
     writeln!(out)?;
     screen.table(out, "", &table, &[0, 1, 2, 3, 4, 5, 6], room)
 }

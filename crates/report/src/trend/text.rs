@@ -44,7 +44,6 @@ fn write(out: &mut String, view: &TrendView, page: &Path, screen: &Screen) -> Re
     }
     for (title, table, columns) in [
         ("values missing", &view.missing, &[0, 1, 2, 3][..]),
-        ("to repeat now", &view.repeats, &[0, 1, 2]),
         ("in doubt", &view.doubts, &[0, 1, 2]),
         ("components replaced", &view.parts, &[0, 1]),
         ("changed on purpose", &view.epochs, &[0, 1, 2]),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::{
     status::Status,
-    trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
-    words::{self, are, count, number, were, with_unit},
+    trend::{Change, How, Missing, Series, State, Taken, Trend, Watched, Way, date, day},
+    words::{self, are, count, number, some, with_unit},
 };
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::{
         ChartError,
         series::{Drawing, Mark, series},
     },
-    view::{Figure, Table, number_column, text_column},
+    view::{Figure, Table, columns},
 };
 
 const DRAWN: usize = 16;
@@ -23,8 +23,8 @@ const CHANGES: usize = 200;
 /// Runs named in a remark.
 const NAMED: usize = 5;
 const ROWS: usize = 200;
-/// False alerts a series-year, on the quietest and the most restless kind of noise tested (docs/methods.md).
-const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
+/// False alerts a series-year on the most restless kind of noise tested (docs/methods.md).
+const FALSE_ALERTS: f64 = 0.15;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrendView {
@@ -42,7 +42,6 @@ pub struct TrendView {
     pub more: usize,
     pub missing: Table,
     pub missing_all: usize,
-    pub repeats: Table,
     pub doubts: Table,
     pub more_doubts: usize,
     /// Replaced parts, latest first.
@@ -50,7 +49,6 @@ pub struct TrendView {
     pub more_parts: usize,
     pub epochs: Table,
     pub kinds: Table,
-    pub unreadable: Table,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,68 +74,36 @@ fn bad(open: &[ChangeView], changes: &[Change]) -> String {
     format!("{}: {}.{more}", first.name, first.sentence)
 }
 
-fn is_worse(trend: &Trend) -> bool {
-    trend.changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open)
-}
-
 /// # Errors
 /// A chart cannot be rendered.
 pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
     let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
     let views = views.collect::<Result<Vec<ChangeView>, ChartError>>()?;
-    let open = listed.iter().take_while(|change| change.state == State::Open).count();
-    let left = listed.iter().skip(open).take_while(|change| change.state == State::Left).count();
-    let (open, rest) = views.split_at(open);
-    let (left, over) = rest.split_at(left);
+    // In this order.
+    let until = |state: State| listed.partition_point(|change| change.state <= state);
+    let (open, left) = (until(State::Open), until(State::Left));
     Ok(TrendView {
         status: trend.status,
-        word: match trend.status {
-            Status::Fail if is_worse(trend) => "worse",
-            Status::Fail if trend.reported.iter().any(Reported::is_faulty) => "a component is faulty",
-            Status::Fail => "the last run failed",
-            Status::Pass => "steady",
-            Status::Inconclusive | Status::NotRun
-                if !trend.missing.is_empty() || trend.torn || trend.lacking.is_some() =>
-            {
-                "values are missing"
-            }
-            Status::Inconclusive | Status::NotRun if trend.undated => "a date is wrong",
-            Status::Inconclusive | Status::NotRun if trend.reported.iter().any(|one| one.status != Status::Pass) => {
-                "the last run is not a pass"
-            }
-            Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
-            Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered + trend.stopped > 0 => {
-                "in doubt"
-            }
-            Status::Inconclusive | Status::NotRun if trend.changes.iter().any(|change| change.state == State::Left) => {
-                "not known to be over"
-            }
-            Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to judge",
-            Status::Inconclusive | Status::NotRun => "not enough nights",
-        },
+        word: trend.word,
         sentence: trend.sentence.clone(),
-        bad: bad(open, listed),
+        bad: bad(&views[..open], listed),
         span: span(trend),
         remarks: remarks(trend),
         totals: trend.totals.iter().map(|total| (total.kind.clone(), total.sentence.clone())).collect(),
-        open: open.to_vec(),
-        left: left.to_vec(),
-        over: over.to_vec(),
+        open: views[..open].to_vec(),
+        left: views[open..left].to_vec(),
+        over: views[left..].to_vec(),
         more: trend.changes.len() - listed.len(),
         missing: missing(trend),
         missing_all: trend.missing.len(),
-        repeats: repeats(trend),
         doubts: doubts(trend),
-        more_doubts: (trend.unanswered + trend.stopped + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
+        more_doubts: (trend.repeats + trend.unanswered + trend.stopped + trend.suspicious + trend.too_noisy)
+            .saturating_sub(ROWS),
         parts: parts(trend),
         more_parts: trend.replaced.len().saturating_sub(ROWS),
         epochs: epochs(trend),
         kinds: kinds(trend),
-        unreadable: Table {
-            columns: vec![text_column("directory"), text_column("why")],
-            rows: trend.unreadable.iter().map(|(directory, why)| vec![directory.clone(), why.clone()]).collect(),
-        },
     })
 }
 
@@ -159,32 +125,9 @@ fn remarks(trend: &Trend) -> Vec<String> {
     let mut remarks = Vec::new();
     let alone = trend.changes.iter().filter(|change| change.series.0 == 1).count();
     if alone > 0 {
-        let (low, high) = FALSE_ALERTS;
-        let (low, high) = ((trend.series_years * low).round(), (trend.series_years * high).round());
-        let expected = match (low as u64, high as u64) {
-            (_, 0) => "less than one false alert is to be expected".to_owned(),
-            (0, high) => format!("up to {} to be expected", are(high as usize, "false alert")),
-            (low, high) => format!("{low} to {} to be expected", are(high as usize, "false alert")),
-        };
+        let expected = are((trend.series_years * FALSE_ALERTS).round().max(1.0) as usize, "false alert");
         let (changes, years) = (count(alone, "change"), number(trend.series_years));
-        remarks.push(format!("{changes} of a single series: in {years} series-years {expected}."));
-    }
-    for (host, series, last) in trend.gone.iter().take(NAMED) {
-        remarks.push(format!("host {host} is no longer in the plan: {} ended on {last}.", count(*series, "series")));
-    }
-    if trend.gone.len() > NAMED {
-        remarks.push(format!("{} more hosts are no longer in their plans.", trend.gone.len() - NAMED));
-    }
-    remarks.extend(trend.shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
-    if trend.shared.len() > NAMED {
-        remarks.push(format!("{} more are in several slots at once.", count(trend.shared.len() - NAMED, "id")));
-    }
-    let ended = trend.series.iter().filter(|series| !series.alive).count();
-    if ended > 0 {
-        remarks.push(format!(
-            "{} no longer measured: the plan was not run for two weeks or was edited, or other hardware took a place.",
-            are(ended, "series")
-        ));
+        remarks.push(format!("{changes} of a single series: in {years} series-years up to {expected} to be expected."));
     }
     let weak: Vec<&Series> = trend.series.iter().filter(|series| series.state == Watched::Weakly).collect();
     let sees: Vec<f64> = weak.iter().filter_map(|series| series.sees_percent).collect();
@@ -195,76 +138,42 @@ fn remarks(trend: &Trend) -> Vec<String> {
             number(sees)
         ));
     }
-    if !trend.unreadable.is_empty() {
-        remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
-    }
-    if !trend.corrupt.is_empty() {
-        let one = |(run, cases): &(String, usize)| format!("{run} ({})", count(*cases, "case"));
-        let shown = trend.corrupt.iter().rev().take(NAMED).map(one).collect::<Vec<_>>().join(", ");
-        remarks.push(format!(
-            "wrong bytes arrived in {}, the newest first: {shown}{}",
-            count(trend.corrupt.len(), "run"),
-            further(trend.corrupt.len())
-        ));
-    }
-    if !trend.silent.is_empty() {
-        let shown = trend.silent.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        remarks.push(format!(
-            "nothing has a value in {}: {shown}{}",
-            count(trend.silent.len(), "run"),
-            further(trend.silent.len())
-        ));
-    }
-    if !trend.gaps.is_empty() {
-        let shown = trend.gaps.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        remarks.push(format!("no run was made on {shown}{}", further(trend.gaps.len())));
-    }
     remarks.extend(trend.idle.iter().cloned());
-    if !trend.disorder.is_empty() {
-        let judged = if trend.undated { "the last night is in doubt" } else { "its night is the one it says" };
-        let all = named(&trend.disorder);
-        remarks.push(format!("{} dated out of order, {judged}: {all}", are(trend.disorder.len(), "run")));
+    let gone =
+        |(host, series, last): &(String, usize, String)| format!("{host} ({}, until {last})", count(*series, "series"));
+    let corrupt = |(run, cases): &(String, usize)| format!("{run} ({})", count(*cases, "case"));
+    let judged = if trend.undated { "the last night is in doubt" } else { "its night is the one it says" };
+    for (title, all) in [
+        ("hosts that left the plan", trend.gone.iter().map(gone).collect::<Vec<_>>()),
+        ("runs left out", trend.unreadable.iter().map(run_words).collect()),
+        ("wrong bytes arrived in, the newest first", trend.corrupt.iter().rev().map(corrupt).collect()),
+        ("nothing has a value in", trend.silent.clone()),
+        ("no run was made on", trend.gaps.clone()),
+        (&format!("dated out of order, {judged}"), trend.disorder.iter().map(run_words).collect()),
+    ] {
+        if !all.is_empty() {
+            remarks.push(format!("{title}: {}", some(&all, NAMED)));
+        }
     }
     remarks
 }
 
-fn further(all: usize) -> String {
-    match all.saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    }
-}
-
-fn named(all: &[(String, String)]) -> String {
-    let words = |(directory, what): &(String, String)| {
-        // Most errors name the place themselves.
-        if what.contains(directory.as_str()) { what.clone() } else { format!("{directory}: {what}") }
-    };
-    let shown: Vec<String> = all.iter().take(NAMED).map(words).collect();
-    format!("{}{}", shown.join("; "), further(all.len()))
+/// Most errors name the place themselves.
+fn run_words((directory, what): &(String, String)) -> String {
+    if what.contains(directory.as_str()) { what.clone() } else { format!("{directory}: {what}") }
 }
 
 fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, ChartError> {
     let most = change.members.first().map(|(at, _)| &trend.series[*at]);
     let figure = most.filter(|_| drawn).map(|series| figure(trend, series)).transpose()?;
-    let columns = vec![
-        text_column("test, metric, size"),
-        text_column("link"),
-        text_column("since"),
-        text_column("why"),
-        text_column("now"),
-    ];
+    let columns = columns("test, metric, size | link | since | why | now");
     let row = |(at, alert): &(usize, usize)| {
         let (series, alert) = (&trend.series[*at], &trend.series[*at].alerts[*alert]);
-        let now = match (&alert.state, &alert.end) {
-            (State::Open, _) if series.missing > 0 => format!("no value since {}", series.span.1),
-            (State::Open, _) => with_unit(series.metric, series.centre),
-            (State::Left, _) => left(alert.taken.as_ref(), series.metric.unit()),
-            (State::WentAway, Some(end)) => format!("went away on {end}"),
-            (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
-            (State::Accepted, Some(end)) => format!("accepted on {end}"),
-            (State::Accepted, None) => "waived".to_owned(),
-            _ => "no recent nights".to_owned(),
+        let now = match alert.state {
+            State::Open if series.missing > 0 => format!("no value since {}", series.span.1),
+            State::Open => with_unit(series.metric, series.centre),
+            State::Left => left(alert.taken.as_ref(), series.metric.unit()),
+            _ => alert.ended(),
         };
         vec![series.kind.clone(), series.link.clone(), alert.since.clone(), alert.reason.clone(), now]
     };
@@ -327,16 +236,10 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
 }
 
 fn missing(trend: &Trend) -> Table {
-    let columns = vec![
-        text_column("link"),
-        number_column("values", ""),
-        text_column("last value"),
-        number_column("nights", "without"),
-        text_column("for example"),
-    ];
-    let mut links: Vec<(&railgauge_analysis::trend::Missing, usize)> = Vec::new();
+    let columns = columns("link | #values | last value | #nights [without] | for example");
+    let mut links: Vec<(&Missing, usize)> = Vec::new();
     for one in &trend.missing {
-        let same = |(first, _): &&mut (&railgauge_analysis::trend::Missing, usize)| {
+        let same = |(first, _): &&mut (&Missing, usize)| {
             (&first.link, &first.last, first.nights) == (&one.link, &one.last, one.nights)
         };
         match links.iter_mut().find(same) {
@@ -344,25 +247,21 @@ fn missing(trend: &Trend) -> Table {
             None => links.push((one, 1)),
         }
     }
-    let row = |(one, n): &(&railgauge_analysis::trend::Missing, usize)| {
+    let row = |(one, n): &(&Missing, usize)| {
         let last = one.last.clone().unwrap_or_else(|| "never".to_owned());
         vec![one.link.clone(), n.to_string(), last, one.nights.to_string(), one.kind.clone()]
     };
     Table { columns, rows: links.iter().take(ROWS).map(row).collect() }
 }
 
-fn repeats(trend: &Trend) -> Table {
-    let columns =
-        vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
-    let row = |series: &Series| Some(vec![series.kind.clone(), series.link.clone(), number(series.repeat?)]);
-    let rows = trend.series.iter().filter_map(row);
-    Table { columns, rows: rows.take(ROWS).collect() }
-}
-
-/// Possibly intermittent ones first.
+/// Those to be repeated first.
 fn doubts(trend: &Trend) -> Table {
-    let columns = vec![text_column("test, metric, size"), text_column("link"), text_column("why")];
+    let columns = columns("test, metric, size | link | why");
     let row = |series: &Series, why: String| vec![series.kind.clone(), series.link.clone(), why];
+    let repeats = trend.series.iter().filter_map(|series| {
+        let off = number(series.repeat?);
+        Some(row(series, format!("off by {off} standard deviations on the last night: repeat it now")))
+    });
     let suspected = trend.series.iter().filter_map(|series| Some(row(series, series.suspicion.clone()?)));
     let unanswered = trend.series.iter().filter_map(|series| {
         let (lost, runs) = series.unanswered?;
@@ -374,7 +273,7 @@ fn doubts(trend: &Trend) -> Table {
         let last = &series.span.1;
         row(series, format!("no value since {last}: the edited plan measures it no more and still has its hosts"))
     });
-    Table { columns, rows: unanswered.chain(stopped).chain(suspected).chain(noisy).take(ROWS).collect() }
+    Table { columns, rows: repeats.chain(unanswered).chain(stopped).chain(suspected).chain(noisy).take(ROWS).collect() }
 }
 
 fn noise(series: &Series) -> String {
@@ -390,13 +289,13 @@ fn noise(series: &Series) -> String {
 }
 
 fn parts(trend: &Trend) -> Table {
-    let columns = vec![text_column("since"), text_column("what"), text_column("where")];
+    let columns = columns("since | what | where");
     let row = |one: &railgauge_analysis::trend::Replaced| vec![one.date.clone(), one.words(), one.host.clone()];
     Table { columns, rows: trend.replaced.iter().rev().take(ROWS).map(row).collect() }
 }
 
 fn epochs(trend: &Trend) -> Table {
-    let columns = vec![text_column("since"), text_column("what"), text_column("where")];
+    let columns = columns("since | what | where");
     let row = |epoch: &railgauge_analysis::trend::Epoch| {
         let hosts = match epoch.hosts.as_slice() {
             [] => "everywhere".to_owned(),
@@ -414,16 +313,10 @@ fn kinds(trend: &Trend) -> Table {
         let next = order.len();
         kinds.entry(*order.entry(&series.kind).or_insert(next)).or_default().push(series);
     }
-    let columns = vec![
-        text_column("test, metric, size"),
-        number_column("series", ""),
-        number_column("watched", ""),
-        number_column("weakly", ""),
-        number_column("level, median", ""),
-        number_column("spread of nights", "%"),
-        number_column("changes", ""),
-        number_column("open", ""),
-    ];
+    let columns = columns(
+        "test, metric, size | #series | #watched | #weakly | #level, median | #spread of nights [%] | \
+         #changes | #open",
+    );
     let middle = |values: Vec<f64>| railgauge_stats::robust::median(&values).ok();
     let row = |all: &Vec<&Series>| {
         let first = all.first()?;

@@ -9,7 +9,7 @@ use std::{
 
 use super::known::{Hosts, stranger};
 use crate::{
-    border::text::has_printable_lines,
+    border::{text::has_printable_lines, wrong::Wrong},
     plan::{
         count::count,
         grammar::hostlist::{expand, fold},
@@ -113,39 +113,22 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
         }
     }
     let of = |part: usize, at: usize| parts[part].get(at).or(parts[part].first()).map_or("", String::as_str);
-    let mut made = Vec::with_capacity(hosts);
-    for at in 0..hosts {
-        match place(of(0, at), of(1, at)) {
-            Ok(place) => made.push(place),
-            Err(why) => {
-                return table.reject(words.span.clone(), why.to_string(), "for example \"rack12/u07\", or \"rack12\"");
-            }
-        }
-    }
-    Some(made)
+    let made: Result<_, Wrong> = (0..hosts).map(|at| place(of(0, at), of(1, at))).collect();
+    made.map_err(|wrong| table.wrong(words.span.clone(), wrong.message, wrong.help)).ok()
 }
 
-#[derive(Debug, thiserror::Error)]
-enum NotAPlace {
-    #[error("the rack has no name")]
-    Nameless,
-    #[error("the name of a {0} is longer than {LONGEST} bytes")]
-    Long(&'static str),
-    #[error("the name of a {0} has a character that none has")]
-    Character(&'static str),
-}
-
-fn place(rack: &str, slot: &str) -> Result<String, NotAPlace> {
+fn place(rack: &str, slot: &str) -> Result<String, Wrong> {
+    let wrong = |message| Err(Wrong::new(0..0, message, "for example \"rack12/u07\", or \"rack12\""));
     for (part, what) in [(rack, "rack"), (slot, "slot")] {
         if part.len() > LONGEST {
-            return Err(NotAPlace::Long(what));
+            return wrong(format!("the name of a {what} is longer than {LONGEST} bytes"));
         }
         if !has_printable_lines(part) || part.contains([BETWEEN, '\n', '\t']) {
-            return Err(NotAPlace::Character(what));
+            return wrong(format!("the name of a {what} has a character that none has"));
         }
     }
     match (rack.is_empty(), slot.is_empty()) {
-        (true, _) => Err(NotAPlace::Nameless),
+        (true, _) => wrong("the rack has no name".to_owned()),
         (false, true) => Ok(rack.to_owned()),
         (false, false) => Ok(format!("{rack}{BETWEEN}{slot}")),
     }
@@ -216,7 +199,7 @@ fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
                 }
                 found.push((host.to_owned(), place));
             }
-            Err(why) => wrong(why.to_string()),
+            Err(why) => wrong(why.message),
         }
     }
     found

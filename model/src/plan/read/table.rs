@@ -17,7 +17,7 @@ use crate::plan::{
 pub struct Table<'a> {
     pub book: &'a Book<'a>,
     pub span: Range<usize>,
-    section: &'static Section,
+    pub(super) section: &'static Section,
     entries: Option<&'a DeTable<'a>>,
     inherits: Option<&'a Table<'a>>,
 }
@@ -87,10 +87,6 @@ impl<'a> Table<'a> {
             Shape::PerEnd(ends) => ends.keys[0].shape,
             shape => shape,
         }
-    }
-
-    pub(super) fn keys(&self) -> &'static [Key] {
-        self.section.keys
     }
 
     pub fn written(&self, name: &str) -> Option<Range<usize>> {

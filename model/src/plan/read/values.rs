@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
                 _ => return None,
             })
         };
-        let keys = self.keys().iter().filter(|key| keep(key.name));
+        let keys = self.section.keys.iter().filter(|key| keep(key.name));
         let found: Map<String, Value> =
             keys.filter_map(|key| Some((key.name.to_owned(), value(key.name, key.shape)?))).collect();
         border::typed(&Value::Object(found)).unwrap_or_default()

@@ -1,5 +1,5 @@
 use railgauge_wire::{
-    link::{Completion, DEPTH, Knobs, WriteLatency},
+    link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
     terms::{GpuPath, Memory, Op, Precision, TestMetric, Transport},
 };
 
@@ -56,18 +56,18 @@ pub static KNOBS: Section = Section {
         "core": Whole(0, 65_535), AGENT,
             "Core of the measuring thread, or of the first of several `threads`; by default any core of the NIC's \
              NUMA node.", "`taskset`";
-        "completion": Word(|| vec!["poll", "events"]), AGENT,
+        "completion": Word(Completion::all_words), AGENT,
             "Busy polling, or sleeping until the device signals; `events` not for the latency of `write` that polls \
              memory.", "perftest `--events`";
-        "footprint": Word(|| vec!["cache", "dram"]), AGENT,
+        "footprint": Word(Footprint::all_words), AGENT,
             "Whether a bandwidth loop stays in the last-level cache or walks through four times its size.",
             "perftest stays in the cache";
-        "write_latency": Word(|| vec!["poll", "immediate"]),
+        "write_latency": Word(WriteLatency::all_words),
             Means("`poll`; `immediate` for GPU memory that the NIC reaches, and with `relaxed_ordering = true`"),
             "How a `write` is noticed at its target in a latency test: its last byte is polled in memory, or it \
              carries immediate data and completes a receive. The two are never compared with each other.",
             "perftest polls; `--write_with_imm`";
-        "joining": Word(|| vec!["auto", "exchange", "rdma-cm"]), AGENT,
+        "joining": Word(Joining::all_words), AGENT,
             "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. \
              `auto` takes rdma-cm for iWARP and exchange for the rest.", "perftest `--rdma_cm`";
         "precision": Word(Precision::all_words), Means("`bf16`; only for `matmul`"),

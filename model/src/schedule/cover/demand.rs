@@ -42,15 +42,15 @@ pub(super) struct Demand {
 impl Demand {
     /// `share` of the rate of each link, from 0 to 1. Where flows run both ways, only those whose way back is known count.
     pub fn new(network: &Network, share: f64, both_ways: bool) -> Self {
-        let count = network.rates().len();
+        let count = network.rates.len();
         let (mut users, mut best) = (vec![Vec::new(); count], vec![0.0_f64; count]);
         for leaf in 0..network.leaves() as u32 {
-            for to in 0..network.ends().len() as u32 {
+            for to in 0..network.ends.len() as u32 {
                 let Some(way) = network.way(leaf, to).filter(|way| !way.is_empty()) else { continue };
-                let host = network.ends()[to as usize].host;
+                let host = network.ends[to as usize].host;
                 // Ends of other hosts only: a host does not send to itself through the fabric.
                 let fits = |from: &&u32| {
-                    let is_other = network.ends()[**from as usize].host != host;
+                    let is_other = network.ends[**from as usize].host != host;
                     is_other && (!both_ways || network.path(to, **from).is_some())
                 };
                 let senders = network.below(leaf).iter().filter(fits);
@@ -63,7 +63,7 @@ impl Demand {
         }
         let mut demand = Self { need: Vec::new(), limit: Vec::new(), users, lost: vec![None; count] };
         for (link, best) in best.iter().enumerate() {
-            let rate = network.rates()[link];
+            let rate = network.rates[link];
             let need = rate.map_or(0.0, |rate| rate * share.clamp(0.0, 1.0));
             let flows = if *best > 0.0 { (need * ROUNDING / best).ceil().max(1.0) } else { 1.0 };
             demand.need.push(need);
@@ -84,7 +84,7 @@ impl Demand {
         let mut to: Vec<u32> = users.iter().map(|(_, to)| *to).collect();
         to.sort_unstable();
         to.dedup();
-        let rate = |end: &u32| network.ends()[*end as usize].rate_gbps.unwrap_or(f64::INFINITY);
+        let rate = |end: &u32| network.ends[*end as usize].rate_gbps.unwrap_or(f64::INFINITY);
         let sent: f64 = leaves.iter().flat_map(|leaf| network.below(*leaf)).map(rate).sum();
         let taken: f64 = to.iter().map(rate).sum();
         // A port that could be both ends is counted at both: an upper bound.

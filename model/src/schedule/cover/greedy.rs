@@ -13,7 +13,7 @@ const MOST_TRIES: usize = 256;
 
 /// The fewest rounds of several starts, of those that load most links.
 pub(super) fn rounds(network: &Network, demand: &Demand, wanted: Wanted) -> Vec<Vec<Flow>> {
-    let ends = network.ends().len();
+    let ends = network.ends.len();
     let drawn = |turn| draw::distinct(ends, ends, wanted.seed.wrapping_add(turn)).into_iter().map(|end| end as u32);
     let orders = (0..STARTS).map(|turn| if turn == 0 { by_place(network) } else { drawn(turn).collect() });
     let tried = orders.map(|order| of_order(network, demand, wanted, &order));
@@ -65,7 +65,7 @@ struct Round<'n> {
 
 impl<'n> Round<'n> {
     fn new(network: &'n Network, demand: &'n Demand, wanted: Wanted) -> Self {
-        let (taken, load) = (vec![false; network.ends().len()], vec![0.0; network.rates().len()]);
+        let (taken, load) = (vec![false; network.ends.len()], vec![0.0; network.rates.len()]);
         Self { network, demand, both_ways: wanted.both_ways, taken, load, flows: Vec::new() }
     }
 
@@ -105,7 +105,7 @@ impl<'n> Round<'n> {
 
 /// Whether a flow is possible: its ends are of two hosts, and its way is known.
 fn may_be(network: &Network, both_ways: bool, (from, to): Flow) -> bool {
-    let host = |end: u32| network.ends()[end as usize].host;
+    let host = |end: u32| network.ends[end as usize].host;
     let known = |from, to| network.path(from, to).is_some();
     host(from) != host(to) && known(from, to) && (!both_ways || known(to, from))
 }
@@ -144,7 +144,7 @@ pub(super) fn alone(network: &Network, demand: &Demand, wanted: Wanted, link: Li
         .map(|flow| (sum(&[flow]), flow))
         .collect();
     flows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let (mut taken, mut chosen, mut reached, mut tries) = (vec![false; network.ends().len()], Vec::new(), 0.0, 0);
+    let (mut taken, mut chosen, mut reached, mut tries) = (vec![false; network.ends.len()], Vec::new(), 0.0, 0);
     for (_, (from, to)) in flows {
         if taken[from as usize] || taken[to as usize] || tries == MOST_TRIES {
             continue;

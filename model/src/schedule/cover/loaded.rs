@@ -68,7 +68,7 @@ pub(super) fn shares(network: &Network, flows: &[(u32, u32)]) -> Vec<f64> {
     }
     let (mut given, mut done) = (alone.clone(), vec![false; flows.len()]);
     // Links that cannot carry all that their flows would send.
-    let room = |link: Link| network.rates()[link as usize].unwrap_or(f64::INFINITY);
+    let room = |link: Link| network.rates[link as usize].unwrap_or(f64::INFINITY);
     let is_full = |link: &Link| through[link].iter().map(|flow| alone[*flow]).sum::<f64>() * ROUNDING > room(*link);
     let full: Vec<Link> = through.keys().copied().filter(is_full).collect();
     loop {

@@ -65,7 +65,7 @@ pub fn cover(network: &Network, wanted: Wanted) -> Cover {
 
 fn judge(network: &Network, wanted: Wanted, rounds: &[Vec<Flow>]) -> (Loaded, Vec<Link>) {
     let carried = rounds.iter().map(|round| loaded::carried(network, wanted.both_ways, round));
-    let found = Loaded::of(network.rates(), wanted.share, carried);
+    let found = Loaded::of(&network.rates, wanted.share, carried);
     let passed = found.unknown.iter().copied().filter(|link| found.reached_gbps[*link as usize] > 0.0).collect();
     (found, passed)
 }

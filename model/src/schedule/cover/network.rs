@@ -19,8 +19,8 @@ pub type Link = u32;
 /// leaf and destination.
 #[derive(Debug, Clone)]
 pub struct Network {
-    ends: Vec<End>,
-    rates: Vec<Option<f64>>,
+    pub ends: Vec<End>,
+    pub rates: Vec<Option<f64>>,
     below: Vec<Vec<u32>>,
     /// By leaf and destination: range in `arena`.
     ways: Vec<Option<Range<u32>>>,
@@ -70,15 +70,6 @@ impl Network {
         }
         self.ways.push(path.map(|_| start..number(self.arena.len())));
         self.most.push(most);
-    }
-
-    pub fn ends(&self) -> &[End] {
-        &self.ends
-    }
-
-    /// In Gbit/s.
-    pub fn rates(&self) -> &[Option<f64>] {
-        &self.rates
     }
 
     pub(super) fn leaves(&self) -> usize {

@@ -140,5 +140,5 @@ fn a_missing_value_after_is_no_pass() {
     assert!(judge(Variant::B, 2, -0.1, &mut noise).iter().all(|one| one.verdict == Verdict::Regressed));
     // What was missing before and is there after is judged by the rest.
     assert!(judge(Variant::A, 2, 0.0, &mut noise).iter().filter(|one| equivalent(one)).count() >= 15);
-    assert!(judge(Variant::A, 9, 0.0, &mut noise).iter().all(|one| one.obstacle == Some(Obstacle::Few)));
+    assert!(judge(Variant::A, 9, 0.0, &mut noise).iter().all(|one| one.obstacle == Some(Obstacle::FewRuns)));
 }

@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_wire::drivers::Congestion;
 
-use super::block::{Block, Data, Table, interval, number_column, text_column, told};
+use super::block::{Block, Data, Table, columns, interval, told};
 use crate::chart::ChartError;
 
 const TOLD: usize = 4;
@@ -63,18 +63,9 @@ fn table(all: &[&Beside]) -> Table {
             rose(one, Congestion::Cnp),
         ]
     };
-    let columns = vec![
-        text_column("flow"),
-        text_column("alongside"),
-        number_column("size", ""),
-        number_column("queue pairs", ""),
-        number_column("alone", "Gb/s"),
-        number_column("with it", "Gb/s"),
-        number_column("it moved", "Gb/s"),
-        number_column("loss", "%"),
-        text_column("interval, %"),
-        number_column("ports with pauses", ""),
-        number_column("ports with CNPs", ""),
-    ];
+    let columns = columns(
+        "flow | alongside | #size | #queue pairs | #alone [Gb/s] | #with it [Gb/s] | #it moved [Gb/s] | \
+         #loss [%] | interval, % | #ports with pauses | #ports with CNPs",
+    );
     Table { rows: all.iter().map(|one| row(one)).collect(), columns }
 }

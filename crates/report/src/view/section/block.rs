@@ -56,6 +56,18 @@ impl Column {
     }
 }
 
+/// Separated by ` | `: `link` for a text, `#change [%]` for a number with its unit.
+pub(crate) fn columns(names: &str) -> Vec<Column> {
+    let column = |name: &str| match name.strip_prefix('#') {
+        None => text_column(name),
+        Some(name) => {
+            let (name, unit) = name.split_once(" [").unwrap_or((name, ""));
+            number_column(name, unit.trim_end_matches(']'))
+        }
+    };
+    names.split(" | ").map(column).collect()
+}
+
 pub(crate) fn number_column(name: &str, unit: &str) -> Column {
     Column { name: name.to_owned(), unit: unit.to_owned(), number: true }
 }

@@ -1,4 +1,4 @@
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use railgauge_analysis::{
     collisions::{Collisions, LowFlow},
     words::short,
@@ -42,12 +42,6 @@ fn table(found: &Collisions) -> Option<Table> {
     let suspects = found.suspects.iter().map(|low| row(low, "suspect"));
     let rows: Vec<Vec<String>> =
         suspects.chain(found.open.iter().map(|low| row(low, "not known"))).take(LISTED).collect();
-    let columns = vec![
-        text_column("flow"),
-        text_column("what it is"),
-        number_column("few queue pairs", "%"),
-        number_column("many", "%"),
-        number_column("passes", ""),
-    ];
+    let columns = columns("flow | what it is | #few queue pairs [%] | #many [%] | #passes");
     (!rows.is_empty()).then_some(Table { columns, rows })
 }

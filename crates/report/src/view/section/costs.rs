@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::count::capital;
 
-use super::block::{Block, Data, Table, headline, interval, number_column, text_column, told};
+use super::block::{Block, Data, Table, columns, headline, interval, told};
 use crate::chart::ChartError;
 
 const TOLD: usize = 6;
@@ -72,20 +72,9 @@ fn table(all: &[&ValueCost]) -> Table {
             one.carried_by.clone(),
         ]
     };
-    let columns = vec![
-        text_column("metric"),
-        number_column("size", ""),
-        text_column("with"),
-        text_column("setting"),
-        number_column("links", ""),
-        number_column("median", ""),
-        text_column("unit"),
-        text_column("least to most"),
-        number_column("cost", "%"),
-        text_column("interval, %"),
-        text_column("answer"),
-        number_column("links with a cost", ""),
-        text_column("carried by"),
-    ];
+    let columns = columns(
+        "metric | #size | with | setting | #links | #median | unit | least to most | #cost [%] | interval, \
+         % | answer | #links with a cost | carried by",
+    );
     Table { rows: all.iter().map(row).collect(), columns }
 }

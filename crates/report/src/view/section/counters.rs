@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::case::CaseResult;
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;
 
 /// Parts of the names of relevant counters, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
@@ -69,7 +69,6 @@ fn counters(results: &[&CaseResult<'_>]) -> Option<Table> {
             vec![name.to_owned(), host.to_owned(), sum.to_string(), windows.to_string()]
         })
         .collect();
-    let columns =
-        vec![text_column("counter"), text_column("host"), number_column("change", ""), number_column("windows", "")];
+    let columns = columns("counter | host | #change | #windows");
     (!rows.is_empty()).then_some(Table { columns, rows })
 }

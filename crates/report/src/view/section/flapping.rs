@@ -10,7 +10,7 @@ use railgauge_analysis::{
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;
 
 const HEADING: &str = "Steadiness";
@@ -122,15 +122,9 @@ fn table(windows: &[Window<'_>]) -> Table {
             percent_of(window.lowest, window.median),
         ]
     });
-    let columns = vec![
-        text_column("link"),
-        number_column("size", ""),
-        number_column("repeat", ""),
-        number_column("slowest 100 ms", "Gb/s"),
-        number_column("p5", "Gb/s"),
-        number_column("median", "Gb/s"),
-        number_column("spread", "Gb/s"),
-        number_column("slowest of median", "%"),
-    ];
+    let columns = columns(
+        "link | #size | #repeat | #slowest 100 ms [Gb/s] | #p5 [Gb/s] | #median [Gb/s] | #spread [Gb/s] | \
+         #slowest of median [%]",
+    );
     Table { rows: rows.collect(), columns }
 }

@@ -7,7 +7,7 @@ use railgauge_analysis::{
 use railgauge_model::plan::hostlist;
 use railgauge_wire::{gpu_state::Hold, remedy::Remedy};
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;
 
 const LISTED: usize = 16;
@@ -108,18 +108,9 @@ fn table(found: &OfTest) -> Table {
             counted(gpu),
         ]
     };
-    let columns = vec![
-        text_column("host"),
-        text_column("GPU"),
-        text_column("PCI address"),
-        text_column("passes read"),
-        number_column("readings", ""),
-        text_column("SM clock"),
-        text_column("power"),
-        text_column("temperature"),
-        text_column("held down by, readings"),
-        text_column("PCIe"),
-        text_column("counted"),
-    ];
+    let columns = columns(
+        "host | GPU | PCI address | passes read | #readings | SM clock | power | temperature | held down \
+         by, readings | PCIe | counted",
+    );
     Table { columns, rows: found.gpus.iter().take(LISTED).map(row).collect() }
 }

@@ -7,7 +7,7 @@ use railgauge_analysis::{
     words::{change, spread},
 };
 
-use super::block::{Data, Table, number_column, standing, text_column};
+use super::block::{Data, Table, columns, standing};
 
 pub(super) const LISTED: usize = 10;
 
@@ -39,14 +39,7 @@ pub(super) fn standing_out(data: &Data<'_>) -> Option<Table> {
         ])
     };
     let rows: Vec<Vec<String>> = flows.iter().filter_map(row).take(LISTED).collect();
-    let columns = vec![
-        text_column("link"),
-        number_column("worst at", ""),
-        number_column("value", unit),
-        number_column("centre", unit),
-        number_column("difference", ""),
-        number_column("sizes", ""),
-        text_column("belongs to"),
-    ];
+    let columns =
+        columns(&format!("link | #worst at | #value [{unit}] | #centre [{unit}] | #difference | #sizes | belongs to"));
     (!rows.is_empty()).then_some(Table { columns, rows })
 }

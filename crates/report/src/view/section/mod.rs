@@ -24,7 +24,7 @@ use crate::{chart::ChartError, error::ReportError};
 use block::Data;
 pub(super) use block::headline;
 pub use block::{Block, Column, Figure, Map, MapCell, Table};
-pub(crate) use block::{number_column, text_column};
+pub(crate) use block::{columns, text_column};
 pub(crate) use counters::telling;
 pub(super) use map::legend;
 use spreads::Variants;

@@ -7,7 +7,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::median;
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;
 
 const LISTED: usize = 10;
@@ -46,14 +46,9 @@ fn ranks(data: &Data<'_>) -> Option<Table> {
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut columns = vec![number_column("rank", ""), text_column("host"), text_column("device")];
-    columns.extend(uses_nics.then(|| text_column("interfaces")));
-    columns.extend([
-        text_column("at"),
-        number_column("repeat", ""),
-        number_column("median time", "µs"),
-        number_column("longest", "µs"),
-        number_column("against its group's median", ""),
-    ]);
+    let interfaces = if uses_nics { " | interfaces" } else { "" };
+    let columns = columns(&format!(
+        "#rank | host | device{interfaces} | at | #repeat | #median time [µs] | #longest [µs] | #against its group's median"
+    ));
     (!rows.is_empty()).then(|| Table { columns, rows: rows.into_iter().take(LISTED).map(|(_, row)| row).collect() })
 }

@@ -6,14 +6,14 @@ use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::{Better, Metric, TestMetric};
 
 use super::{
-    block::{Data, Table, headline, number_column, text_column},
+    block::{Data, Table, columns, headline, number_column, text_column},
     spreads::Spread,
 };
 
 pub(super) fn table(data: &Data<'_>) -> Table {
     let (test, spreads) = (data.test, &data.spreads);
     let several = data.own_variants().len() > 1;
-    let mut columns = vec![number_column("size", "")];
+    let mut columns = columns("#size");
     if several {
         columns.push(text_column("with"));
     }

@@ -10,7 +10,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::quantile;
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;
 
 const LISTED: usize = 16;
@@ -96,20 +96,10 @@ fn table(data: &Data<'_>, rounds: &[Round<'_>]) -> Table {
             spread(&slices).map_or_else(|| "–".to_owned(), |spread| percent_of(spread, 1.0)),
         ]
     });
-    let columns = vec![
-        text_column("flows"),
-        number_column("size", ""),
-        number_column("repeat", ""),
-        number_column("number", ""),
-        number_column("together", "Gb/s"),
-        number_column("of ceiling", "%"),
-        number_column("slowest", "Gb/s"),
-        number_column("fastest", "Gb/s"),
-        number_column("evenness", ""),
-        number_column("lowest 100 ms", "Gb/s"),
-        number_column("p5", "Gb/s"),
-        number_column("spread", "%"),
-    ];
+    let columns = columns(
+        "flows | #size | #repeat | #number | #together [Gb/s] | #of ceiling [%] | #slowest [Gb/s] | \
+         #fastest [Gb/s] | #evenness | #lowest 100 ms [Gb/s] | #p5 [Gb/s] | #spread [%]",
+    );
     Table { rows: rows.collect(), columns }
 }
 

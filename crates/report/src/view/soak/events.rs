@@ -10,7 +10,7 @@ use railgauge_analysis::{
 use railgauge_wire::unit::Nanoseconds;
 
 use super::tables::{Listed, listed};
-use crate::view::section::{Table, number_column, text_column};
+use crate::view::section::{Table, columns};
 
 /// A sort key, and a row that is only made if it is shown.
 type Lazy<'s> = (Nanoseconds, Box<dyn Fn() -> Vec<String> + 's>);
@@ -32,15 +32,7 @@ pub(super) fn events(found: &Soaking) -> Listed {
     // What ran slower was not down: it comes last.
     all.extend(found.lower.iter().map(|one| lazy(Nanoseconds::ZERO, move || lower_row(one))));
     let rows = all.iter().take(LISTED).map(|(_, row)| row()).collect();
-    let columns = vec![
-        text_column("what"),
-        text_column("where"),
-        text_column("start"),
-        number_column("length", ""),
-        number_column("flows hit", ""),
-        number_column("longest stall", ""),
-        text_column("evidence"),
-    ];
+    let columns = columns("what | where | start | #length | #flows hit | #longest stall | evidence");
     listed(Table { columns, rows }, all.len())
 }
 

@@ -7,7 +7,7 @@ use railgauge_analysis::{
 use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
 use serde::Serialize;
 
-use crate::view::section::{Column, Table, number_column, text_column};
+use crate::view::section::{Column, Table, columns};
 
 fn rate(rate: Option<GigabitsPerSecond>) -> String {
     rate.map_or_else(|| "–".to_owned(), |rate| number(rate.0))
@@ -49,18 +49,10 @@ pub(super) fn flows(found: &Soaking) -> Listed {
             size(flow.wrong),
         ]
     });
-    let columns = vec![
-        text_column("flow"),
-        number_column("measured", ""),
-        number_column("windows", ""),
-        number_column("slowest", "Gb/s"),
-        number_column("median", "Gb/s"),
-        number_column("fastest", "Gb/s"),
-        number_column("stalls", ""),
-        number_column("longest", ""),
-        number_column("failed", ""),
-        number_column("wrong", ""),
-    ];
+    let columns = columns(
+        "flow | #measured | #windows | #slowest [Gb/s] | #median [Gb/s] | #fastest [Gb/s] | #stalls | \
+         #longest | #failed | #wrong",
+    );
     table(columns, rows.collect(), found.flows.len())
 }
 
@@ -76,15 +68,7 @@ pub(super) fn families(found: &Soaking) -> Listed {
             moment(sum.most_at),
         ]
     });
-    let columns = vec![
-        text_column("counted"),
-        number_column("ports", ""),
-        number_column("total", ""),
-        number_column("most", ""),
-        text_column("at"),
-        text_column("by"),
-        text_column("when"),
-    ];
+    let columns = columns("counted | #ports | #total | #most | at | by | when");
     table(columns, rows.collect(), found.families.len())
 }
 
@@ -105,15 +89,7 @@ pub(super) fn counters(found: &Soaking) -> Listed {
             moment(one.most_at),
         ]
     });
-    let columns = vec![
-        text_column("port"),
-        text_column("counter"),
-        text_column("counts"),
-        number_column("total", ""),
-        number_column("most", ""),
-        number_column("limit", ""),
-        text_column("when"),
-    ];
+    let columns = columns("port | counter | counts | #total | #most | #limit | when");
     table(columns, rows.collect(), found.counters.len())
 }
 
@@ -128,14 +104,7 @@ pub(super) fn gauges(found: &Soaking) -> Listed {
             gauge.high_port.to_string(),
         ]
     });
-    let columns = vec![
-        text_column("reading"),
-        number_column("ports", ""),
-        number_column("lowest", ""),
-        text_column("at"),
-        number_column("highest", ""),
-        text_column("at"),
-    ];
+    let columns = columns("reading | #ports | #lowest | at | #highest | at");
     table(columns, rows.collect(), found.gauges.len())
 }
 
@@ -143,8 +112,7 @@ pub(super) fn port_gauges(found: &Soaking) -> Listed {
     let rows = first(&found.port_gauges)
         .iter()
         .map(|gauge| vec![gauge.port.to_string(), gauge.name.clone(), number(gauge.low), number(gauge.high)]);
-    let columns =
-        vec![text_column("port"), text_column("reading"), number_column("lowest", ""), number_column("highest", "")];
+    let columns = columns("port | reading | #lowest | #highest");
     table(columns, rows.collect(), found.port_gauges.len())
 }
 
@@ -159,12 +127,7 @@ pub(super) fn coverage(found: &Soaking) -> Listed {
             port.failure.clone().unwrap_or_default(),
         ]
     });
-    let columns = vec![
-        text_column("port"),
-        number_column("watched", "%"),
-        number_column("longest time between looks", ""),
-        text_column("why"),
-    ];
+    let columns = columns("port | #watched [%] | #longest time between looks | why");
     table(columns, rows.collect(), parts.len())
 }
 
@@ -197,13 +160,6 @@ pub(super) fn gpus(found: &Soaking) -> Listed {
             bad.join("; "),
         ]
     });
-    let columns = vec![
-        text_column("GPU"),
-        number_column("readings", ""),
-        text_column("clock"),
-        text_column("power"),
-        text_column("temperature"),
-        text_column("what was bad"),
-    ];
+    let columns = columns("GPU | #readings | clock | power | temperature | what was bad");
     table(columns, rows.collect(), found.gpus.len())
 }

@@ -18,7 +18,7 @@ fn matchings(network: &Network) -> Vec<Vec<(u32, u32)>> {
         now: &mut Vec<(u32, u32)>,
         all: &mut Vec<Vec<(u32, u32)>>,
     ) {
-        let ends = network.ends();
+        let ends = &network.ends;
         if from as usize == ends.len() {
             all.push(now.clone());
             return;
@@ -43,7 +43,7 @@ fn matchings(network: &Network) -> Vec<Vec<(u32, u32)>> {
         }
     }
     let mut all = Vec::new();
-    grow(network, 0, &mut vec![false; network.ends().len()], &mut Vec::new(), &mut all);
+    grow(network, 0, &mut vec![false; network.ends.len()], &mut Vec::new(), &mut all);
     all
 }
 
@@ -94,7 +94,7 @@ proptest! {
         let all: Vec<_> = matchings(&network).into_iter().filter(|round| round.iter().all(is_known)).collect();
         let judged = |round: &Vec<(u32, u32)>| {
             let flows = loaded::carried(&network, both_ways, round);
-            bits(Loaded::of(network.rates(), share, [flows]).loaded)
+            bits(Loaded::of(&network.rates, share, [flows]).loaded)
         };
         let by_share: HashSet<u64> = all.iter().map(judged).collect();
         let covered = bits(found.loaded.iter().copied());
@@ -104,12 +104,12 @@ proptest! {
         // Flows do not slow each other; of such rounds a greedy choice takes at most 1 + ln n times the fewest for n links (Johnson 1974),
         // if each round loads as much as any can. Here the flows of a round are chosen greedily as well, which may cost a round.
         let is_calm = |round: &&Vec<(u32, u32)>| {
-            let mut sums = vec![0.0; network.rates().len()];
+            let mut sums = vec![0.0; network.rates.len()];
             let back = round.iter().filter(|_| both_ways).map(|&(from, to)| (to, from));
             for (from, to) in round.iter().copied().chain(back) {
                 network.path(from, to).unwrap().iter().for_each(|link| sums[*link as usize] += network.alone(from, to));
             }
-            sums.iter().zip(network.rates()).all(|(sum, rate)| *sum <= rate.unwrap())
+            sums.iter().zip(&network.rates).all(|(sum, rate)| *sum <= rate.unwrap())
         };
         let calm: HashSet<u64> = all.iter().filter(is_calm).map(judged).collect();
         if let Some(calm) = fewest(&calm, covered) {

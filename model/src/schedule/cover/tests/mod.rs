@@ -56,7 +56,7 @@ fn assert_valid(network: &Network, cover: &Cover) {
         seats.dedup();
         assert_eq!(seats.len(), count, "an end twice in {round:?}");
         for &(from, to) in round {
-            let host = |end: u32| network.ends()[end as usize].host;
+            let host = |end: u32| network.ends[end as usize].host;
             assert_ne!(host(from), host(to));
             assert!(network.path(from, to).is_some_and(|path| !path.is_empty()));
         }
@@ -66,7 +66,7 @@ fn assert_valid(network: &Network, cover: &Cover) {
 /// Links that some round loads by counting flows alone, worked out from the outside.
 fn counted(network: &Network, wanted: Wanted, rounds: &[Vec<(u32, u32)>]) -> Vec<Link> {
     let mut loaded = Vec::new();
-    for (link, rate) in (0..).zip(network.rates()) {
+    for (link, rate) in (0..).zip(&network.rates) {
         let through = |&&(from, to): &&(u32, u32)| network.path(from, to).is_some_and(|path| path.contains(&link));
         let sum = |round: &Vec<(u32, u32)>| -> f64 {
             let back: Vec<(u32, u32)> = round.iter().map(|&(from, to)| (to, from)).collect();

@@ -28,7 +28,7 @@ fn without_ends_or_links_there_are_no_rounds() {
     ] {
         let found = cover(&network, wanted());
         assert_eq!((found.rounds.len(), found.loaded.len()), (0, 0));
-        assert_eq!(found.not_loaded.len(), network.rates().len());
+        assert_eq!(found.not_loaded.len(), network.rates.len());
     }
 }
 
@@ -36,10 +36,10 @@ fn without_ends_or_links_there_are_no_rounds() {
 #[test]
 fn a_slow_link_costs_its_own_flows() {
     let whole = two_levels(4, 4, 4, (200.0, 200.0));
-    let mut rates = whole.rates().to_vec();
+    let mut rates = whole.rates.to_vec();
     rates[5] = Some(25.0);
     let path = |leaf: u32, to: usize| whole.path(leaf * 4, to as u32).map(<[Link]>::to_vec);
-    let network = Network::new(whole.ends().to_vec(), rates, path);
+    let network = Network::new(whole.ends.to_vec(), rates, path);
     let found = cover(&network, wanted());
     assert_valid(&network, &found);
     assert_eq!(found.not_loaded, []);
@@ -93,12 +93,12 @@ proptest! {
         prop_assert!(found.loaded.iter().all(|link| told.contains(link)));
         // Every link is told of once: loaded, of unknown rate, or not loaded with the reason.
         let not: Vec<Link> = found.not_loaded.iter().map(|(link, _)| *link).collect();
-        for (link, rate) in (0..).zip(network.rates()) {
+        for (link, rate) in (0..).zip(&network.rates) {
             let known = usize::from(found.loaded.contains(&link)) + usize::from(not.contains(&link));
             prop_assert_eq!(known + usize::from(rate.is_none() && !not.contains(&link)), 1, "link {}", link);
         }
         // Where no link is shared or missed, one more round would help: a link one flow loads is never given up.
-        let single = found.not_loaded.iter().filter(|(link, why)| *why == Why::NotFound && network.rates()[*link as usize].is_none());
+        let single = found.not_loaded.iter().filter(|(link, why)| *why == Why::NotFound && network.rates[*link as usize].is_none());
         prop_assert_eq!(single.count(), 0);
     }
 }

@@ -8,8 +8,8 @@ fn both(network: &Network, label: &str) -> [usize; 2] {
         let cover = cover(network, wanted);
         assert_valid(network, &cover);
         assert_eq!(cover.not_loaded, [], "{label}");
-        assert_eq!(cover.loaded.len(), network.rates().len(), "{label}");
-        assert_eq!(counted(network, wanted, &cover.rounds).len(), network.rates().len(), "{label}");
+        assert_eq!(cover.loaded.len(), network.rates.len(), "{label}");
+        assert_eq!(counted(network, wanted, &cover.rounds).len(), network.rates.len(), "{label}");
         cover.rounds.len()
     })
 }
