@@ -2,7 +2,7 @@
 
 use railgauge_analysis::{nics, words::number};
 
-use super::block::{Block, Data, Table, number_column, text_column};
+use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;
 
 const LISTED: usize = 4;
@@ -24,12 +24,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         };
         host.nics.iter().map(row).collect::<Vec<_>>()
     });
-    let columns = vec![
-        text_column("host"),
-        text_column("NIC"),
-        number_column("carried", "GB"),
-        number_column("of its host", "%"),
-    ];
+    let columns = columns("host | NIC | #carried [GB] | #of its host [%]");
     Ok(Some(Block {
         heading: "Share of each NIC",
         sentence: format!(
