@@ -8,15 +8,9 @@ use std::{
 };
 
 use railgauge_wire::{
-    case::{COUNTERS_LIMIT, CaseAccount, CaseSpec},
-    facts::port_name,
-    failure::{Failure, Kind, Stage},
-    group::MemberSpec,
-    link::{Endpoint, LinkSpec, Role},
-    message::Answer,
-    step::{Pattern, Step, Stepped, Timing, Window, responder_takes_part},
-    terms::{LinkLayer, Transport},
-    unit::Nanoseconds,
+    Answer, COUNTERS_LIMIT, CaseAccount, CaseSpec, Endpoint, Failure, Kind, LinkLayer, LinkSpec, MemberSpec,
+    Nanoseconds, Pattern, Role, Stage, Step, Stepped, Timing, Transport, Window, facts::port_name,
+    step::responder_takes_part,
 };
 
 use super::register::Request;

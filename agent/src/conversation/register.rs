@@ -12,11 +12,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::LinkId,
-    message::Answer,
-};
+use railgauge_wire::{Answer, Failure, Kind, LinkId, Stage};
 
 use super::pipes::Outlet;
 use crate::{
@@ -229,7 +225,7 @@ impl<T: 'static> Register<T> {
 mod tests {
     use std::{collections::BTreeMap, fs::File, io, os::fd::OwnedFd, sync::atomic::AtomicU64};
 
-    use railgauge_wire::{frame, message::FromAgent};
+    use railgauge_wire::{FromAgent, frame};
 
     use super::*;
 

@@ -13,13 +13,9 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Endpoint, LinkSpec, Opened},
-    measure::{Lane, Measurement},
+    Endpoint, Failure, Kind, Lane, LinkSpec, Measurement, Nanoseconds, Opened, Stage, Step, Stepped, TestMetric,
+    Timing, Window,
     remedy::{self, Entry},
-    step::{Step, Stepped, Timing, Window},
-    terms::TestMetric,
-    unit::Nanoseconds,
 };
 
 use super::link::Link;

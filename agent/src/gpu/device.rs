@@ -6,12 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gather::named,
-    remedy,
-    terms::LinkLayer,
-};
+use railgauge_wire::{Failure, Kind, LinkLayer, Stage, gather::named, remedy};
 
 use super::{
     driver::{Driver, Handle, SUCCESS, Status, driver},

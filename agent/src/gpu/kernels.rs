@@ -8,12 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    step::{Checked, Pattern},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Checked, Failure, Kind, Pattern, Stage, remedy};
 
 use super::{
     buffer::Buffer,

@@ -6,13 +6,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gather::Gather,
-    measure::Measurement,
-    node::{NodeAccount, NodeSpec},
-    step::{Checked, Pattern, Window},
-    terms::{LinkLayer, Op},
-    unit::{Bytes, Nanoseconds},
+    Bytes, Checked, Failure, Gather, Kind, LinkLayer, Measurement, Nanoseconds, NodeAccount, NodeSpec, Op, Pattern,
+    Stage, Window,
 };
 
 use super::mover::{Mover, opened};

@@ -10,12 +10,8 @@
 use std::cell::Cell;
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    node::{NodeAccount, NodeSpec, PATTERNS},
-    step::{Checked, Pattern, Window},
-    terms::{LinkLayer, flops},
-    unit::Bytes,
+    Bytes, Checked, Failure, Kind, LinkLayer, Measurement, NodeAccount, NodeSpec, PATTERNS, Pattern, Stage, Window,
+    terms::flops,
 };
 
 use super::{

@@ -3,17 +3,8 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
-    case::Spent,
-    facts::HostFacts,
-    failure::Failure,
-    gpu_state::GpuSeen,
-    link::WriteOrder,
-    measure::{Latency, Measurement},
-    remedy::Remedy,
-    step::Checked,
-    terms::{Carrier, GpuPath, LinkLayer, Transport},
-    unit::{self, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
-    watch::Watched,
+    Carrier, Checked, Failure, GigabitsPerSecond, GpuPath, GpuSeen, HostFacts, Latency, LinkLayer, Measurement,
+    Nanoseconds, NanosecondsI64, Spent, Transport, Watched, WriteOrder, remedy::Remedy, unit,
 };
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

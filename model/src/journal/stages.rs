@@ -1,6 +1,6 @@
 use std::{ops::AddAssign, time::Duration};
 
-use railgauge_wire::{case::Spent, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, Spent};
 use serde::{Deserialize, Serialize};
 
 macro_rules! stages {

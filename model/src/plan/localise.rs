@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use railgauge_wire::terms::Transport;
+use railgauge_wire::Transport;
 
 use super::{
     format::{Section, keys},

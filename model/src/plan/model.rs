@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::unit::GigabitsPerSecond;
+use railgauge_wire::GigabitsPerSecond;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 

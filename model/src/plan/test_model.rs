@@ -3,13 +3,8 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use railgauge_wire::{
-    group::Training,
-    link::Knobs,
-    step::Window,
-    terms::{
-        Algorithm, Carrier, Datatype, Distance, GpuPath, Memory, Metric, Op, Reduction, Service, TestMetric, Transport,
-    },
-    unit::{Bytes, GigabitsPerSecond},
+    Algorithm, Bytes, Carrier, Datatype, Distance, GigabitsPerSecond, GpuPath, Knobs, Memory, Metric, Op, Reduction,
+    Service, TestMetric, Training, Transport, Window,
 };
 use serde::{Deserialize, Serialize};
 

@@ -19,13 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    remedy, step,
-    terms::TestMetric,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Kind, Measurement, Nanoseconds, Stage, TestMetric, remedy, step};
 
 use super::{
     memory::Bytes,

@@ -10,13 +10,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    remedy,
-    terms::Op,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, Kind, Measurement, Nanoseconds, Op, Stage, remedy};
 
 use super::{
     memory::Bounce,
