@@ -266,7 +266,9 @@ pub struct RankAccount {
     pub gpu: Option<u32>,
     pub p50: Nanoseconds,
     pub max: Nanoseconds,
+    #[serde(default)]
     pub operations: u64,
+    #[serde(default)]
     pub checked: Checked,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carrier>,

@@ -43,9 +43,11 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
     pub topology: Option<Topology>,
+    #[serde(default)]
     pub localise: Localise,
     #[serde(default, skip_serializing_if = "Alert::is_default")]
     pub alert: Alert,
+    #[serde(default)]
     pub preflight: Preflight,
     pub baseline: Option<Baseline>,
     /// In the plan's order, unique names.

@@ -153,6 +153,7 @@ pub struct Schedule {
     /// By the test's index in the plan.
     pub cells: Vec<Vec<Cell>>,
     pub rounds: Vec<Round>,
+    #[serde(default)]
     pub notes: Vec<Note>,
 }
 
