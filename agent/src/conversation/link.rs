@@ -82,7 +82,8 @@ impl End {
             return Err(Failure::new(Stage::Measure, Kind::Aborted, "a case before it has failed on this link"));
         }
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let control = |limit| request.control_apart(limit);
+        // Only the peer stops it.
+        let control = |limit| request.control_by(Arc::default(), limit);
         let account = run(self.link.as_mut(), &self.here, case, is_first, &control);
         self.failed = account.failure.is_some();
         Ok(Answer::Case(Box::new(account)))
