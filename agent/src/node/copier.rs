@@ -120,7 +120,7 @@ impl Mover for Copier {
 
 /// Link between two GPUs. CUDA does not report it; the controller has it from the facts.
 fn between(one: &Device, other: &Device, reach: bool) -> LinkLayer {
-    match one.link_with(other) {
+    match one.link_to(other.ordinal) {
         // Copies of GPUs that do not reach each other pass through the host.
         Some(LinkLayer::Xgmi) if !reach => LinkLayer::Pcie,
         told => told.unwrap_or(LinkLayer::Unknown),
