@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{GigabitsPerSecond, Metric, TestMetric};
 use serde::{Deserialize, Serialize};
 
 use super::{

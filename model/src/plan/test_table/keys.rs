@@ -1,4 +1,4 @@
-use railgauge_wire::terms::{Datatype, Distance, Memory, Op, Reduction, Service, TestMetric, Transport};
+use railgauge_wire::{Datatype, Distance, Memory, Op, Reduction, Service, TestMetric, Transport};
 
 use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
 use crate::plan::{

@@ -244,7 +244,7 @@ mod tests {
 
     use std::path::Path;
 
-    use railgauge_wire::step::Window;
+    use railgauge_wire::Window;
 
     use crate::plan::{model::Test, parse};
 

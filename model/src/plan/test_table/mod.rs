@@ -22,10 +22,7 @@ mod window;
 
 use std::{collections::HashMap, ops::Range, time::Duration};
 
-use railgauge_wire::{
-    step::Window,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-};
+use railgauge_wire::{Memory, Op, Service, TestMetric, Transport, Window};
 
 use super::{
     hosts::Hosts,
