@@ -14,11 +14,7 @@ use railgauge_agent::parts::{
     self, ByCompletion, ByMemory, Control, How, Nothing, Recorder, SIGNAL_EVERY, Template, Unlimited, Verb, Waiter,
     Walk, clock, serve_first, stream,
 };
-use railgauge_wire::{
-    failure::{Failure, Stage},
-    step::Window,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, Nanoseconds, Stage, Window};
 
 #[path = "doubles/stub.rs"]
 mod stub;

@@ -16,13 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    errand::{EarlyEnd, Errand},
-    failure::{Failure, Kind, Stage},
-    frame,
-    message::Answer,
-    remedy,
-};
+use railgauge_wire::{Answer, EarlyEnd, Errand, Failure, Kind, Stage, frame, remedy};
 use serde::{Deserialize, Serialize};
 
 use crate::{

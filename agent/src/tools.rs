@@ -4,12 +4,9 @@ use std::io;
 
 use parking_lot::Mutex;
 use railgauge_wire::{
-    facts::Neighbour,
-    failure::{Failure, Kind, Stage},
-    neighbours,
-    raw::RawContent,
+    Failure, Kind, Neighbour, RawContent, Stage, Tool, ToolPage, neighbours,
     remedy::{self, Entry},
-    tool::{PAGE, Tool, ToolPage},
+    tool::PAGE,
 };
 
 use crate::system::program::{self, ProgramFailed};

@@ -7,10 +7,7 @@ use std::{
     thread::{self, Builder, JoinHandle, ScopedJoinHandle},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 /// All work has one type: the compiler would repeat the standard library's code that starts a thread for each.
 pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

@@ -3,13 +3,8 @@
 use std::time::Duration;
 
 use railgauge_wire::{
-    case::{CaseAccount, CaseSpec},
-    failure::{Failure, Kind},
-    link::LinkSpec,
-    message::{Answer, Ask},
-    step::{Checked, Timing, Window},
-    terms::{Op, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, CaseAccount, CaseSpec, Checked, Failure, Kind, LinkSpec, Nanoseconds, Op, TestMetric, Timing,
+    Window,
 };
 
 use crate::controller::{

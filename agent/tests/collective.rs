@@ -9,13 +9,9 @@ use std::{
 
 use railgauge_agent::parts::{Control, Rank, RankAsk};
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    group::{CollectiveMeasurement, CollectiveOptions, CollectiveSpec, MemberSpec, RankEndpoint, Ticket, Training},
-    link::{Knobs, LinkSpec, Role},
-    message::Answer,
-    step::Window,
-    terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    Algorithm, Answer, Bytes, Carrier, CollectiveMeasurement, CollectiveOptions, CollectiveSpec, Datatype, Failure,
+    Kind, Knobs, LinkLayer, LinkSpec, MemberSpec, Memory, Nanoseconds, Op, RankEndpoint, Reduction, Role, Service,
+    TestMetric, Ticket, Training, Transport, Window,
 };
 
 /// For each operation, however busy the machine is.

@@ -6,14 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use railgauge_wire::{
-    PROTOCOL,
-    failure::Kind,
-    frame,
-    link::Endpoint,
-    message::{Answer, Ask},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Answer, Ask, Endpoint, Kind, Nanoseconds, PROTOCOL, frame};
 
 use crate::{
     controller::{self, Agent, command},

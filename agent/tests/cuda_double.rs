@@ -15,13 +15,8 @@ mod rccl;
 use std::path::PathBuf;
 
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    link::{LinkSpec, Opened, Role},
-    message::{Answer, Ask},
-    node::{NodeAccount, NodeFlow, NodeSpec, Part},
-    step::{Checked, Window},
-    terms::{GpuPath, LinkLayer, Memory, Op, Precision, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Checked, Failure, GpuPath, Kind, LinkLayer, LinkSpec, Memory, Nanoseconds, NodeAccount,
+    NodeFlow, NodeSpec, Op, Opened, Part, Precision, Role, TestMetric, Window,
 };
 
 use crate::{

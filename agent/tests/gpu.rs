@@ -3,11 +3,7 @@
 use std::os::fd::AsRawFd;
 
 use railgauge_agent::parts::{Buffer, Device, Part, Stream, Values, kernels, pattern};
-use railgauge_wire::{
-    step::Pattern,
-    terms::{Datatype, Reduction},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Datatype, Pattern, Reduction};
 
 const SIZES: [u64; 8] = [1, 7, 8, 9, 4_095, 65_536, 1_000_003, 64 << 20];
 

@@ -1,12 +1,8 @@
 //! Host memory of this machine, as an agent reads, writes and copies it.
 
 use railgauge_wire::{
-    failure::Kind,
-    message::{Answer, Ask},
-    node::{NodeAccount, NodeFlow, NodeSpec, Part},
-    step::{Checked, Window},
-    terms::{LinkLayer, Op, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Checked, Kind, LinkLayer, Nanoseconds, NodeAccount, NodeFlow, NodeSpec, Op, Part, TestMetric,
+    Window,
 };
 
 use crate::controller::{Agent, DEADLINE_MS, command, patiently};

@@ -6,14 +6,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    failure::Kind,
-    link::Role,
-    message::Ask,
-    step::{Step, Window},
-    terms::{LinkLayer, Op, TestMetric},
-    unit::Bytes,
-};
+use railgauge_wire::{Ask, Bytes, Kind, LinkLayer, Op, Role, Step, TestMetric, Window};
 
 use crate::{
     controller::{

@@ -8,13 +8,8 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Kind, Stage},
-    link::{Completion, Endpoint, Footprint, LinkSpec, Role, TcpEndpoint},
-    measure::{Measurement, SourcePort},
-    message::{Answer, Ask},
-    step::{Checked, Step, Stepped, Timing, Window},
-    terms::{Carrier, LinkLayer, Op, TestMetric},
-    unit::{BitsPerSecond, Bytes, Nanoseconds},
+    Answer, Ask, BitsPerSecond, Bytes, Carrier, Checked, Completion, Endpoint, Footprint, Kind, LinkLayer, LinkSpec,
+    Measurement, Nanoseconds, Op, Role, SourcePort, Stage, Step, Stepped, TcpEndpoint, TestMetric, Timing, Window,
 };
 
 use crate::controller::{

@@ -2,12 +2,8 @@
 //! route headers, devices that have no connections, longest messages, events.
 
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    link::{Endpoint, GRH, Joining, Knobs, LinkSpec, Opened, Role, WriteLatency, WriteOrder},
-    message::{Answer, Ask},
-    step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Checked, Endpoint, Failure, GRH, Joining, Kind, Knobs, LinkSpec, Nanoseconds, Op, Opened,
+    Pattern, Role, Service, Step, Stepped, TestMetric, Timing, Transport, Window, WriteLatency, WriteOrder,
 };
 
 use crate::{

@@ -6,13 +6,8 @@ mod loopback;
 use std::{collections::BTreeMap, thread};
 
 use railgauge_wire::{
-    case::CaseSpec,
-    drivers,
-    link::{Completion, Endpoint, Joining, LinkSpec, Role},
-    message::{Answer, Ask},
-    step::{Checked, Step, Timing, Window},
-    terms::{Carrier, LinkLayer, Op, Service, TestMetric},
-    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, Nanoseconds},
+    Answer, Ask, Bytes, Carrier, CaseSpec, Checked, Completion, Endpoint, GigabitsPerSecond, Joining, LinkLayer,
+    LinkSpec, MegabitsPerSecond, Nanoseconds, Op, Role, Service, Step, TestMetric, Timing, Window, drivers,
 };
 
 use crate::{

@@ -2,12 +2,8 @@
 //! says what comes of it: words that name it, or right figures.
 
 use railgauge_wire::{
-    failure::{Kind, Stage},
-    link::{LinkSpec, WriteLatency},
-    message::{Answer, Ask},
-    step::{Checked, Pattern, Step, Stepped, Window},
-    terms::{Op, Service, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Checked, Kind, LinkSpec, Nanoseconds, Op, Pattern, Service, Stage, Step, Stepped, TestMetric,
+    Window, WriteLatency,
 };
 
 use crate::{

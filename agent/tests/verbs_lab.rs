@@ -8,13 +8,9 @@
 use std::process::Command;
 
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    link::{Completion, Endpoint, Footprint, Joining, Knobs, LinkId, LinkSpec, Opened, Role, WriteLatency},
-    measure::{Measurement, SourcePort},
-    message::{Answer, Ask},
-    step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Carrier, Checked, Completion, Endpoint, Failure, Footprint, Joining, Kind, Knobs, LinkId,
+    LinkLayer, LinkSpec, Measurement, Memory, Nanoseconds, Op, Opened, Pattern, Role, Service, SourcePort, Step,
+    Stepped, TestMetric, Timing, Transport, Window, WriteLatency,
 };
 
 use crate::{controller::Agent, skip::skipped};

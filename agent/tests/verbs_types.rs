@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use railgauge_wire::link::Ece as ibv_ece;
+use railgauge_wire::Ece as ibv_ece;
 use rdma_sys::*;
 
 use crate::skip::left_out;

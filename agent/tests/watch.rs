@@ -9,11 +9,7 @@ use std::{
 };
 
 use railgauge_agent::parts::clock;
-use railgauge_wire::{
-    message::{Answer, Ask},
-    unit::Nanoseconds,
-    watch::{PortSeen, PortState, Watched, WatchedPort},
-};
+use railgauge_wire::{Answer, Ask, Nanoseconds, PortSeen, PortState, Watched, WatchedPort};
 
 use crate::{
     controller::{Agent, command, patiently},

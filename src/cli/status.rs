@@ -105,7 +105,9 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let now = Timestamp::now();
     let nights = Nights::of(&args.runs, args.plan.as_deref(), now);
     if args.format == Format::Prometheus {
-        return write_metrics(&nights.map_err(no_run)?, args.output, common);
+        let nights = nights.map_err(no_run)?;
+        let state = Standing::of(&nights, args.max_age, now).state;
+        return write_metrics(&nights, state, args.output, common);
     }
     let host = args.host.or_else(|| (args.format == Format::Nhc).then(this_machine).flatten());
     let host = host.as_deref();
@@ -132,9 +134,9 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 }
 
 /// Writes the metrics. Whether the newest run passed is in them: the exit code says only whether they were written.
-fn write_metrics(nights: &Nights, output: Option<PathBuf>, common: &Common) -> anyhow::Result<Exit> {
+fn write_metrics(nights: &Nights, state: State, output: Option<PathBuf>, common: &Common) -> anyhow::Result<Exit> {
     let newest = Judged::read(&nights.newest().directory).map_err(no_run)?;
-    let text = metrics(&newest, &nights.states).context("cannot write the metrics")?;
+    let text = metrics(&newest, &nights.states, state).context("cannot write the metrics")?;
     match output {
         Some(path) => {
             files::write(&path, &text).with_context(|| format!("cannot write {}", path_text(&path)))?;

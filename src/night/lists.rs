@@ -123,8 +123,14 @@ fn undo(scheduler: Scheduler, host: &str, plan: &str) -> String {
 /// `railgauge: nightly: rail 3 of gpu031 (mlx5_3): -22.0 % … (run nightly-20261126)`, in plain characters; the run is the first that says so.
 fn reason(known: &Known, plan: &str) -> String {
     let text = format!("{OURS} {}: {}", label(plan), known.why.join("; "));
-    let plain: String =
-        text.chars().map(|c| if c.is_ascii_graphic() && !"\"\\`$".contains(c) { c } else { ' ' }).collect();
+    let plain: String = text
+        .chars()
+        .map(|c| match c {
+            '−' => '-',
+            c if c.is_ascii_graphic() && !"\"\\`$".contains(c) => c,
+            _ => ' ',
+        })
+        .collect();
     let words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = format!(" (run {})", label(known.since.as_ref().map_or("", |said| &said.run_id)));
     if words.chars().count() + end.len() <= LONGEST {

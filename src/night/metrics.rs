@@ -22,6 +22,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     judged::Judged,
+    state::State,
     states::{Condition, Known, OfTest, States},
 };
 
@@ -30,8 +31,10 @@ type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
 const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
 
-pub fn metrics(run: &Judged, states: &States) -> Result<String, fmt::Error> {
+pub fn metrics(run: &Judged, states: &States, state: State) -> Result<String, fmt::Error> {
     let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
+    let help = "State of the cluster after all runs: 0 OK, 1 warning, 2 critical, 3 unknown";
+    all.one("state", help, &[], state.code().into());
     of_run(&mut all, run);
     of_verdicts(&mut all, run);
     of_tests(&mut all, run);

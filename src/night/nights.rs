@@ -1,7 +1,10 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge_analysis::history;
+use railgauge_analysis::{history, trend};
 use railgauge_report::index::Outcome;
 
 use super::{
@@ -47,6 +50,13 @@ impl Nights {
         runs.find(|run| run.row.outcome != Outcome::Running).unwrap_or(&self.runs[0])
     }
 
+    /// Earlier runs whose records are lost, newest first: what they measured changes no state.
+    pub(super) fn lost(&self) -> impl Iterator<Item = &Summary> {
+        let newest = &self.newest().directory;
+        let is_lost = |run: &&Summary| matches!(run.row.outcome, Outcome::Unreadable | Outcome::Damaged);
+        self.runs.iter().map(|run| &**run).filter(is_lost).filter(move |run| run.directory != *newest)
+    }
+
     /// The newest run of the whole plan, if a newer one is of a part: it covers the rest of the plan, until it is too old.
     pub(super) fn whole(&self, max_age: SignedDuration, now: Timestamp) -> Option<&Summary> {
         let newest = self.newest();
@@ -55,14 +65,14 @@ impl Nights {
         (now.duration_since(whole.ended) <= max_age).then_some(whole)
     }
 
-    /// The runs of the whole plan that have a verdict, newest first; if the newest run is of a part, also parts.
+    /// The last run of each night that is of the whole plan and has a verdict, newest first; if the newest run is of a part, also parts.
     pub(super) fn judged(&self) -> impl Iterator<Item = &Summary> {
         let is_part = self.newest().row.is_part;
         let over = [Outcome::Pass, Outcome::Fail, Outcome::Inconclusive];
-        self.runs
-            .iter()
-            .map(|run| &**run)
-            .filter(move |run| over.contains(&run.row.outcome) && (is_part || !run.row.is_part))
+        let counts = |run: &&Summary| over.contains(&run.row.outcome) && (is_part || !run.row.is_part);
+        let runs: Vec<&Summary> = self.runs.iter().rev().map(|run| &**run).filter(counts).collect();
+        let nights = trend::nights(&runs.iter().map(|run| run.began).collect::<Vec<_>>());
+        nights.into_iter().zip(runs).collect::<BTreeMap<_, _>>().into_values().rev()
     }
 
     pub(super) fn run(&self, run_id: &str) -> Option<&Summary> {

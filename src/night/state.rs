@@ -119,7 +119,8 @@ impl Standing {
         let order = [Condition::Faulty, Condition::Undecided, Condition::Unknown];
         let components = order.into_iter().flat_map(with).cloned().collect();
         let measured = newest.said.iter().flat_map(|said| &said.components);
-        let remarks = measured.filter_map(|of| of.note.clone()).collect();
+        let lost = |run: &Summary| format!("{} changes no state: {}", path_text(&run.directory), run.row.sentence);
+        let remarks = measured.filter_map(|of| of.note.clone()).chain(nights.lost().take(NAMED).map(lost)).collect();
         Self { components, remarks, ..Self::bare(nights, state, said, max_age, now) }
     }
 

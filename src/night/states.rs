@@ -362,7 +362,8 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
     let mut seen = BTreeSet::new();
     let all = these().filter(|_| condition > Condition::Unknown).flat_map(|track| &track.why);
     let why: Vec<String> = all.filter(|why| seen.insert(why.as_str())).cloned().collect();
-    let measured = tests.values().filter(counts).map(|track| track.measured).max();
+    let is_measurement = |(test, track): &(&Key<'_>, &Track)| test.0 != ANSWERS && counts(track);
+    let measured = tests.iter().filter(is_measurement).map(|(_, track)| track.measured).max();
     let measured = measured.or_else(|| tests.values().map(|track| track.measured).max()).unwrap_or_default();
     let of_test = |((test, measures), track): (&Key<'_>, &Track)| OfTest {
         test: (*test).to_owned(),

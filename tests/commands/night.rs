@@ -153,6 +153,8 @@ fn a_bad_host_that_no_longer_answers_is_still_bad_until_a_run_measures_it() {
     let (bad, well) = (confirmed(), eight(2).jsonl());
     let still = of_host(&[&bad, &gone], "gpu005");
     assert_eq!(still.state, State::Critical, "{}", still.text);
+    // It was last measured when it last answered.
+    assert_eq!(still.components[0].measured, of_host(&[&bad], "gpu005").components[0].measured);
     assert_eq!(of_host(&[&bad, &gone, &well], "gpu005").state, State::Ok);
     // One that was well and does not answer is not known to be bad.
     let silent = of_host(&[&eight(0).jsonl(), &gone], "gpu005");
@@ -242,6 +244,8 @@ fn lists_hold_hosts_of_certain_results_only() {
     let names = |lists: &Lists| lists.hosts.iter().flat_map(|one| one.hosts.clone()).collect::<Vec<_>>();
     assert_eq!(names(&slurm), ["gpu005"]);
     assert!(slurm.drain[0].contains("|| scontrol update nodename=gpu005 state=drain reason='railgauge: "), "{slurm:?}");
+    // By how much it is slower, in plain characters.
+    assert!(slurm.drain[0].contains(": -39.") && slurm.drain[0].is_ascii(), "{slurm:?}");
     // A fault has no age, and is undone only by a run that measured the host as good.
     assert_eq!(lists(&[&confirmed()], 1000, Scheduler::Slurm).drain, slurm.drain);
     assert!(slurm.undo.is_empty() && slurm.remarks.is_empty(), "{slurm:?}");
@@ -291,7 +295,7 @@ fn a_host_whose_name_a_command_would_take_for_something_else_is_told_and_not_lis
 
 #[test]
 fn values_are_told_in_base_units() {
-    let metrics = |text: &str| metrics(&judged(text), &nights(&[text], 1).0.states);
+    let metrics = |text: &str| metrics(&judged(text), &nights(&[text], 1).0.states, State::Ok);
     let text = metrics(&healthy().jsonl()).unwrap();
     let value = |start: &str| -> f64 {
         let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start} in\n{text}"));
@@ -336,7 +340,7 @@ fn promtool_accepts_the_metrics() {
             .stdin
             .take()
             .unwrap()
-            .write_all(metrics(&judged(&text), &nights(&[&text], 1).0.states).unwrap().as_bytes())
+            .write_all(metrics(&judged(&text), &nights(&[&text], 1).0.states, State::Ok).unwrap().as_bytes())
             .unwrap();
         let output = promtool.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

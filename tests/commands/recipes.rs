@@ -15,7 +15,7 @@ use crate::{
     skip::{left_out, skipped},
     support::{self, Scenario, followed::followed_up},
 };
-use railgauge::night::{Judged, Nights, States, metrics};
+use railgauge::night::{Judged, Nights, State, States, metrics};
 use railgauge_analysis::journal::{Journal, JournalEnd, Try};
 use railgauge_frame::Parquet;
 use railgauge_model::{
@@ -221,12 +221,12 @@ fn metrics_of(records: &str) -> String {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("records.jsonl"), records).unwrap();
     let nights = Nights::of(place.path().to_str().unwrap(), None, jiff::Timestamp::now()).unwrap();
-    metrics(&Judged::read(place.path()).unwrap(), &nights.states).unwrap()
+    metrics(&Judged::read(place.path()).unwrap(), &nights.states, State::Ok).unwrap()
 }
 
 /// Those of a run that is in no directory.
 fn without_states(journal: Journal) -> String {
-    metrics(&Judged::of(journal, "records.jsonl").unwrap(), &States::default()).unwrap()
+    metrics(&Judged::of(journal, "records.jsonl").unwrap(), &States::default(), State::Ok).unwrap()
 }
 
 /// Metrics that are written, with the labels that each may have.

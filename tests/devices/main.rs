@@ -115,8 +115,11 @@ fn said(scene: &Scene, results: &Results, ended: &Ended) -> Value {
         };
         cases.entry(row.test).or_insert(went);
     }
-    let polled =
-        results.outcomes().iter().find_map(|outcome| outcome["link"]["write_order"].as_str().map(str::to_owned));
+    let outcomes = results.outcomes();
+    let polled = outcomes.iter().find_map(|outcome| outcome["link"]["write_order"].as_str());
+    // What only some of the devices have.
+    let settings = outcomes.iter().filter_map(|outcome| outcome["link"]["settings"].as_object()).flatten();
+    let settings: BTreeMap<_, _> = settings.filter(|(name, _)| ["grh", "ece"].contains(&name.as_str())).collect();
     let judged: Vec<_> = verdicts["verdicts"]
         .as_array()
         .unwrap()
@@ -130,6 +133,7 @@ fn said(scene: &Scene, results: &Results, ended: &Ended) -> Value {
         "device": { "name": device["name"], "driver": device["driver"], "software": device["software"], "ports": device["ports"] },
         "findings": findings,
         "cases": cases,
+        "settings": settings,
         "unchecked": unchecked,
         "write_order": polled,
         "verdicts": judged,
@@ -140,7 +144,13 @@ fn said(scene: &Scene, results: &Results, ended: &Ended) -> Value {
 /// A device that is well: everything measured and verified, no finding above a notice, no failed verdict.
 #[track_caller]
 fn healthy(device: &Device) -> Results {
-    let (scene, ended, results) = run(device, "");
+    healthy_with(device, "")
+}
+
+/// With `more` at the end of the first test.
+#[track_caller]
+fn healthy_with(device: &Device, more: &str) -> Results {
+    let (scene, ended, results) = run_of([device, device], "", &tests(device, more));
     let told = said(&scene, &results, &ended);
     for row in results.rows() {
         assert!(
@@ -174,16 +184,16 @@ fn connectx_8() {
     healthy(&named("cx8"));
 }
 
-/// Packets of a message take several paths: the order of bytes is not promised.
+/// Packets of a message take several paths: the order of bytes is not promised. What its maker has for that is negotiated.
 #[test]
 fn spectrum_x() {
-    healthy(&named("spectrum-x"));
+    healthy_with(&named("spectrum-x"), "knobs = { ece = true }\n");
 }
 
-/// The port reports the rate of one of two uplinks.
+/// The port reports the rate of one of two uplinks, which one queue pair cannot exceed and two may.
 #[test]
 fn a_virtual_function_on_a_bond() {
-    healthy(&named("vf-lag"));
+    healthy_with(&named("vf-lag"), "qps = 2\n");
 }
 
 #[test]

@@ -11,11 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use railgauge_model::journal::event::Event;
 
 use crate::{
-    nights::{ALL, BAD, NIGHTS, SLOW, Watch, free, write_text},
+    nights::{self, ALL, BAD, NIGHTS, SLOW, Watch, free, write_text},
     railgauge::{Scene, program},
     skip::skipped,
     slurm::Slurm,
-    support::{self, Dice},
+    support::Dice,
 };
 
 /// Of a cable, and of the one of the slow node.
@@ -59,7 +59,7 @@ fn only(slurm: &Slurm, free: &[usize]) {
 fn earlier(directory: &Path, by: SignedDuration) {
     let text = fs::read_to_string(directory.join("records.jsonl")).unwrap();
     let moved = |text: &str| text.parse::<Timestamp>().unwrap() - by;
-    let text = support::edited(&text, |line| {
+    let text = nights::edited(&text, |line| {
         line.at = format!("{:.3}", moved(&line.at));
         if let Event::Outcome(outcome) = &mut line.event {
             outcome.started_at = moved(&outcome.started_at.to_string()).to_string().into();

@@ -303,17 +303,6 @@ pub fn continued(text: &str, lines: &[Line]) -> String {
     behind(&text[..last], &lines)
 }
 
-/// A journal whose lines say something else.
-pub fn edited(text: &str, edit: impl Fn(&mut Line)) -> String {
-    let run = run_of(text);
-    let of = |(at, line): (usize, &str)| {
-        let mut line = line::decode(line.as_bytes(), (at > 0).then_some(run.as_str())).unwrap().line;
-        edit(&mut line);
-        line
-    };
-    self::text(&text.lines().enumerate().map(of).collect::<Vec<_>>())
-}
-
 fn numbered(run: &str, first: u64, lines: &[Line]) -> String {
     let of = |(n, line): (u64, &Line)| String::from_utf8(line::encode(run, n, &line.at, &line.event).unwrap()).unwrap();
     (first..).zip(lines).map(of).collect()

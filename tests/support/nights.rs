@@ -16,9 +16,10 @@ use railgauge_analysis::{
     trend::{History, Options, State as Change, Trend, Watched, trend},
 };
 use railgauge_frame::Parquet;
+use railgauge_model::journal::{event::Line, line};
 use railgauge_report as report;
 
-use crate::support::Dice;
+use crate::support::{self, Dice};
 
 /// Hosts, and those that a night measures.
 pub const ALL: usize = 12;
@@ -45,6 +46,17 @@ pub fn write_text(directory: &Path, text: &str) {
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("records.jsonl"), text).unwrap();
     report::write(directory, &Parquet).unwrap();
+}
+
+/// A journal whose lines say something else.
+pub fn edited(text: &str, edit: impl Fn(&mut Line)) -> String {
+    let run = support::run_of(text);
+    let of = |(at, line): (usize, &str)| {
+        let mut line = line::decode(line.as_bytes(), (at > 0).then_some(run.as_str())).unwrap().line;
+        edit(&mut line);
+        line
+    };
+    support::text(&text.lines().enumerate().map(of).collect::<Vec<_>>())
 }
 
 /// The runs so far, and what is true of each host that they measured.
@@ -119,7 +131,10 @@ impl Watch {
         let repaired = if self.was_faulty && !is_faulty { vec![(self.name)(BAD)] } else { Vec::new() };
         assert_eq!((&lists.repaired, lists.undo.len()), (&repaired, repaired.len()), "night {day}");
         // prometheus
-        let text = metrics(&Judged::read(&nights.newest().directory).unwrap(), &nights.states).unwrap();
+        let newest = Judged::read(&nights.newest().directory).unwrap();
+        let text = metrics(&newest, &nights.states, cluster.state).unwrap();
+        let whole = format!("railgauge_state{{plan=\"{}\"}} {}.0", self.plan, cluster.state.code());
+        assert!(text.lines().any(|line| line == whole), "night {day}: no {whole} in\n{text}");
         for (host, condition) in &self.truth {
             let start = format!("railgauge_host_state{{plan=\"{}\",host=\"{}\",", self.plan, (self.name)(*host));
             let line = text.lines().find(|line| line.starts_with(&start));

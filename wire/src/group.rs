@@ -148,7 +148,9 @@ pub struct Carried {
     pub gpu_path: GpuPath,
     /// Lines of the library's log, with their counts.
     pub evidence: BTreeMap<String, u64>,
+    #[serde(default)]
     pub networked: bool,
+    #[serde(default)]
     pub collnet: bool,
     /// Channels by kind of operation; empty where the library does not report them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -32,6 +32,13 @@ pub mod tool;
 pub mod unit;
 pub mod watch;
 
+// A constant that several modules have is named by its module.
+#[allow(ambiguous_glob_reexports)]
+pub use self::{
+    case::*, drivers::*, errand::*, facts::*, failure::*, gather::*, gpu_state::*, group::*, link::*, measure::*,
+    message::*, node::*, raw::*, step::*, terms::*, tool::*, unit::*, watch::*,
+};
+
 /// Controller and agent must agree exactly: the controller ships the agent it was built with, so a difference means that a stale or
 /// foreign agent answered.
 pub const PROTOCOL: u32 = 11;

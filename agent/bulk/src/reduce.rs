@@ -2,7 +2,7 @@
 //! single precision: exact for one step, rounded once when stored.
 
 use half::{bf16, f16, slice::HalfFloatSliceExt};
-use railgauge_wire::terms::{Datatype, Reduction};
+use railgauge_wire::{Datatype, Reduction};
 
 /// binary16 elements converted at a time.
 const BLOCK: usize = 128;

@@ -2,10 +2,7 @@
 
 use std::{sync::OnceLock, time::Instant};
 
-use railgauge_wire::{
-    failure::{Failure, Stage},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Nanoseconds, Stage};
 
 use super::control::Control;
 use crate::system::time;

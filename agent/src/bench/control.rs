@@ -9,10 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Kind, Nanoseconds, Stage};
 
 use crate::system::wait::{Doorbell, Interrupted};
 

@@ -1,10 +1,7 @@
 //! The distribution of per-operation times: every sample counts.
 
 use hdrhistogram::Histogram;
-use railgauge_wire::{
-    measure::Latency,
-    unit::{Nanoseconds, NanosecondsF64},
-};
+use railgauge_wire::{Latency, Nanoseconds, NanosecondsF64};
 
 use super::clock;
 

@@ -5,11 +5,7 @@
 //! "Batch size effects in the analysis of simulation output", Operations Research 30, 1982: 10 to 30 batches are enough, more gain
 //! little).
 
-use railgauge_wire::{
-    measure::{Measurement, SLICE},
-    step,
-    unit::{BitsPerSecond, Bytes, Nanoseconds},
-};
+use railgauge_wire::{BitsPerSecond, Bytes, Measurement, Nanoseconds, SLICE, step};
 
 #[derive(Debug)]
 pub(crate) struct Window {

@@ -2,12 +2,8 @@
 //! agree on the number of operations over the group itself.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    group::{CollectiveMeasurement, CollectiveSpec},
-    link::Footprint,
-    step::Checked,
-    terms::{Algorithm, Datatype, Op, Reduction, TestMetric},
-    unit::Nanoseconds,
+    Algorithm, Checked, CollectiveMeasurement, CollectiveSpec, Datatype, Failure, Footprint, Kind, Nanoseconds, Op,
+    Reduction, Stage, TestMetric,
 };
 
 use super::{

@@ -2,7 +2,7 @@
 //! readings; a batch of one, behind a barrier, is a latency. For a window by time, batches are grouped in stretches, and after each the
 //! ranks exchange their elapsed times while no clock runs. The last batch is separate, so that its result can be verified.
 
-use railgauge_wire::{failure::Failure, group::CollectiveSpec, step::Window, terms::TestMetric, unit::Nanoseconds};
+use railgauge_wire::{CollectiveSpec, Failure, Nanoseconds, TestMetric, Window};
 
 const BATCH: u64 = 20;
 /// Minimum time of a batch: otherwise starting and ending it would count.
@@ -99,11 +99,7 @@ pub(crate) fn warm_up(
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::{
-        group::CollectiveOptions,
-        terms::{Datatype, Op},
-        unit::Bytes,
-    };
+    use railgauge_wire::{Bytes, CollectiveOptions, Datatype, Op};
 
     use super::*;
 

@@ -3,10 +3,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Endpoint, Opened},
-};
+use railgauge_wire::{Endpoint, Failure, Kind, Opened, Stage};
 
 use super::{
     script::{How, Script, Side, Stretch},

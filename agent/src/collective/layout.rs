@@ -10,12 +10,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    group::{CollectiveSpec, Training},
-    terms::{Algorithm, Op, Reduction},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Algorithm, Bytes, CollectiveSpec, Failure, Kind, Nanoseconds, Op, Reduction, Stage, Training};
 
 use super::{
     script::{Job, ROOT, Script},
@@ -203,12 +198,7 @@ pub(crate) fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket
 mod tests {
     use std::collections::BTreeMap;
 
-    use railgauge_wire::{
-        group::CollectiveOptions,
-        step::Window,
-        terms::{Datatype, TestMetric},
-        unit::{Bytes, Nanoseconds},
-    };
+    use railgauge_wire::{Bytes, CollectiveOptions, Datatype, Nanoseconds, TestMetric, Window};
 
     use super::*;
 

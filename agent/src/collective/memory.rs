@@ -3,10 +3,7 @@
 use std::ops::Range;
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::engine::Sides;
 use crate::{

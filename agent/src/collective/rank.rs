@@ -2,11 +2,8 @@
 //! until it is closed: the others then wait for it, instead of blaming the first to notice.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    group::{Carried, CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
-    link::{Footprint, Opened},
-    message::Answer,
-    terms::{GpuPath, LinkLayer, Transport},
+    Answer, Carried, CollectiveMeasurement, CollectiveSpec, Failure, Footprint, GpuPath, Kind, LinkLayer, MemberOpened,
+    MemberSpec, Opened, Stage, Ticket, Transport,
 };
 use serde::{Deserialize, Serialize};
 

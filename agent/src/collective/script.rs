@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::terms::{Algorithm, Op};
+use railgauge_wire::{Algorithm, Op};
 
 /// The rank that broadcasts and that reductions go to.
 pub(crate) const ROOT: u32 = 0;

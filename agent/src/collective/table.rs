@@ -2,11 +2,7 @@
 //! [`PERIOD`], so it is computed once for that many elements, and buffers are filled and compared at memory speed. The period is a prime:
 //! blocks, chunks and slots are not multiples of it, so a misplaced part differs.
 
-use railgauge_wire::{
-    step::Checked,
-    terms::{Datatype, Reduction},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Checked, Datatype, Reduction};
 
 use crate::{
     gpu::table::{given, largest_sum},
@@ -86,7 +82,7 @@ pub(crate) use railgauge_bulk::reduce::{Kernel, kernel};
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::terms::{Datatype, Reduction};
+    use railgauge_wire::{Datatype, Reduction};
 
     use super::*;
     use crate::gpu::table::bits;

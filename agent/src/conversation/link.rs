@@ -8,15 +8,9 @@ use std::{
 };
 
 use railgauge_wire::{
-    case::{COUNTERS_LIMIT, CaseAccount, CaseSpec},
-    facts::port_name,
-    failure::{Failure, Kind, Stage},
-    group::MemberSpec,
-    link::{Endpoint, LinkSpec, Role},
-    message::Answer,
-    step::{Pattern, Step, Stepped, Timing, Window, responder_takes_part},
-    terms::{LinkLayer, Transport},
-    unit::Nanoseconds,
+    Answer, COUNTERS_LIMIT, CaseAccount, CaseSpec, Endpoint, Failure, Kind, LinkLayer, LinkSpec, MemberSpec,
+    Nanoseconds, Pattern, Role, Stage, Step, Stepped, Timing, Transport, Window, facts::port_name,
+    step::responder_takes_part,
 };
 
 use super::register::Request;
@@ -88,7 +82,8 @@ impl End {
             return Err(Failure::new(Stage::Measure, Kind::Aborted, "a case before it has failed on this link"));
         }
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let control = |limit| request.control_apart(limit);
+        // Only the peer stops it.
+        let control = |limit| request.control_by(Arc::default(), limit);
         let account = run(self.link.as_mut(), &self.here, case, is_first, &control);
         self.failed = account.failure.is_some();
         Ok(Answer::Case(Box::new(account)))

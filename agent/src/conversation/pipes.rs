@@ -12,11 +12,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    frame,
-    message::{Answer, FromAgent},
-};
+use railgauge_wire::{Answer, Failure, FromAgent, Kind, Stage, frame};
 
 use crate::{
     system::{process, wait},

@@ -12,11 +12,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::LinkId,
-    message::Answer,
-};
+use railgauge_wire::{Answer, Failure, Kind, LinkId, Stage};
 
 use super::pipes::Outlet;
 use crate::{
@@ -77,12 +73,7 @@ impl Request {
         self.control_by(self.stop.clone(), limit)
     }
 
-    /// With a separate stop flag, which only the peer sets.
-    pub(super) fn control_apart(&self, limit: Duration) -> Control {
-        self.control_by(Arc::default(), limit)
-    }
-
-    fn control_by(&self, stop: Arc<AtomicBool>, limit: Duration) -> Control {
+    pub(super) fn control_by(&self, stop: Arc<AtomicBool>, limit: Duration) -> Control {
         // A century replaces a limit that would overflow.
         let century = Duration::from_secs(100 * 365 * 86_400);
         Control::new(stop, self.abort.clone(), Instant::now() + limit.min(century)).ringing(self.bell.clone())
@@ -100,44 +91,38 @@ impl<T: 'static> Register<T> {
         number: LinkId,
         open: impl FnOnce(&Request) -> Result<(T, Answer), Failure> + Send + 'static,
     ) {
-        if let Err(failure) = self.start(id, number, open) {
+        let start = || -> Result<(), Failure> {
+            let name = format!("{} {number}", self.what);
+            let refused = |cause: String| Failure::new(Stage::Open, Kind::Internal, cause);
+            let mut entries = self.entries.lock();
+            if entries.contains_key(&number) {
+                return Err(refused(format!("{name} is open already")));
+            }
+            let bell = Doorbell::new().map_err(|error| refused(format!("no descriptor for {name}: {error}")))?;
+            let bell = Arc::new(bell);
+            let (stop, abort) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+            let request = self.request(id, &stop, &abort, &bell);
+            let register = self.entries.clone();
+            let opening = move || match caught(Stage::Open, || open(&request)).flatten() {
+                Ok((owned, answer)) => {
+                    request.reply(Ok(answer));
+                    Ok(owned)
+                }
+                Err(failure) => {
+                    register.lock().remove(&number);
+                    request.reply(Err(failure.clone()));
+                    Err(failure)
+                }
+            };
+            let (worker, _) = Worker::start(&name.replace(' ', "-"), opening)
+                .map_err(|error| refused(format!("no thread for {name}: {error}")))?;
+            // The thread cannot find its entry before the lock is free.
+            entries.insert(number, Entry { worker, stop, abort, bell });
+            Ok(())
+        };
+        if let Err(failure) = start() {
             self.outlet.reply(id, Err(failure));
         }
-    }
-
-    fn start(
-        &self,
-        id: u64,
-        number: LinkId,
-        open: impl FnOnce(&Request) -> Result<(T, Answer), Failure> + Send + 'static,
-    ) -> Result<(), Failure> {
-        let name = format!("{} {number}", self.what);
-        let refused = |cause: String| Failure::new(Stage::Open, Kind::Internal, cause);
-        let mut entries = self.entries.lock();
-        if entries.contains_key(&number) {
-            return Err(refused(format!("{name} is open already")));
-        }
-        let bell = Doorbell::new().map_err(|error| refused(format!("no descriptor for {name}: {error}")))?;
-        let bell = Arc::new(bell);
-        let (stop, abort) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
-        let request = self.request(id, &stop, &abort, &bell);
-        let register = self.entries.clone();
-        let opening = move || match caught(Stage::Open, || open(&request)).flatten() {
-            Ok((owned, answer)) => {
-                request.reply(Ok(answer));
-                Ok(owned)
-            }
-            Err(failure) => {
-                register.lock().remove(&number);
-                request.reply(Err(failure.clone()));
-                Err(failure)
-            }
-        };
-        let (worker, _) = Worker::start(&name.replace(' ', "-"), opening)
-            .map_err(|error| refused(format!("no thread for {name}: {error}")))?;
-        // The thread cannot find its entry before the lock is free.
-        entries.insert(number, Entry { worker, stop, abort, bell });
-        Ok(())
     }
 
     fn request(&self, id: u64, stop: &Arc<AtomicBool>, abort: &Arc<AtomicBool>, bell: &Arc<Doorbell>) -> Request {
@@ -229,7 +214,7 @@ impl<T: 'static> Register<T> {
 mod tests {
     use std::{collections::BTreeMap, fs::File, io, os::fd::OwnedFd, sync::atomic::AtomicU64};
 
-    use railgauge_wire::{frame, message::FromAgent};
+    use railgauge_wire::{FromAgent, frame};
 
     use super::*;
 

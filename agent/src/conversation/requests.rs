@@ -2,13 +2,7 @@
 
 use std::{fs::File, io::BufReader, process, time::Duration};
 
-use railgauge_wire::{
-    PROTOCOL,
-    failure::{Failure, Kind, Stage},
-    frame,
-    message::{Answer, Ask, Request},
-    remedy,
-};
+use railgauge_wire::{Answer, Ask, Failure, Kind, PROTOCOL, Request, Stage, frame, remedy};
 
 use super::{
     link::{End, Member},

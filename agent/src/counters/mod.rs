@@ -19,11 +19,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    drivers::MEMBERS,
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, MEMBERS, Stage, remedy};
 
 use crate::{
     facts::rdma,

@@ -1,10 +1,6 @@
 //! What a link does, whatever carries it.
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Endpoint, Opened},
-    step::{Step, Stepped},
-};
+use railgauge_wire::{Endpoint, Failure, Kind, Opened, Stage, Step, Stepped};
 
 use crate::bench::control::Control;
 

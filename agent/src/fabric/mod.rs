@@ -7,11 +7,7 @@ pub(crate) mod tcp;
 mod threads;
 pub(crate) mod verbs;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::LinkSpec,
-    terms::Transport,
-};
+use railgauge_wire::{Failure, Kind, LinkSpec, Stage, Transport};
 
 pub(crate) use link::Link;
 

@@ -13,13 +13,9 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Endpoint, LinkSpec, Opened},
-    measure::{Lane, Measurement},
+    Endpoint, Failure, Kind, Lane, LinkSpec, Measurement, Nanoseconds, Opened, Stage, Step, Stepped, TestMetric,
+    Timing, Window,
     remedy::{self, Entry},
-    step::{Step, Stepped, Timing, Window},
-    terms::TestMetric,
-    unit::Nanoseconds,
 };
 
 use super::link::Link;
@@ -52,7 +48,7 @@ pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failu
         link.workers.push(started.0);
         link.handles.push(started.1);
     }
-    link.opened = link.tell_all(Stage::Open, None, |_, link| Ok(link.opened()))?;
+    link.opened = link.tell(link.all(), Stage::Open, None, |_, link| Ok(link.opened()))?;
     Ok(Box::new(link))
 }
 
@@ -113,13 +109,8 @@ impl Threads {
         }
     }
 
-    fn tell_all<R: Send + 'static>(
-        &self,
-        stage: Stage,
-        control: Option<&Control>,
-        order: impl Fn(usize, &mut dyn Link) -> Result<R, Failure> + Send + Sync + 'static,
-    ) -> Result<Vec<R>, Failure> {
-        self.tell(0..self.workers.len(), stage, control, order)
+    fn all(&self) -> Range<usize> {
+        0..self.workers.len()
     }
 
     /// A control for each thread: the link is ready when all of them are.
@@ -147,7 +138,7 @@ impl Link for Threads {
             return Err(differs(peers.len(), self.workers.len()));
         }
         let (peers, shared) = (peers.clone(), control.clone());
-        self.opened = self.tell_all(Stage::Join, Some(control), move |number, link| {
+        self.opened = self.tell(self.all(), Stage::Join, Some(control), move |number, link| {
             link.join(&peers[number], &shared)?;
             Ok(link.opened())
         })?;
@@ -171,17 +162,17 @@ impl Link for Threads {
     }
 
     fn give_turn(&mut self) -> Result<(), Failure> {
-        self.tell_all(Stage::Measure, None, |_, link| link.give_turn()).map(drop)
+        self.tell(self.all(), Stage::Measure, None, |_, link| link.give_turn()).map(drop)
     }
 
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
         let shared = control.clone();
-        self.tell_all(Stage::Measure, Some(control), move |_, link| link.await_turn(&shared)).map(drop)
+        self.tell(self.all(), Stage::Measure, Some(control), move |_, link| link.await_turn(&shared)).map(drop)
     }
 
     fn give_up(&mut self) {
         // A thread that has ended has notified its peer.
-        let _ = self.tell_all(Stage::Measure, None, |_, link| {
+        let _ = self.tell(self.all(), Stage::Measure, None, |_, link| {
             link.give_up();
             Ok(())
         });

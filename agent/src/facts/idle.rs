@@ -8,10 +8,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    facts::{HostFacts, Load, Traffic},
-    unit::BitsPerSecond,
-};
+use railgauge_wire::{BitsPerSecond, HostFacts, Load, Traffic};
 
 use crate::{system::tree::Tree, worker};
 

@@ -5,11 +5,7 @@ use std::{
     net::IpAddr,
 };
 
-use railgauge_wire::{
-    facts::{Bond, BondMember, Dcb, Ecn, Interface, Pause},
-    gather::Gather,
-    unit::MegabitsPerSecond,
-};
+use railgauge_wire::{Bond, BondMember, Dcb, Ecn, Gather, Interface, MegabitsPerSecond, Pause};
 
 use crate::system::{ethtool, interfaces::Address, netlink, tree::Tree};
 

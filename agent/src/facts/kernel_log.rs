@@ -4,7 +4,7 @@
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use railgauge_wire::facts::Xid;
+use railgauge_wire::Xid;
 
 use crate::system::tree::Tree;
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::{facts::MODULES, gather::Gather};
+use railgauge_wire::{Gather, MODULES};
 
 use crate::{
     gpu::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL, present},

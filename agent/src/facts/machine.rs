@@ -2,11 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::{
-    facts::{Cpu, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS, Surroundings},
-    gather::Gather,
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Cpu, Gather, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS, Surroundings};
 
 use crate::system::tree::{Tree, list};
 

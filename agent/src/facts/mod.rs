@@ -3,12 +3,7 @@
 
 use std::{collections::BTreeMap, io, sync::mpsc::Receiver, time::Duration};
 
-use railgauge_wire::{
-    facts::{DeviceFile, GPUS, Gpu, HostFacts, NEIGHBOURS, Neighbour},
-    failure::Failure,
-    gather::Gather,
-    tool::Tool,
-};
+use railgauge_wire::{DeviceFile, Failure, GPUS, Gather, Gpu, HostFacts, NEIGHBOURS, Neighbour, Tool};
 use rdma::PortAnswer;
 
 use crate::{

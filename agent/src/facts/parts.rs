@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::facts::{Card, HostFacts, Label, Module, Parts, serial_number};
+use railgauge_wire::{Card, HostFacts, Label, Module, Parts, facts::serial_number};
 
 use super::{
     pci, rdma,
@@ -218,7 +218,7 @@ pub(crate) mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use proptest::prelude::*;
-    use railgauge_wire::facts::{Interface, RdmaDevice};
+    use railgauge_wire::{Interface, RdmaDevice};
 
     use super::{super::vpd::tests::written, *};
 

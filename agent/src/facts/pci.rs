@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use railgauge_wire::facts::{Bridge, PciErrors, PciFunction, Sriov};
+use railgauge_wire::{Bridge, PciErrors, PciFunction, Sriov};
 
 use crate::system::tree::Tree;
 

@@ -8,12 +8,8 @@ use std::{
 };
 
 use railgauge_wire::{
-    drivers::{RateOrigin, WIDTHS, byte_counters, known},
-    facts::{Gid, RateSource, RdmaDevice, RdmaPort},
-    failure::Failure,
-    gather::Gather,
-    terms::LinkLayer,
-    unit::GigabitsPerSecond,
+    Failure, Gather, Gid, GigabitsPerSecond, LinkLayer, RateOrigin, RateSource, RdmaDevice, RdmaPort, WIDTHS,
+    drivers::{byte_counters, known},
 };
 
 use super::{interfaces, pci};

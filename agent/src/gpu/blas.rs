@@ -4,10 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use libloading::os::unix::RTLD_LAZY;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::{driver::Handle, vendor::Vendor};
 use crate::system::library::{Library, Owned, functions, said};

@@ -6,10 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::{device::Device, driver::DevicePtr, vendor::Vendor};
 

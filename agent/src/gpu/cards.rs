@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::gpu_state::GpuReading;
+use railgauge_wire::GpuReading;
 use thiserror::Error;
 
 use super::vendor::Vendor;

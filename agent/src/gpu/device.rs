@@ -6,12 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gather::named,
-    remedy,
-    terms::LinkLayer,
-};
+use railgauge_wire::{Failure, Kind, LinkLayer, Stage, gather::named, remedy};
 
 use super::{
     driver::{Driver, Handle, SUCCESS, Status, driver},
@@ -38,7 +33,7 @@ const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
 /// A GPU whose primary context is held. Cheap to share.
 pub struct Device {
     driver: &'static Driver,
-    ordinal: c_int,
+    pub(crate) ordinal: c_int,
     context: Handle,
     name: String,
     pci: String,
@@ -188,11 +183,7 @@ impl Device {
     }
 
     /// The link between this GPU and another; only HIP reports it.
-    pub(crate) fn link_with(&self, other: &Self) -> Option<LinkLayer> {
-        self.link_to(other.ordinal)
-    }
-
-    fn link_to(&self, other: c_int) -> Option<LinkLayer> {
+    pub(crate) fn link_to(&self, other: c_int) -> Option<LinkLayer> {
         let tell = self.driver.device_link?;
         let (mut kind, mut hops) = (u32::MAX, 0);
         // SAFETY: both places are valid for writes; a number that is no device is an error and nothing else.

@@ -8,10 +8,7 @@ use std::{
 };
 
 use libloading::os::unix::RTLD_LAZY;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::{present, vendor::Vendor};
 use crate::system::{

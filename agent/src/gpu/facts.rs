@@ -6,9 +6,8 @@ use nvml_wrapper_sys::bindings::{
     nvmlGpuFabricInfo_v2_t, nvmlGpuFabricInfo_v3_t, nvmlReturn_enum_NVML_SUCCESS,
 };
 use railgauge_wire::{
-    facts::{Gpu, GpuFabric, MemoryFaults, PciFunction, Registration, serial_number},
-    failure::{Failure, Kind, Stage},
-    unit::{Bytes, MegabytesPerSecond},
+    Bytes, Failure, Gpu, GpuFabric, Kind, MegabytesPerSecond, MemoryFaults, PciFunction, Registration, Stage,
+    facts::serial_number,
 };
 
 use super::{

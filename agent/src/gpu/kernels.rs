@@ -8,12 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    step::{Checked, Pattern},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Checked, Failure, Kind, Pattern, Stage, remedy};
 
 use super::{
     buffer::Buffer,
@@ -165,22 +160,6 @@ impl Words {
     }
 }
 
-/// Does not wait.
-pub(crate) fn write_words(stream: &Stream, buffer: &Buffer, key: u64, words: Words) -> Result<(), Failure> {
-    put(stream, buffer, (0, buffer.len()), key, words)
-}
-
-/// Adds errors to the tally. Does not wait.
-pub(crate) fn check_words(
-    stream: &Stream,
-    buffer: &Buffer,
-    key: u64,
-    words: Words,
-    tally: &Tally,
-) -> Result<(), Failure> {
-    compare(stream, buffer, (0, buffer.len()), key, words, tally)
-}
-
 /// The arguments of both kernels of patterns, with the device entered.
 fn of_words(
     stream: &Stream,
@@ -194,12 +173,20 @@ fn of_words(
     Ok(vec![buffer.address() + at, length, key, words.flip, words.mask()])
 }
 
-fn put(stream: &Stream, buffer: &Buffer, (at, length): (u64, u64), key: u64, words: Words) -> Result<(), Failure> {
+/// Does not wait.
+pub(crate) fn put(
+    stream: &Stream,
+    buffer: &Buffer,
+    (at, length): (u64, u64),
+    key: u64,
+    words: Words,
+) -> Result<(), Failure> {
     let mut arguments = of_words(stream, buffer, (at, length), key, words)?;
     launch(stream, kernels(stream.device())?.write_pattern, length.div_ceil(8), &mut arguments)
 }
 
-fn compare(
+/// Adds errors to the tally. Does not wait.
+pub(crate) fn compare(
     stream: &Stream,
     buffer: &Buffer,
     (at, length): (u64, u64),

@@ -9,12 +9,7 @@
 //! are at most 200 and exact in 8 bits of mantissa, and one wrong term of one sum shows.
 
 use half::{bf16, f16};
-use railgauge_wire::{
-    failure::Failure,
-    step::{Checked, Pattern},
-    terms::Precision,
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Checked, Failure, Pattern, Precision};
 
 use super::{buffer::Buffer, device::Device, kernels, stream::Stream, table, vendor::Vendor};
 use crate::memory::pattern;

@@ -4,10 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use railgauge_wire::{
-    facts::{Gpu, GpuDistance, RdmaDevice},
-    terms::Distance,
-};
+use railgauge_wire::{Distance, Gpu, GpuDistance, RdmaDevice};
 
 use crate::system::tree::Tree;
 

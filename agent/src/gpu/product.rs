@@ -6,11 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    terms::Precision,
-};
+use railgauge_wire::{Failure, Kind, Precision, Stage, remedy};
 
 use super::{
     blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS},

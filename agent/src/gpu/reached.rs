@@ -7,10 +7,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::Failure,
-    step::{Checked, Pattern},
-};
+use railgauge_wire::{Checked, Failure, Pattern};
 
 use super::{
     buffer::{Buffer, by_nics},

@@ -10,10 +10,7 @@ use nvml_wrapper_sys::bindings::{
     nvmlClocksThrottleReasonHwThermalSlowdown, nvmlClocksThrottleReasonSwPowerCap,
     nvmlClocksThrottleReasonSwThermalSlowdown, nvmlClocksThrottleReasonSyncBoost,
 };
-use railgauge_wire::{
-    gather::Gather,
-    gpu_state::{GpuReading, Hold, MOST_XIDS, counter},
-};
+use railgauge_wire::{Gather, GpuReading, Hold, MOST_XIDS, gpu_state::counter};
 
 use super::{
     cards::{Cards, Lasting, Unread, others},

@@ -2,11 +2,7 @@
 
 use std::{cell::RefCell, marker::PhantomData, sync::Arc};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Kind, Nanoseconds, Stage, remedy};
 
 use super::{
     buffer::Buffer,

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use railgauge_wire::{
-    failure::Failure,
-    terms::{Datatype, Reduction},
-};
+use railgauge_wire::{Datatype, Failure, Reduction};
 
 use super::{buffer::Buffer, device::Device, stream::Stream};
 use crate::memory::pattern::{Part, cap};

@@ -5,8 +5,8 @@
 use std::ffi::c_int;
 
 use railgauge_wire::{
+    Carrier,
     remedy::{self, Entry},
-    terms::Carrier,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

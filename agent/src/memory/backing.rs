@@ -2,10 +2,7 @@
 
 use std::{fmt, os::fd::RawFd, sync::atomic::AtomicU8};
 
-use railgauge_wire::{
-    failure::Failure,
-    step::{Checked, Pattern},
-};
+use railgauge_wire::{Checked, Failure, Pattern};
 
 /// Bytes that do not move while this value lives.
 ///

@@ -2,10 +2,7 @@
 
 use std::{hint::black_box, io, mem::ManuallyDrop, ptr::NonNull};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::place;
 use crate::system::tree::Tree;

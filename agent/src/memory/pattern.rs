@@ -10,11 +10,7 @@
 //! probability. Bounds: sums stay within what is exact in the type ([`crate::gpu::table::largest_sum`]), products are powers of two up to
 //! 64.
 
-use railgauge_wire::{
-    step::{Checked, Pattern},
-    terms::Reduction,
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Checked, Pattern, Reduction};
 
 use crate::fault;
 

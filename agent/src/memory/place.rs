@@ -4,10 +4,7 @@
 
 use std::{collections::BTreeMap, ptr};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use crate::system::{
     affinity,

@@ -8,10 +8,7 @@ use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
 };
 
-use railgauge_wire::{
-    failure::Failure,
-    step::{Checked, Pattern},
-};
+use railgauge_wire::{Checked, Failure, Pattern};
 
 use super::{backing::Backing, host::Buffer, pattern};
 
@@ -110,7 +107,7 @@ unsafe impl Backing for Shared {
 mod tests {
     use std::sync::Arc;
 
-    use railgauge_wire::unit::Bytes;
+    use railgauge_wire::Bytes;
 
     use super::*;
 

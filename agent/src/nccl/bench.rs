@@ -13,12 +13,8 @@ use std::{
 
 use parking_lot::Mutex;
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    group::{CollectiveMeasurement, CollectiveSpec},
-    remedy,
-    step::Checked,
-    terms::{Datatype, Op, Reduction, TestMetric},
-    unit::Nanoseconds,
+    Checked, CollectiveMeasurement, CollectiveSpec, Datatype, Failure, Kind, Nanoseconds, Op, Reduction, Stage,
+    TestMetric, remedy,
 };
 
 use super::library::{self, Call, Communicator};

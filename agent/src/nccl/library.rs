@@ -11,11 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    terms::{Datatype, Op, Reduction},
-};
+use railgauge_wire::{Datatype, Failure, Kind, Op, Reduction, Stage, remedy};
 
 use crate::{
     collective::ROOT,

@@ -13,12 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::{
-    facts::port_name,
-    gather::Gather,
-    group::Carried,
-    terms::{Carrier, GpuPath, LinkLayer},
-};
+use railgauge_wire::{Carried, Carrier, Gather, GpuPath, LinkLayer, facts::port_name};
 
 /// RDMA ports by their names in plans, with a number (`mlx5_0:1`), that speak InfiniBand or RoCE.
 pub type Ports = BTreeMap<String, LinkLayer>;

@@ -17,14 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    frame,
-    group::{MemberOpened, MemberSpec, Ticket},
-    message::Answer,
-    remedy,
-    unit::Bytes,
-};
+use railgauge_wire::{Answer, Bytes, Failure, Kind, MemberOpened, MemberSpec, Stage, Ticket, frame, remedy};
 
 use super::{
     bench::{Bench, Phase},

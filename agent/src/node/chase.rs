@@ -3,11 +3,8 @@
 use std::hint::black_box;
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::{Measurement, SLICE},
-    node::{LINE, NodeAccount, NodeSpec},
-    step::{Checked, Pattern, Window},
-    unit::{Bytes, Nanoseconds},
+    Bytes, Checked, Failure, Kind, Measurement, Nanoseconds, NodeAccount, NodeSpec, Pattern, SLICE, Stage, Window,
+    node::LINE,
 };
 
 use super::{

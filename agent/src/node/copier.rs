@@ -6,13 +6,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gather::Gather,
-    measure::Measurement,
-    node::{NodeAccount, NodeSpec},
-    step::{Checked, Pattern, Window},
-    terms::{LinkLayer, Op},
-    unit::{Bytes, Nanoseconds},
+    Bytes, Checked, Failure, Gather, Kind, LinkLayer, Measurement, Nanoseconds, NodeAccount, NodeSpec, Op, Pattern,
+    Stage, Window,
 };
 
 use super::mover::{Mover, opened};
@@ -125,7 +120,7 @@ impl Mover for Copier {
 
 /// Link between two GPUs. CUDA does not report it; the controller has it from the facts.
 fn between(one: &Device, other: &Device, reach: bool) -> LinkLayer {
-    match one.link_with(other) {
+    match one.link_to(other.ordinal) {
         // Copies of GPUs that do not reach each other pass through the host.
         Some(LinkLayer::Xgmi) if !reach => LinkLayer::Pcie,
         told => told.unwrap_or(LinkLayer::Unknown),

@@ -3,13 +3,8 @@
 //! decides whether the bytes turn round inside it or at the other end of its cable, and does not report which.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Joining, Knobs, LinkSpec, Role},
-    measure::Measurement,
-    node::{NicPort, NodeAccount, NodeSpec},
-    remedy,
-    step::{Checked, Pattern, Step, Stepped, Timing},
-    terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
+    Carrier, Checked, Failure, Joining, Kind, Knobs, LinkLayer, LinkSpec, Measurement, Memory, NicPort, NodeAccount,
+    NodeSpec, Op, Pattern, Role, Service, Stage, Step, Stepped, TestMetric, Timing, Transport, remedy,
 };
 
 use super::mover::{Mover, twice};

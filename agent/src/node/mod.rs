@@ -13,13 +13,8 @@ use multiplier::{Multiplier, Patterns};
 use parking_lot::{Condvar, Mutex};
 use processors::Processors;
 use railgauge_wire::{
-    case::{CaseAccount, Spent},
-    failure::{Failure, Kind, Stage},
-    node::{NodeAccount, NodeFlow, NodeSpec, Part},
-    remedy,
-    step::Pattern,
-    terms::{Op, TestMetric},
-    unit::Nanoseconds,
+    CaseAccount, Failure, Kind, Nanoseconds, NodeAccount, NodeFlow, NodeSpec, Op, Part, Pattern, Spent, Stage,
+    TestMetric, remedy,
 };
 
 use crate::{
@@ -245,12 +240,7 @@ impl Drop for Pass<'_> {
 mod tests {
     use std::{sync::Arc, thread, time::Duration};
 
-    use railgauge_wire::{
-        link::Knobs,
-        node::{GpuOfNic, NicPort},
-        step::Window,
-        unit::Bytes,
-    };
+    use railgauge_wire::{Bytes, GpuOfNic, Knobs, NicPort, Window};
 
     use super::*;
 

@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::{
-    failure::Failure,
-    measure::Measurement,
-    node::{NodeAccount, NodeSpec},
-    step::{Checked, Pattern},
-    terms::{Carrier, LinkLayer},
-};
+use railgauge_wire::{Carrier, Checked, Failure, LinkLayer, Measurement, NodeAccount, NodeSpec, Pattern};
 
 use crate::bench::control::Control;
 

@@ -10,12 +10,8 @@
 use std::cell::Cell;
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    node::{NodeAccount, NodeSpec, PATTERNS},
-    step::{Checked, Pattern, Window},
-    terms::{LinkLayer, flops},
-    unit::Bytes,
+    Bytes, Checked, Failure, Kind, LinkLayer, Measurement, NodeAccount, NodeSpec, PATTERNS, Pattern, Stage, Window,
+    terms::flops,
 };
 
 use super::{
@@ -160,8 +156,9 @@ impl Mover for Patterns {
             let words = WORDS[at % WORDS.len()];
             let seen = Pattern { size: spec.size, seed: spec.verify.unwrap_or_default(), iteration: at as u64 / 2 };
             let key = pattern::key(&seen, 0);
-            kernels::write_words(&self.stream, &self.buffer, key, words)?;
-            kernels::check_words(&self.stream, &self.buffer, key, words, tally)
+            let all = (0, self.buffer.len());
+            kernels::put(&self.stream, &self.buffer, all, key, words)?;
+            kernels::compare(&self.stream, &self.buffer, all, key, words, tally)
         };
         let queued = Queued { stream: &self.stream, queue };
         let one = queued.warm_up(spec, control)?;

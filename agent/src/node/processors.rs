@@ -4,14 +4,8 @@ use std::{collections::BTreeMap, hint::black_box, ops::ControlFlow};
 
 use railgauge_bulk::sum::sum;
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gather::named,
-    measure::{Measurement, SLICE},
-    node::{NodeAccount, NodeSpec},
-    remedy,
-    step::{Checked, Pattern, Window},
-    terms::{Carrier, LinkLayer, Op, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Bytes, Carrier, Checked, Failure, Kind, LinkLayer, Measurement, Nanoseconds, NodeAccount, NodeSpec, Op, Pattern,
+    SLICE, Stage, TestMetric, Window, gather::named, remedy,
 };
 
 use super::mover::{Mover, opened, twice};

@@ -15,11 +15,7 @@ use std::{
 
 use allowed::{MARKS, PCI_FILES, SKIPPED, allowed};
 use parking_lot::Mutex;
-use railgauge_wire::{
-    facts::Gpu,
-    failure::{Failure, Kind, Stage},
-    raw::{RawContent, RawEntry, RawLeftOut, RawPage},
-};
+use railgauge_wire::{Failure, Gpu, Kind, RawContent, RawEntry, RawLeftOut, RawPage, Stage};
 
 use crate::{
     facts::{self, Live, pci},

@@ -2,7 +2,7 @@
 
 use std::{io, os::fd::AsRawFd};
 
-use railgauge_wire::facts::Pause;
+use railgauge_wire::Pause;
 use socket2::{Domain, Socket, Type};
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::facts::Dcb;
+use railgauge_wire::Dcb;
 use socket2::{Socket, Type};
 
 use super::ethtool;

@@ -1,6 +1,6 @@
 //! clock_gettime, through the vDSO where the kernel has one.
 
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 pub(crate) const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 /// Time since 1970.

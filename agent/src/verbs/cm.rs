@@ -13,10 +13,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::*;
 use rustix::fs::{OFlags, fcntl_setfl};
 use socket2::SockAddr;

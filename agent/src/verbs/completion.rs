@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::failure::{Failure, Stage};
+use railgauge_wire::{Failure, Stage};
 use rdma_sys::*;
 use rustix::fs::{OFlags, fcntl_setfl};
 

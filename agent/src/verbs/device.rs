@@ -8,10 +8,7 @@
 use std::{any::Any, collections::HashMap, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::{ibv_pd, *};
 
 use super::{

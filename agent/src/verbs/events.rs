@@ -10,7 +10,7 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
+    Failure, Kind, Stage,
     remedy::{self, Entry},
 };
 

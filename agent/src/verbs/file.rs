@@ -11,12 +11,7 @@ use std::{
     path::Path,
 };
 
-use railgauge_wire::{
-    facts::DeviceFile,
-    failure::{Failure, Kind, Stage},
-    gather::Gather,
-    remedy,
-};
+use railgauge_wire::{DeviceFile, Failure, Gather, Kind, Stage, remedy};
 
 use crate::system::tree::Tree;
 

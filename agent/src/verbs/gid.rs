@@ -4,9 +4,8 @@
 use std::fmt;
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
+    Failure, Kind, LinkLayer, Stage,
     remedy::{self, Entry},
-    terms::LinkLayer,
 };
 
 use crate::system::tree::Tree;

@@ -7,11 +7,7 @@ use std::{
 };
 
 use libloading::os::unix::RTLD_NOW;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::Ece,
-    remedy,
-};
+use railgauge_wire::{Ece, Failure, Kind, Stage, remedy};
 use rdma_sys::*;
 
 use crate::system::{

@@ -1,9 +1,6 @@
 use std::mem;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::*;
 
 use super::{

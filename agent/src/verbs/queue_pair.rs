@@ -5,11 +5,7 @@
 
 use std::{mem, ptr, sync::Arc};
 
-use railgauge_wire::{
-    failure::{Failure, Stage},
-    link::{Ece, WriteOrder},
-    terms::Service,
-};
+use railgauge_wire::{Ece, Failure, Service, Stage, WriteOrder};
 use rdma_sys::*;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{any::Any, mem, ptr, slice, sync::Arc};
 
-use railgauge_wire::failure::Failure;
+use railgauge_wire::Failure;
 use rdma_sys::*;
 
 use super::{

@@ -10,10 +10,7 @@ use std::sync::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
 use super::{

@@ -1,7 +1,7 @@
 //! Messages for every completion status and every errno of a verb, with likely causes and remedies, in one table each.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
+    Failure, Kind, Stage,
     remedy::{self, Entry},
 };
 use rdma_sys::{ibv_wc, ibv_wc_status as wc};

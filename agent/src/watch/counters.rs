@@ -16,12 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::{
-    drivers::WIDTHS,
-    gather::Gather,
-    unit::Nanoseconds,
-    watch::{CounterRow, of_one_queue},
-};
+use railgauge_wire::{CounterRow, Gather, Nanoseconds, WIDTHS, watch::of_one_queue};
 
 pub(super) type Values = BTreeMap<String, u64>;
 

@@ -5,10 +5,7 @@
 //! and the answer has the number missing.
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    unit::Nanoseconds,
-    watch::{CounterRow, Gap, LONG_GAP, PortSeen, PortState, Watched, WatchedPort},
-};
+use railgauge_wire::{CounterRow, Gap, LONG_GAP, Nanoseconds, PortSeen, PortState, Watched, WatchedPort};
 
 use super::counters::size;
 

@@ -23,10 +23,7 @@ use std::{
 
 use mailbox::Mailbox;
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    watch::{Watched, WatchedPort},
-};
+use railgauge_wire::{Failure, Kind, Stage, Watched, WatchedPort};
 use watcher::{Drivers, Here, Watcher};
 
 use crate::{

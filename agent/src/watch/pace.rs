@@ -5,10 +5,7 @@
 //! the rest equally (max-min fairness). The interval of a limited kind is its cost over its part. It is set after the round by the
 //! round's cost, so the sum stays within the share whatever the costs are.
 
-use railgauge_wire::{
-    unit::Nanoseconds,
-    watch::{COUNTERS_EVERY, LARGEST_SHARE, STATE_EVERY},
-};
+use railgauge_wire::{COUNTERS_EVERY, LARGEST_SHARE, Nanoseconds, STATE_EVERY};
 
 /// Assigned part of the share. The rest is for unmeasured work at the end of a round, after the clock was read.
 const GIVEN: f64 = 0.9;

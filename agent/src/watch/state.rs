@@ -23,10 +23,7 @@
 
 use std::io;
 
-use railgauge_wire::{
-    drivers::RateOrigin,
-    unit::{GigabitsPerSecond, MegabitsPerSecond},
-};
+use railgauge_wire::{GigabitsPerSecond, MegabitsPerSecond, RateOrigin};
 
 use crate::{counters::Places, facts::rdma, system::tree::Tree};
 

@@ -11,10 +11,7 @@ use std::{
     },
 };
 
-use railgauge_wire::{
-    unit::Nanoseconds,
-    watch::{PortState, STATISTICS, WatchedPort},
-};
+use railgauge_wire::{Nanoseconds, PortState, STATISTICS, WatchedPort};
 
 use super::{
     counters::{Series, Values},

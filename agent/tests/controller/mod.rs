@@ -10,13 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    PROTOCOL,
-    failure::Failure,
-    frame,
-    message::{Answer, Ask, FromAgent, Request},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Answer, Ask, Failure, FromAgent, Nanoseconds, PROTOCOL, Request, frame};
 
 /// Longer than anything in a test takes on a busy machine, and much shorter than what a test asks for without end: an answer within this
 /// time did not wait for that end.

@@ -1,13 +1,8 @@
 //! Two agents and a link between them.
 
 use railgauge_wire::{
-    failure::Failure,
-    link::{Endpoint, Knobs, LinkSpec, Opened, Role},
-    measure::Measurement,
-    message::{Answer, Ask},
-    step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Checked, Endpoint, Failure, Knobs, LinkSpec, Measurement, Memory, Nanoseconds, Op, Opened,
+    Pattern, Role, Service, Step, Stepped, TestMetric, Timing, Transport, Window,
 };
 
 use super::{Agent, DEADLINE_MS, Outcome, patiently};

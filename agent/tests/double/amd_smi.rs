@@ -3,13 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use railgauge_wire::{
-    facts::{AMD_SMI, GPUS, HIP as HIP_LIBRARY, HostFacts, RCCL},
-    gpu_state::{GpuSeen, Hold, Range, counter},
-    message::{Answer, Ask},
-    node::NodeAccount,
-    step::Window,
-    terms::Op,
-    unit::{Bytes, Nanoseconds},
+    AMD_SMI, Answer, Ask, Bytes, GPUS, GpuSeen, HIP as HIP_LIBRARY, Hold, HostFacts, Nanoseconds, NodeAccount, Op,
+    RCCL, Range, Window, gpu_state::counter,
 };
 
 use super::{

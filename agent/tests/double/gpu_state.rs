@@ -3,13 +3,8 @@
 use std::path::PathBuf;
 
 use railgauge_wire::{
-    failure::Failure,
-    gpu_state::{GpuSeen, Hold, Range, counter},
-    message::{Answer, Ask},
-    node::{NodeAccount, NodeFlow, NodeSpec, Part},
-    step::{Step, Stepped, Window},
-    terms::{Memory, Op, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Failure, GpuSeen, Hold, Memory, Nanoseconds, NodeAccount, NodeFlow, NodeSpec, Op, Part, Range,
+    Step, Stepped, TestMetric, Window, gpu_state::counter,
 };
 
 use crate::{

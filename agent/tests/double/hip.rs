@@ -3,11 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    node::NodeAccount,
-    step::{Checked, Window},
-    terms::{Carrier, GpuPath, LinkLayer, Op},
-    unit::{Bytes, Nanoseconds},
+    Bytes, Carrier, Checked, Failure, GpuPath, Kind, LinkLayer, Nanoseconds, NodeAccount, Op, Window,
 };
 
 use super::{copied, copied_for, open};

@@ -2,13 +2,7 @@
 
 use std::path::PathBuf;
 
-use railgauge_wire::{
-    failure::Kind,
-    node::NodeAccount,
-    step::Checked,
-    terms::{Carrier, Precision},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Carrier, Checked, Kind, NodeAccount, Precision};
 
 use super::{
     hip::{HIP, HIPRTC, rocm, with},

@@ -2,13 +2,8 @@
 //! GPU at both.
 
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    link::{Completion, Knobs, LinkSpec, Role, WriteLatency},
-    message::{Answer, Ask},
-    node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
-    step::{Checked, Window},
-    terms::{GpuPath, LinkLayer, Memory, Op, Service, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Checked, Completion, Failure, GpuOfNic, GpuPath, Kind, Knobs, LinkLayer, LinkSpec, Memory,
+    Nanoseconds, NicPort, NodeAccount, NodeFlow, NodeSpec, Op, Part, Role, Service, TestMetric, Window, WriteLatency,
 };
 
 use crate::{

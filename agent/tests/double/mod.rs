@@ -13,10 +13,7 @@ use std::{
 };
 
 use railgauge_wire::{
-    link::{Knobs, LinkSpec, Opened, WriteLatency},
-    step::{Checked, Window},
-    terms::{Op, Service, TestMetric, Transport},
-    unit::Bytes,
+    Bytes, Checked, Knobs, LinkSpec, Op, Opened, Service, TestMetric, Transport, Window, WriteLatency,
 };
 
 use crate::{

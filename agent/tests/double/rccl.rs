@@ -6,13 +6,8 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::Failure,
-    group::{CollectiveMeasurement, CollectiveOptions, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
-    link::LinkId,
-    message::{Answer, Ask},
-    step::Window,
-    terms::{Carrier, Datatype, Op, Reduction, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Carrier, CollectiveMeasurement, CollectiveOptions, CollectiveSpec, Datatype, Failure, LinkId,
+    MemberOpened, MemberSpec, Nanoseconds, Op, Reduction, TestMetric, Ticket, Transport, Window,
 };
 
 use super::{

@@ -1,9 +1,6 @@
 //! Limits on how much of everything a host reports: the facts multiply into the cases of a run.
 
-use railgauge_wire::{
-    facts::{HostFacts, MOST_NODES},
-    neighbours,
-};
+use railgauge_wire::{HostFacts, MOST_NODES, neighbours};
 
 /// Large machines have some twenty RDMA ports, and some hundreds with the virtual functions of containers.
 pub const PORTS: usize = 256;

@@ -10,7 +10,7 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use railgauge_wire::group::CollectiveOptions;
+use railgauge_wire::CollectiveOptions;
 
 use crate::plan::{Plan, limits::MEASUREMENTS};
 use crate::schedule::{CaseIndex, Cell, Flow, Port, Schedule};

@@ -3,17 +3,8 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
-    case::Spent,
-    facts::HostFacts,
-    failure::Failure,
-    gpu_state::GpuSeen,
-    link::WriteOrder,
-    measure::{Latency, Measurement},
-    remedy::Remedy,
-    step::Checked,
-    terms::{Carrier, GpuPath, LinkLayer, Transport},
-    unit::{self, Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
-    watch::Watched,
+    Bytes, Carrier, Checked, Failure, GigabitsPerSecond, GpuPath, GpuSeen, HostFacts, Latency, LinkLayer, Measurement,
+    Nanoseconds, NanosecondsI64, Spent, Transport, Watched, WriteOrder, remedy::Remedy, unit,
 };
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -286,7 +277,9 @@ pub struct RankAccount {
     pub gpu: Option<u32>,
     pub p50: Nanoseconds,
     pub max: Nanoseconds,
+    #[serde(default)]
     pub operations: u64,
+    #[serde(default)]
     pub checked: Checked,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carrier>,

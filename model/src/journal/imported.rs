@@ -1,4 +1,4 @@
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::cases::Case;

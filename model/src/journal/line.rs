@@ -5,7 +5,7 @@
 //! found: in the first line, of all its bytes before `,"sum"`; in every other line, of the run's name and these bytes, so that a line of
 //! another run is not accepted.
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Line, VERSION};
@@ -170,7 +170,7 @@ fn version(bytes: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use railgauge_wire::unit::NanosecondsI64;
+    use railgauge_wire::NanosecondsI64;
 
     fn bytes() -> Vec<u8> {
         encode("r", 7, "2026-11-22T03:00:00.000Z", &Event::Note { host: "a".into(), text: "said \"\u{e9}\"".into() })

@@ -1,9 +1,4 @@
-use railgauge_wire::{
-    failure::Failure,
-    gpu_state::GpuSeen,
-    step::Checked,
-    unit::{self, Bytes, GigabitsPerSecond, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Checked, Failure, GigabitsPerSecond, GpuSeen, Nanoseconds, unit};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 

@@ -1,6 +1,6 @@
 use std::{ops::AddAssign, time::Duration};
 
-use railgauge_wire::{case::Spent, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, Spent};
 use serde::{Deserialize, Serialize};
 
 macro_rules! stages {
@@ -8,6 +8,7 @@ macro_rules! stages {
         /// Wall time of a run by stage. Many hosts do the same at once: each phase counts once, by the host or flow that took longest. Time
         /// between the parts is in `waiting`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct Stages { $($(#[$doc])* pub $part: Nanoseconds,)* }
 
         impl Stages {

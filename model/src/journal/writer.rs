@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 use super::{
     event::{Event, Line, LinkRecord},
@@ -206,7 +206,7 @@ impl Drop for Journal {
 mod tests {
     use std::collections::BTreeMap;
 
-    use railgauge_wire::terms::{Carrier, GpuPath, LinkLayer};
+    use railgauge_wire::{Carrier, GpuPath, LinkLayer};
 
     use super::*;
     use crate::journal::event::{Outcome, Sample};

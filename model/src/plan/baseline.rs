@@ -1,9 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::{
-    terms::{Carrier, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Carrier, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use railgauge_wire::terms::Op;
+use railgauge_wire::Op;
 
 use super::{
     Plan,

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use railgauge_wire::terms::Transport;
+use railgauge_wire::Transport;
 
 use super::{
     format::{Section, keys},
@@ -37,13 +37,15 @@ pub static LOCALISE: Section = Section {
 /// Reads the table, with defaults for missing keys. `hosts`, `groups` and the rails of `tests` can be waived.
 pub fn read(top: &Table<'_>, list: &[Host], groups: &BTreeMap<String, Vec<String>>, tests: &[Test]) -> Localise {
     let table = top.table("localise");
-    let preset = Localise::default();
+    let (preset, rails) = (Localise::default(), rails(list, tests));
     Localise {
         least_percent: table.percent("least_effect").map_or(preset.least_percent, |at| at.value),
         confirm: table.flag("confirm").map_or(preset.confirm, |at| at.value),
         at_most: table.time("at_most").map_or(preset.at_most, |at| at.value.into()),
         ports: table.whole("ports").map_or(preset.ports, |at| at.value),
-        waive: waivers(&table, list, groups, rails(list, tests).as_ref()),
+        waive: (table.texts("waive").into_iter().flat_map(|at| at.value))
+            .flat_map(|text| waiver(&table, &text, list, groups, rails.as_ref()))
+            .collect(),
     }
 }
 
@@ -105,16 +107,6 @@ fn waiver(
     }
     // Also hosts not in the plan: removed ones, or those that Slurm did not give this time.
     hosts::list(table, text).into_iter().flatten().map(Waiver::Host).collect()
-}
-
-fn waivers(
-    table: &Table<'_>,
-    list: &[Host],
-    groups: &BTreeMap<String, Vec<String>>,
-    rails: Option<&BTreeSet<u32>>,
-) -> Vec<Waiver> {
-    let texts = table.texts("waive").into_iter().flat_map(|at| at.value);
-    texts.flat_map(|text| waiver(table, &text, list, groups, rails)).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use railgauge_wire::terms::{Family, Metric, Op, TestMetric};
+use railgauge_wire::{Family, Metric, Op, TestMetric};
 
 use super::model::{AtOnce, Beside};
 

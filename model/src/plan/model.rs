@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::unit::GigabitsPerSecond;
+use railgauge_wire::GigabitsPerSecond;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -43,9 +43,11 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
     pub topology: Option<Topology>,
+    #[serde(default)]
     pub localise: Localise,
     #[serde(default, skip_serializing_if = "Alert::is_default")]
     pub alert: Alert,
+    #[serde(default)]
     pub preflight: Preflight,
     pub baseline: Option<Baseline>,
     /// In the plan's order, unique names.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use railgauge_wire::{link::Role, terms::Memory};
+use railgauge_wire::{Memory, Role};
 use serde::{Deserialize, Serialize};
 
 /// As in plans, one value where both ends have it: `"cuda"`, or `{ "from": "host", "to": "cuda" }`.

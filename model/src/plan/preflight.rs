@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};
+use railgauge_wire::{GigabitsPerSecond, Metric};
 
 use super::{
     checks,

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{Bytes, GigabitsPerSecond, Metric, TestMetric, Window};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -74,11 +71,18 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let table = top.table("soak");
     let lasts = table.time("for");
     let test = traffic(&table, tests);
+    let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let rate_limit = {
         let test = test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name));
-        rate_limit(&table, test.is_some_and(|test| test.bidirectional))
+        let (sizes, qps) = test.map(|test| (&*test.sizes, &*test.qps)).unwrap_or_default();
+        rate_limit(
+            &table,
+            test.is_some_and(|test| test.bidirectional),
+            Some(Window::Duration(window.into())),
+            sizes,
+            qps,
+        )
     };
-    let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
     let longest = table.time("longest_degraded").map(|at| at.value.into()).unwrap_or_default();
     // The default is a value, too: only the plan's own limit applies to ports of unknown rate.
@@ -121,8 +125,18 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
     Some(name.value)
 }
 
-/// How fast flows send. The initiator's limit does not limit a responder that also sends.
-pub(super) fn rate_limit(table: &Table<'_>, bidirectional: bool) -> Option<RateLimit> {
+/// Fewest messages of a queue pair in a window: the first is sent at once, so that a flow may exceed its rate by one in so many.
+const MESSAGES: f64 = 10.0;
+
+/// How fast flows with these windows, sizes and numbers of queue pairs send. The initiator's limit does not limit a responder that also
+/// sends.
+pub(super) fn rate_limit(
+    table: &Table<'_>,
+    bidirectional: bool,
+    window: Option<Window>,
+    sizes: &[Bytes],
+    qps: &[u32],
+) -> Option<RateLimit> {
     let share = table.percent("share");
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
     if let (Some(share), Some(rate)) = (&share, &rate) {
@@ -133,6 +147,21 @@ pub(super) fn rate_limit(table: &Table<'_>, bidirectional: bool) -> Option<RateL
         && rate.value <= 0.0
     {
         table.wrong(rate.span.clone(), "nothing is sent at this rate", "for example rate = \"10 Gb/s\"");
+    } else if let (Some(rate), Some(window), Some(size), Some(qps)) =
+        (&rate, window, sizes.iter().max(), qps.iter().max())
+    {
+        let per_second = rate.value * 1e9 / 8.0 / size.0 as f64 / f64::from(*qps);
+        let messages = match window {
+            Window::Iterations(count) => count as f64,
+            Window::Duration(time) | Window::Adaptive { at_least: time, .. } => time.0 as f64 / 1e9 * per_second,
+        };
+        if messages < MESSAGES {
+            let message =
+                format!("a queue pair or stream sends {messages:.1} messages of {size} bytes at this rate in a window");
+            let help =
+                "the first is sent at once, so 10 must fit: measure longer, or use smaller `sizes` or fewer `qps`";
+            table.wrong(rate.span.clone(), message, help);
+        }
     }
     let span = share.as_ref().map(|at| at.span.clone()).or(rate.as_ref().map(|at| at.span.clone()));
     if let Some(span) = span.filter(|_| bidirectional) {
@@ -155,4 +184,42 @@ fn limits(table: &Table<'_>) -> BTreeMap<String, f64> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::plan::parse;
+
+    /// The number of mistakes, all about the rate.
+    fn mistakes(test: &str, more: &str) -> usize {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = \"a[1-2]\" }\n[[test]]\nmetric = \"bandwidth\"\n";
+        let text = format!("{head}op = \"write\"\nsizes = [\"64KiB\", \"1MiB\"]\n{test}\n{more}\n");
+        let refused = parse("p.toml", &text, Path::new("")).err().map(|mistakes| mistakes.list).unwrap_or_default();
+        assert!(refused.iter().all(|one| one.message.contains("messages of 1048576 bytes")), "{refused:?}");
+        refused.len()
+    }
+
+    /// 10 MiB in 2 s are 41.94 Mb/s, which the first message would exceed by a tenth.
+    #[test]
+    fn ten_messages_of_a_limited_rate_fit_a_window() {
+        for (rate, expected) in [("0.0001", 1), ("0.0419", 1), ("0.042", 0)] {
+            let test = format!("rate = \"{rate} Gb/s\"\nmeasure = ");
+            assert_eq!(mistakes(&format!("{test}\"2s\""), ""), expected, "{rate}");
+            assert_eq!(
+                mistakes(&format!("{test}{{ confidence = \"1%\", at_least = \"2s\" }}"), ""),
+                expected,
+                "{rate}"
+            );
+            assert_eq!(mistakes(&format!("{test}\"4s\"\nqps = [1, 2]"), ""), expected, "{rate}");
+            assert_eq!(
+                mistakes("", &format!("[soak]\nfor = \"1h\"\nwindow = \"2s\"\nrate = \"{rate} Gb/s\"")),
+                expected,
+                "{rate}"
+            );
+        }
+        assert_eq!(mistakes("rate = \"1 Gb/s\"\nmeasure = \"9 iterations\"", ""), 1);
+        assert_eq!(mistakes("rate = \"1 Gb/s\"\nmeasure = \"10 iterations\"", ""), 0);
+    }
 }

@@ -3,13 +3,8 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use railgauge_wire::{
-    group::Training,
-    link::Knobs,
-    step::Window,
-    terms::{
-        Algorithm, Carrier, Datatype, Distance, GpuPath, Memory, Metric, Op, Reduction, Service, TestMetric, Transport,
-    },
-    unit::{Bytes, GigabitsPerSecond},
+    Algorithm, Bytes, Carrier, Datatype, Distance, GigabitsPerSecond, GpuPath, Knobs, Memory, Metric, Op, Reduction,
+    Service, TestMetric, Training, Transport, Window,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +24,7 @@ pub struct Test {
     /// Queue pairs or streams: one set of cases for each.
     pub qps: Vec<u32>,
     /// The queue pairs of a link are divided among these threads.
+    #[serde(default = "one")]
     pub threads: u32,
     pub bidirectional: bool,
     pub pattern: Pattern,
@@ -49,6 +45,7 @@ pub struct Test {
     pub rate_limit: Option<RateLimit>,
     /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. If empty, the nearest ones, or those with the same
     /// numbers.
+    #[serde(default)]
     pub gpus: PerEnd<Vec<u32>>,
     /// Demanded distance between the GPU of each end and its NIC; the nearest GPU if `None`.
     pub gpu_distance: Option<Distance>,
@@ -201,6 +198,10 @@ impl Test {
         let beside = self.beside.iter().flat_map(|beside| beside.flows.iter().copied().map(Some));
         std::iter::once(None).chain(beside).collect()
     }
+}
+
+fn one() -> u32 {
+    1
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

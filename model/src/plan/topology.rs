@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 
 use super::{
     count::count,

@@ -1,6 +1,6 @@
 //! The devices of a host that are its rails.
 
-use railgauge_wire::{facts::HostFacts, terms::Transport};
+use railgauge_wire::{HostFacts, Transport};
 
 use crate::plan::model::Host;
 

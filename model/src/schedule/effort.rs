@@ -8,11 +8,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    step::Window,
-    terms::{Metric, Op, TestMetric, Transport},
-    unit::{GigabitsPerSecond, Nanoseconds},
-};
+use railgauge_wire::{GigabitsPerSecond, Metric, Nanoseconds, Op, TestMetric, Transport, Window};
 
 use super::{Cell, Schedule};
 use crate::plan::{

@@ -1,4 +1,4 @@
-use railgauge_wire::terms::Op;
+use railgauge_wire::Op;
 use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

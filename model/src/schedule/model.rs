@@ -1,10 +1,6 @@
 use std::sync::Arc;
 
-use railgauge_wire::{
-    group::CollectiveOptions,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, CollectiveOptions, Memory, Op, Service, TestMetric, Transport};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
@@ -157,6 +153,7 @@ pub struct Schedule {
     /// By the test's index in the plan.
     pub cells: Vec<Vec<Cell>>,
     pub rounds: Vec<Round>,
+    #[serde(default)]
     pub notes: Vec<Note>,
 }
 

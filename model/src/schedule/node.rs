@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use railgauge_wire::terms::Op;
+use railgauge_wire::Op;
 
 use super::{Flow, Port};
 use crate::plan::{

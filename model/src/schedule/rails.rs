@@ -3,7 +3,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::terms::{Distance, Memory, Transport};
+use railgauge_wire::{Distance, Memory, Transport};
 
 use super::{Flow, Port, at_once::Pair, pattern::Directory};
 use crate::{

@@ -1,6 +1,6 @@
 use std::net::Ipv6Addr;
 
-use railgauge_wire::facts::{HostFacts, RdmaPort};
+use railgauge_wire::{HostFacts, RdmaPort};
 
 use super::Fabric;
 
@@ -58,7 +58,7 @@ pub fn guid(port: &RdmaPort) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::{Gid, Interface, RdmaDevice};
+    use railgauge_wire::{Gid, Interface, RdmaDevice};
 
     use super::*;
     use crate::topology::told::{Cable, Device, Nic, Plug, Switch, Told};

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::{
-    facts::{HostFacts, Neighbour},
-    neighbours,
-};
+use railgauge_wire::{HostFacts, Neighbour, neighbours};
 use serde_json::Value;
 
 use super::{

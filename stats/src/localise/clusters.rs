@@ -6,7 +6,7 @@ use super::{
     TwoClusters,
     cover::Table,
     model::{Explanation, FEW_BETTER},
-    split::split,
+    split::{FEWEST_FOR_SPLIT, split},
 };
 use crate::{robust::median_in_place, student::t_quantile};
 
@@ -45,17 +45,16 @@ fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
     (1..=n / 10).find(above).map(|upper| sorted[n - upper])
 }
 
-/// Difference of two results with unknown noise that makes two clusters: two thirds of that of a pair at half the rate, which must be
+/// Difference of a few results with unknown noise that makes two clusters: two thirds of that of a pair at half the rate, which must be
 /// detected.
 const FAR_OF_TWO: f64 = 2.0 / 3.0 * std::f64::consts::LN_2;
 
-/// The clusters of two distant results: which one is odd is unknown.
-fn of_two(table: &Table) -> Option<TwoClusters> {
-    let [a, b] = &table.cells[..] else { return None };
+/// Start of the upper cluster of two to five sorted values, by the widest gap: which of two is odd is unknown.
+fn gap(sorted: &[f64], table: &Table) -> Option<f64> {
     let far = if table.noise > 0.0 { (FAR_APART * table.noise).max(table.least) } else { FAR_OF_TWO };
-    let (good, bad) = (a.value.max(b.value), a.value.min(b.value));
-    let is_good = table.cell_of.iter().map(|&at| Some(table.cells[at as usize].value >= good)).collect();
-    (a.stratum == b.stratum && good - bad > far).then_some(TwoClusters { good, bad, is_good })
+    let at = (1..sorted.len()).max_by(|a, b| (sorted[*a] - sorted[a - 1]).total_cmp(&(sorted[*b] - sorted[b - 1])))?;
+    let wide = (sorted[at - 1] - sorted[0]).max(sorted[sorted.len() - 1] - sorted[at]);
+    (sorted[at] - sorted[at - 1] > far.max(FAR_APART * wide)).then_some(sorted[at])
 }
 
 /// The clusters if a share of all ways is low: these low cells and good ones.
@@ -80,9 +79,6 @@ fn of_share(table: &Table, low: &BTreeSet<u32>) -> Option<TwoClusters> {
 /// `None` if there is one cluster or something separates them.
 pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let table = &explanation.table;
-    if table.cells.len() == 2 {
-        return of_two(table);
-    }
     let sorted = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
         values
@@ -96,6 +92,9 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let (from, stratum) = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
+        if values.len() < FEWEST_FOR_SPLIT {
+            return gap(&values, table).map(|from| (from, stratum));
+        }
         let few = values.len() < MANY;
         let Some(split) = split(&values, if few { 1 } else { 3 }) else {
             // With two kinds, the tail of one is not a separate level.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Doubt, Judgement, Part, Probe, Role, Setting, Suspect, Way,
+    model::CLOSE,
     shaky::{GLITCHES, NEARLY_ALL, ONE_OF_SEVERAL, at_least, by_way},
     split::split,
 };
@@ -33,8 +34,6 @@ const TELLS: f64 = 4.0;
 pub(super) const UNSTEADY: f64 = 0.2;
 /// Good results that clear a part that is bad in some: with half of them bad, chance gives so many once in a thousand times.
 const CLEARS: usize = 10;
-/// How many good results of a part count as much against it as a bad one elsewhere.
-const BAD_ELSEWHERE: usize = 4;
 /// An effect is far if it exceeds the spread of the controls by this factor.
 const FAR: f64 = 3.0;
 
@@ -108,14 +107,17 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     }
     settled.moved = median_in_place(&mut raw.iter().map(|(_, r)| *r).collect::<Vec<_>>());
     let scene = Scene::new(suspect, &all, (&controls, states), setting);
-    let chosen = scene.which_part(&mut settled, &all, setting);
-    let own: Vec<(Probe, f64)> = all
-        .iter()
-        .filter(|(probe, _)| chosen.as_ref().is_none_or(|part| part.passed(probe.from, probe.to, setting.groups)))
-        .copied()
-        .collect();
+    let fits = scene.fits(&mut settled, &all, setting);
+    let is_only = suspect.alternatives.is_empty();
+    let is_own = |(probe, _): &&(Probe, f64)| is_only || touches(&settled.part, probe, setting);
+    let own: Vec<(Probe, f64)> = all.iter().filter(is_own).copied().collect();
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
+    if let Judgement::Confirmed { n, .. } | Judgement::Intermittent { n, .. } = settled.judgement
+        && !fits
+    {
+        settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
+    }
     // A host is bad at times only where more than one of its NICs is.
     if let (Judgement::Intermittent { n, .. }, Part::Host(host, _)) = (settled.judgement, &settled.part)
         && scene.is_one_nic(*host, &own)
@@ -184,6 +186,12 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     settled
 }
 
+/// Whether a probe passes a part, an end in either direction.
+fn touches(part: &Part, probe: &Probe, setting: &Setting<'_>) -> bool {
+    let part = if part.is_end() { part.clone().only(Way::Both) } else { part.clone() };
+    part.passed(probe.from, probe.to, setting.groups)
+}
+
 struct Scene<'a> {
     controls: &'a [f64],
     scale: f64,
@@ -226,33 +234,38 @@ impl<'a> Scene<'a> {
         residual < self.limit()
     }
 
-    /// The one alternative whose pairs are bad while all others are good; `None` if there is only one, or none fits.
-    fn which_part(&self, settled: &mut Settled, all: &[(Probe, f64)], setting: &Setting<'_>) -> Option<Part> {
+    /// Chooses the likeliest of a part and its alternatives, with those nearly as likely. Returns whether it fits.
+    fn fits(&self, settled: &mut Settled, all: &[(Probe, f64)], setting: &Setting<'_>) -> bool {
         if settled.alternatives.is_empty() {
-            return None;
+            return true;
         }
-        let parts: Vec<Part> = [settled.part.clone()].into_iter().chain(settled.alternatives.clone()).collect();
-        // Flows through it may be good with few others at once; others have no reason to be bad.
-        let against = |part: &Part| -> usize {
-            let weight = |(probe, residual): &(Probe, f64)| match (
-                part.passed(probe.from, probe.to, setting.groups),
-                self.is_bad(*residual),
-            ) {
-                (true, false) => 1,
-                (false, true) => BAD_ELSEWHERE,
-                _ => 0,
+        let weigh = |part: Part| {
+            let mut seen = [[0_usize; 2]; 2];
+            for (probe, residual) in all {
+                seen[usize::from(touches(&part, probe, setting))][usize::from(self.is_bad(*residual))] += 1;
+            }
+            // Flows between two sides may be good with few others at once, each as likely; otherwise only by chance.
+            let [[_, elsewhere], [good, bad]] = seen;
+            let of = |n: usize| if n > 0 { n as f64 * ((good + bad) as f64 / n as f64).ln() } else { 0.0 };
+            let (own, wrong) = match part {
+                Part::Cut(_) | Part::Boundary(..) => (of(good) + of(bad), elsewhere),
+                _ => (0.0, elsewhere + good),
             };
-            all.iter().map(weight).sum()
+            (
+                part,
+                own - wrong as f64 * GLITCHES.ln(),
+                bad > 0 && at_least(wrong, all.len(), GLITCHES) >= ONE_OF_SEVERAL,
+            )
         };
-        let counts: Vec<usize> = parts.iter().map(against).collect();
-        let least = counts.iter().copied().min().unwrap_or_default();
-        let mut fitting = parts.into_iter().zip(counts).filter(|(_, count)| *count == least).map(|(part, _)| part);
-        let first = fitting.next()?;
-        let others: Vec<Part> = fitting.collect();
-        settled.told_apart = others.len() < settled.alternatives.len();
-        settled.alternatives = others;
-        settled.part = first.clone();
-        Some(first)
+        let parts = [settled.part.clone()].into_iter().chain(std::mem::take(&mut settled.alternatives));
+        let weighed: Vec<_> = parts.map(weigh).collect();
+        let least = weighed.iter().map(|(_, cost, _)| *cost).fold(f64::INFINITY, f64::min);
+        settled.told_apart = weighed.iter().any(|(_, cost, _)| *cost > least + CLOSE);
+        let mut likely = weighed.into_iter().filter(|(_, cost, _)| *cost <= least + CLOSE);
+        let Some((part, _, fits)) = likely.next() else { return false };
+        settled.part = part;
+        settled.alternatives = likely.map(|(part, _, _)| part).collect();
+        fits
     }
 
     /// Whether the bad results at a host are those of one of its NICs, and the others have no more than chance gives.

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
 use super::{
     Level, Part,
     cover::{Cell, Table},
@@ -69,15 +72,14 @@ fn add_sides(n: usize, edges: &[Edge], sides: &mut BTreeSet<Vec<bool>>) {
         near[b].push((a, sign));
     }
     let mut found: BTreeMap<Vec<bool>, f64> = BTreeMap::new();
+    let (mut order, mut random) = (edges.to_vec(), ChaCha8Rng::seed_from_u64(0));
     for start in 0..(WORK / edges.len().max(1)).clamp(STARTS[0], STARTS[1]) {
-        // A low pair may be the only sure one, where a trunk is not always full.
-        let order = |at: usize| {
-            let hash = ((at * 4096 + start + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            (start % 2 == 0 && edges[at].2 >= 0.0, (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16)
-        };
-        let mut sorted: Vec<usize> = (0..edges.len()).collect();
-        sorted.sort_by_cached_key(|&at| order(at));
-        let (mut side, _) = spanned(n, sorted.into_iter().map(|at| edges[at]));
+        order.shuffle(&mut random);
+        if start % 2 == 0 {
+            // A low pair may be the only sure one, where a trunk is not always full.
+            order.sort_by_key(|edge| edge.2 >= 0.0);
+        }
+        let (mut side, _) = spanned(n, order.iter().copied());
         let agree = |side: &[bool], host: usize| -> f64 {
             near[host].iter().map(|&(other, sign)| if side[other] == side[host] { sign } else { -sign }).sum()
         };

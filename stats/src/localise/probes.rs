@@ -11,6 +11,7 @@ use super::{
 const SHAKY_TESTS: usize = 10;
 /// Tests over pairs that separate one possible part from another.
 const APART: usize = 4;
+const AT_ONCE: usize = 16;
 /// Ends near one that are candidates for such pairs, and ends from all over a large cluster.
 const NEAR: usize = 64;
 /// Control tests of one suspect; fewer for many suspects, since all serve for all.
@@ -52,12 +53,18 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
         Probe { suspect, role: Role::Control, from, to, path, way, level, explained: 0.0 }
     };
     let mut wanted = Vec::new();
-    for (number, suspect) in findings.suspects.iter().enumerate() {
-        let ends = match &suspect.part {
+    // Those first that many pairs must pass at once.
+    let mut order: Vec<usize> = (0..findings.suspects.len()).collect();
+    order.sort_by_key(|&number| !findings.suspects[number].part.is_shared());
+    for number in order {
+        let suspect = &findings.suspects[number];
+        let mut ends = match &suspect.part {
             part if part.is_end() => with_partners(pairs, &partners, part, suspect, setting),
             part if part.is_link() => repeated(pairs, &suspect.evidence.pairs),
             _ => across(pairs, suspect, setting),
         };
+        ends.extend(separating(pairs, suspect, setting));
+        let ends = if matches!(suspect.part, Part::Cut(_)) { on_all_rails(pairs, &ends) } else { ends };
         let tests = match (suspect.latent, listed) {
             (true, _) => 0,
             (false, ..MANY) => CONTROLS,
@@ -74,9 +81,9 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             let way = if ends.way == Way::Both { suspect.part.way_of(ends.from, setting.groups) } else { ends.way };
             Probe { role: Role::Suspect, way, explained, ..control(number, ends) }
         };
-        // Alternating, so that the rounds of measurement hold both.
+        // Alternating, so that the rounds of measurement hold both. What hosts share is low only if many pairs pass it at once.
         let mut good = matching(&mut controls, &ends, tests, setting).into_iter();
-        let share = tests.div_ceil(ends.len().max(1));
+        let share = if suspect.part.is_shared() { 0 } else { tests.div_ceil(ends.len().max(1)) };
         for ends in ends {
             wanted.push(probe(ends));
             wanted.extend(good.by_ref().take(share).map(|ends| control(number, ends)));
@@ -113,6 +120,17 @@ impl Ends {
 
 fn level(findings: &Findings, setting: &Setting<'_>, from: Port, to: Port) -> Level {
     findings.levels[usize::from(findings.levels.len() > 1 && setting.between(from, to))]
+}
+
+fn on_all_rails(pairs: &[Pair], ends: &[Ends]) -> Vec<Ends> {
+    let rails: BTreeSet<u32> = pairs.iter().map(|pair| pair.from.rail).collect();
+    let on = |rail: u32| {
+        ends.iter().map(move |Ends { from, to, path, way }| {
+            let on = |port: &Port| Port { rail, ..*port };
+            Ends { from: on(from), to: on(to), path: *path, way: *way }
+        })
+    };
+    rails.into_iter().flat_map(on).collect()
 }
 
 /// At most so many; those first that share no host with any before.
@@ -287,22 +305,28 @@ fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
     different.iter().cycle().take(tests).map(|pair| Ends::of(pair)).collect()
 }
 
-/// Pairs of a shared part: some that pass all its alternatives, and some that pass only a few.
+/// Pairs of a shared part: others than before, where these may be low for their hosts.
 fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
+    let fresh = |part: &Part| match part {
+        Part::Boundary(..) | Part::Cut(_) => fresh_across(pairs, part, suspect, setting),
+        _ => Vec::new(),
+    };
+    let own = fresh(&suspect.part);
+    if own.is_empty() {
+        return repeated(pairs, &spread(pairs, &suspect.evidence.pairs));
+    }
+    let tests = own.len().max(TESTS + 1);
+    own.into_iter().cycle().take(tests).chain(suspect.alternatives.iter().flat_map(fresh)).collect()
+}
+
+/// Pairs that pass some of a part and its alternatives and not others.
+fn separating(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let parts: Vec<&Part> = [&suspect.part].into_iter().chain(&suspect.alternatives).collect();
-    let is_few = match suspect.part {
-        Part::Boundary(..) => few_across(pairs, suspect, setting),
-        Part::Cut(_) => true,
-        _ => false,
-    };
-    let fresh = if is_few { fresh_across(pairs, suspect, setting) } else { Vec::new() };
-    let mut wanted = match fresh[..] {
-        [] => repeated(pairs, &spread(pairs, &suspect.evidence.pairs)),
-        _ => fresh.iter().cycle().take(TESTS + 1).copied().collect(),
-    };
-    if parts.len() == 1 || !fresh.is_empty() && matches!(suspect.part, Part::Boundary(..)) {
+    let mut wanted = Vec::new();
+    if parts.len() == 1 {
         return wanted;
     }
+    let kind = shows_in(suspect).filter(|_| suspect.part.is_end());
     let directed =
         parts.iter().any(|part| matches!(part, Part::Uplink(_, way) | Part::Boundary(_, _, way) if *way != Way::Both));
     // One rail is enough, and limits the pairs to those of the hosts.
@@ -318,7 +342,8 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
         let all_over = (NEAR + 1..ports.len()).step_by(step).filter(|_| step > 1);
         for to in near.chain(all_over).map(|by| ports[(at + by) % ports.len()]) {
             let passes: Vec<bool> = parts.iter().map(|part| part.passed(from, to, setting.groups)).collect();
-            if passes.contains(&true) && (directed || from.host < to.host) {
+            let is_seen = kind.is_none_or(|kind| setting.between(from, to) == kind);
+            if is_seen && passes.contains(&true) && (directed || from.host < to.host) {
                 separating.push((passes, Ends { from, to, path: pairs[0].path, way: Way::Both }));
             }
         }
@@ -355,19 +380,8 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
     wanted
 }
 
-/// Whether a boundary has so few results, or all at one host, that single ways or that host may explain them.
-fn few_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> bool {
-    let mut sides: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for &at in &suspect.evidence.pairs {
-        for host in [pairs[at].from.host, pairs[at].to.host] {
-            sides.entry(setting.groups[host as usize]).or_default().insert(host);
-        }
-    }
-    suspect.evidence.n < TESTS || sides.values().any(|hosts| hosts.len() < 2)
-}
-
 /// Pairs of a boundary other than those that made it a suspect, of other hosts if possible: these are low only if the boundary is bad.
-fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
+fn fresh_across(pairs: &[Pair], part: &Part, suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let rail = pairs[suspect.evidence.pairs[0]].from.rail;
     let ends = |pair: &Pair| [pair.from, pair.to];
     let ports: BTreeSet<Port> = pairs.iter().flat_map(ends).filter(|port| port.rail == rail).collect();
@@ -385,7 +399,7 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
             // Both ways alternately, where both count.
             let turned = setting.directed && fresh.len() % 2 == 1;
             let ways = if turned { [(other, one), (one, other)] } else { [(one, other), (other, one)] };
-            let passes = ways.into_iter().find(|&(from, to)| suspect.part.passed(from, to, setting.groups));
+            let passes = ways.into_iter().find(|&(from, to)| part.passed(from, to, setting.groups));
             if let Some((from, to)) = passes
                 && !measured.contains(&(one.host, other.host))
             {
@@ -394,7 +408,9 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
         }
     }
     fresh.sort_unstable();
-    let chosen = disjoint(fresh, |(_, from, to)| [from.host, to.host], APART).into_iter();
+    // All at once load a trunk.
+    let most = if matches!(part, Part::Cut(_)) { AT_ONCE } else { APART };
+    let chosen = disjoint(fresh, |(_, from, to)| [from.host, to.host], most).into_iter();
     chosen.map(|(_, from, to)| Ends { from, to, path: pairs[0].path, way: Way::Both }).collect()
 }
 

@@ -37,13 +37,19 @@ pub(super) struct Shaky {
     pub(super) links: Vec<usize>,
 }
 
-/// Ends of single low ways, by their number there.
-pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)], links: &[Link]) -> Vec<Shaky> {
+/// Ends of single low ways, by their number there. From the number `at_ends` on, a suspect end has them, and its other results are good.
+pub(super) fn shaky(
+    table: &Table,
+    cover: &Cover,
+    explained: &[(usize, Vec<u32>)],
+    links: &[Link],
+    at_ends: usize,
+) -> Vec<Shaky> {
     let known: Vec<&Part> = explained.iter().map(|(part, _)| &cover.parts[*part]).collect();
-    let at_suspect = |port: Port| {
+    let at_suspect = |port: Port, any: bool| {
         known.iter().any(|part| match part {
-            Part::Host(host, Way::Both) => *host == port.host,
-            Part::Nic(nic, Way::Both) => *nic == port,
+            Part::Host(host, way) if any || *way == Way::Both => *host == port.host,
+            Part::Nic(nic, way) if any || *way == Way::Both => *nic == port,
             _ => false,
         })
     };
@@ -51,7 +57,7 @@ pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)
     for (number, (_, cells)) in links.iter().enumerate() {
         let mut ends: Vec<Port> =
             cells.iter().flat_map(|&at| [table.cells[at as usize].from, table.cells[at as usize].to]).collect();
-        ends.retain(|&port| !at_suspect(port));
+        ends.retain(|&port| !at_suspect(port, number >= at_ends));
         let mut of: Vec<u32> = ends.iter().map(|port| port.host).collect();
         of.sort_unstable();
         of.dedup();

@@ -8,6 +8,8 @@ const BETWEEN: f64 = 0.2;
 /// Least share of the values in either cluster, and least number. Fewer are single bad pairs.
 const SHARE: f64 = 0.05;
 
+pub(super) const FEWEST_FOR_SPLIT: usize = 6;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Split {
     /// Values from here on belong to the upper cluster.
@@ -19,7 +21,7 @@ pub(super) struct Split {
 /// [`BETWEEN`]. `fewest` is the least number of values in the upper one.
 pub(super) fn split(sorted: &[f64], fewest: usize) -> Option<Split> {
     let n = sorted.len();
-    if n < 6 {
+    if n < FEWEST_FOR_SPLIT {
         return None;
     }
     let origin = sorted[0];

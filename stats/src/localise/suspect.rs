@@ -7,9 +7,10 @@ use super::{
     clusters::two_clusters,
     confirm::LIKE,
     cover::{Cell, Cover, Table, partners},
-    links::{Link, Links, ways},
-    model::{Explanation, MEDIAN_ERROR, explain, is_half},
-    shaky::{Shaky, shaky},
+    cuts,
+    links::{self, Link, Links},
+    model::{CUTS, Explanation, MEDIAN_ERROR, explain, is_half},
+    shaky::shaky,
 };
 use crate::{
     lists::Lists,
@@ -54,8 +55,7 @@ pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refus
     let table = Table::new(pairs, setting);
     let mut cover = Cover::new(&table, setting);
     let best = explain(table, &mut cover, setting);
-    let shaky = shaky(&best.table, &cover, &best.taken, &best.links.found);
-    Ok(findings(best, &cover, shaky))
+    Ok(findings(best, &cover))
 }
 
 fn check(pairs: &[Pair], setting: &Setting<'_>) -> Result<(), Refusal> {
@@ -75,9 +75,9 @@ fn check(pairs: &[Pair], setting: &Setting<'_>) -> Result<(), Refusal> {
     if grouped { Ok(()) } else { Err(Refusal::Parameter("a host has no group although groups are given")) }
 }
 
-fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
+fn findings(explanation: Explanation, cover: &Cover) -> Findings {
     let clusters = two_clusters(&explanation);
-    let Explanation { table, taken, links, cut, link_cut, contested, other_cuts, .. } = explanation;
+    let Explanation { table, taken, links, mut share, cut, link_cut, contested, other_cuts } = explanation;
     let table = &table;
     let drafts = taken.iter().map(|(part, cells)| Draft {
         alternatives: match cover.parts[*part] {
@@ -89,34 +89,27 @@ fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findi
     let drafts: Vec<Draft> = drafts.collect();
     let unjudged = unjudged(table, &drafts);
     let Links { found, explained, .. } = links;
-    let at_ends = paths_at(table, &drafts);
-    let single: Vec<&Link> = found.iter().chain(at_ends.iter().map(|(_, link)| link)).collect();
-    let boundaries = few_across(table, cover, &single);
+    let before = found.len();
+    let links: Vec<Link> = found.into_iter().chain(paths_at(table, &drafts)).collect();
+    let shaky = shaky(table, cover, &taken, &links, before);
+    share.extend(links.iter().flat_map(|(_, cells)| cells));
+    let boundaries = few_across(table, cover, &share);
     let across = |cells: &[u32]| {
-        let of = boundaries.iter().filter(|(_, of)| cells.iter().all(|at| of.contains(at)));
-        of.map(|(part, _)| part.clone()).collect::<Vec<_>>()
+        let of = boundaries.iter().filter(|of| cells.iter().all(|at| of.cells.binary_search(at).is_ok()));
+        of.map(|of| of.part.clone()).collect::<Vec<_>>()
     };
-    let ends: Vec<Part> = drafts.iter().filter(|draft| draft.part.is_end()).map(|draft| draft.part.clone()).collect();
-    let links: Vec<Draft> = found
-        .iter()
-        .enumerate()
-        .map(|(number, (part, cells))| {
-            let mut under = across(cells);
-            under.extend(shaky.iter().filter(|end| end.links.contains(&number)).map(|end| end.part.clone()));
-            under.extend(ends.iter().filter(|end| cells.iter().all(|&at| touches(table, end, at))).cloned());
-            Draft { under, ..Draft::new(part.clone(), cells.clone()) }
-        })
-        .collect();
-    let at_ends = at_ends.into_iter().map(|(end, (part, cells))| {
-        let other = ends.iter().filter(|other| **other != end && cells.iter().all(|&at| touches(table, other, at)));
-        let under = across(&cells).into_iter().chain(other.cloned()).chain([end.clone()]).collect();
-        Draft { under, instead: true, ..Draft::new(part, cells) }
+    let ways = links.iter().enumerate().map(|(number, (part, cells))| {
+        let mut under = across(cells);
+        under.extend(shaky.iter().filter(|end| end.links.contains(&number)).map(|end| end.part.clone()));
+        let ends = drafts.iter().map(|draft| &draft.part).filter(|part| part.is_end());
+        under.extend(ends.filter(|end| cells.iter().all(|&at| touches(table, end, at))).cloned());
+        Draft { under, instead: number >= before, ..Draft::new(part.clone(), cells.clone()) }
     });
-    let links: Vec<Draft> = links.into_iter().chain(at_ends).collect();
+    let ways: Vec<Draft> = ways.collect();
     let shaky: Vec<Draft> = shaky
         .iter()
         .map(|end| {
-            let low: Vec<u32> = end.links.iter().flat_map(|&link| found[link].1.iter().copied()).collect();
+            let low: Vec<u32> = end.links.iter().flat_map(|&link| links[link].1.iter().copied()).collect();
             let mut under = across(&low);
             // A bad part also lowers a good end behind it.
             let behind = |draft: &&Draft| {
@@ -135,10 +128,7 @@ fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findi
             }
         })
         .collect();
-    let larger = boundaries
-        .iter()
-        .map(|(part, cells)| Draft { latent: true, ..Draft::new(part.clone(), cells.iter().copied().collect()) });
-    let mut drafts: Vec<Draft> = drafts.into_iter().chain(links).chain(shaky).chain(larger).collect();
+    let mut drafts: Vec<Draft> = drafts.into_iter().chain(ways).chain(shaky).chain(boundaries).collect();
     let looks = drafts.iter().filter(|draft| !draft.instead && !draft.latent).count();
     // An end that is bad one way is under the same end if that is bad at times both ways.
     let both: Vec<Part> = drafts.iter().filter(|d| d.part.is_end()).map(|d| d.part.clone()).collect();
@@ -151,6 +141,9 @@ fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findi
             _ => false,
         };
         draft.under.extend(both.iter().filter(holds).cloned());
+    }
+    for draft in drafts.iter_mut().filter(|draft| draft.part.is_end()) {
+        draft.alternatives.extend(group_of(table, cover, draft));
     }
     // If half of all cells are low at no part that hosts share, the others may as well be better than usual.
     let at_ends = drafts.iter().filter(|draft| !draft.part.is_shared() && draft.shaky.is_none());
@@ -176,7 +169,8 @@ fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findi
     let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| {
         let pairs = &suspect.evidence.pairs;
         let open = pairs.iter().filter(|pair| apart[kind(pair)] > LIKE * -suspect.effect).count();
-        let contested = 2 * open > pairs.len()
+        let is_cut = suspect.latent && matches!(suspect.part, Part::Cut(_));
+        let contested = 2 * open > pairs.len() && !is_cut
             || (suspect.part.is_link() || suspect.latent) && (is_half || !suspect.peers)
             || contested.iter().any(|part| cover.parts[*part] == suspect.part);
         Suspect { under, looks, contested, ..suspect }
@@ -213,26 +207,22 @@ fn touches(table: &Table, end: &Part, at: u32) -> bool {
     end.clone().only(Way::Both).passed(cell.from, cell.to, &[])
 }
 
-/// Boundaries between groups and rails most of whose few pairs are low, with these: too few to name one, but a reason to measure more
-/// pairs across it.
-fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTreeSet<u32>)> {
-    let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+/// Boundaries, rails and partitions of the hosts most of whose few pairs are low: too few to name one, but a reason to measure more pairs
+/// across it. A partition has all low pairs; others that fit nearly as well are its alternatives.
+fn few_across(table: &Table, cover: &Cover, low: &BTreeSet<u32>) -> Vec<Draft> {
     let hosts = |at: &u32| {
         let cell = &table.cells[*at as usize];
         (cell.from.host.min(cell.to.host), cell.from.host.max(cell.to.host))
     };
     let between: BTreeSet<(u32, u32)> = low.iter().map(hosts).collect();
-    if between.is_empty() || between.len() > FEW_PATHS {
-        return Vec::new();
-    }
+    let latent =
+        |part: usize| Draft { latent: true, ..Draft::new(cover.parts[part].clone(), cover.cells[part].clone()) };
+    let good = |part: usize| cover.cells[part].iter().filter(|at| !low.contains(at)).count();
+    let most = |part: &usize| 2 * good(*part) < cover.cells[*part].len();
     let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..) | Part::Rail(_));
     let touched: BTreeSet<usize> =
         low.iter().flat_map(|&at| cover.of_cell(at)).map(|part| *part as usize).filter(boundary).collect();
-    let most = |part: &usize| {
-        let cells = &cover.cells[*part];
-        2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
-    };
-    let chosen: Vec<usize> = touched.into_iter().filter(most).collect();
+    let chosen: Vec<usize> = touched.into_iter().filter(|part| between.len() <= FEW_PATHS && most(part)).collect();
     let named: BTreeSet<&Part> = chosen.iter().map(|&part| &cover.parts[part]).collect();
     // Where both directions are low, or only one was measured, further pairs decide.
     let needless = |part: &Part| {
@@ -240,12 +230,20 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
         *part != both && named.contains(&both)
     };
     let chosen = chosen.iter().filter(|&&part| !needless(&cover.parts[part]));
-    chosen.map(|&part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
+    let mut drafts: Vec<Draft> = chosen.map(|&part| latent(part)).collect();
+    let all = |cut: &usize| low.iter().all(|at| cover.cells[*cut].binary_search(at).is_ok());
+    let mut cuts: Vec<usize> = cover.cuts.clone().filter(|cut| most(cut) && all(cut)).collect();
+    cuts.sort_by_key(|&cut| (good(cut), &cover.parts[cut]));
+    if let Some((&first, others)) = cuts.split_first().filter(|_| drafts.is_empty() && between.len() >= cuts::FEWEST) {
+        let alternatives = others.iter().take(CUTS).map(|cut| cover.parts[*cut].clone()).collect();
+        drafts.push(Draft { alternatives, ..latent(first) });
+    }
+    drafts
 }
 
-/// The low ways of ends that also have good ones, with the end. Such an end is bad at times, or it is good and the ways are bad, or what
+/// The low ways of ends that also have good ones. Such an end is bad at times, or it is good and the ways are bad, or what
 /// they pass. They remain where an end proves good.
-fn paths_at(table: &Table, drafts: &[Draft]) -> Vec<(Part, Link)> {
+fn paths_at(table: &Table, drafts: &[Draft]) -> Vec<Link> {
     let mut found = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.part.is_end()) {
         let low = match (&draft.part, kinds(table, &draft.cells, false)) {
@@ -257,9 +255,9 @@ fn paths_at(table: &Table, drafts: &[Draft]) -> Vec<(Part, Link)> {
             _ => continue,
         };
         let low: BTreeSet<usize> = low.into_iter().map(|at| at as usize).collect();
-        let links = ways(table, draft.cells.iter().map(|&at| at as usize), |at| low.contains(&at));
+        let links = links::ways(table, draft.cells.iter().map(|&at| at as usize), |at| low.contains(&at));
         if links.len() <= FEW_PATHS {
-            found.extend(links.into_iter().map(|link| (draft.part.clone(), link)));
+            found.extend(links);
         }
     }
     found
@@ -283,6 +281,23 @@ const CONTROL: f64 = 3.0;
 fn controls(table: &Table, pairs_of: &Lists<usize>) -> Vec<usize> {
     let good = |&at: &usize| table.live[at] && table.score(at).abs() < CONTROL;
     (0..table.cells.len()).filter(good).filter_map(|at| pairs_of.of(at).first().copied()).collect()
+}
+
+/// The group of an end that is low within it only, if no good pair of other hosts in it shows that it is good.
+fn group_of(table: &Table, cover: &Cover, draft: &Draft) -> Option<Part> {
+    let low = |at: &u32| table.score(*at as usize) < -DOUBT;
+    let mut low_here = draft.cells.iter().filter(|at| low(at)).peekable();
+    let first = &table.cells[**low_here.peek()? as usize];
+    if !cover.is_grouped() || low_here.any(|at| table.cells[*at as usize].stratum == 1) {
+        return None;
+    }
+    let group = cover.group(first.from.host);
+    let is_good = |at: usize| {
+        let cell = &table.cells[at];
+        let within = cell.stratum == 0 && cover.group(cell.from.host) == group;
+        within && !low(&(at as u32)) && !touches(table, &draft.part, at as u32)
+    };
+    (!(0..table.cells.len()).any(is_good)).then_some(Part::Group(group))
 }
 
 /// Share of common pairs from which the results do not separate two parts.

@@ -6,7 +6,7 @@ use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
 };
-use railgauge_stats::localise::{Part, Port, Setting, Way, localise};
+use railgauge_stats::localise::{Judgement, Part, Port, Probe, Role, Setting, Way, localise, probes, settle};
 
 /// A slow trunk between switches that the plan does not name makes half of the pairs low. Its sides are named, and no host.
 #[test]
@@ -270,4 +270,50 @@ fn two_slow_hosts_of_four_are_named_by_one_good_pair() {
     let named =
         (0..20).filter(|_| confirmed(&cluster, &setting, &cluster.run(&mut noise), &mut noise).0 == bad).count();
     assert!(named >= 19, "{named} of 20");
+}
+
+/// Low pairs that pass neither side of a cut nor of its alternative are no reason to name one of them.
+#[test]
+fn a_cut_is_not_named_where_no_alternative_fits() {
+    let mut noise = Noise::new(41);
+    let trunk = Part::Cut(vec![4, 5, 6, 7]);
+    let cluster = Cluster { faults: vec![(trunk.clone(), 0.5)], glitches: 0.0, ..Cluster::healthy(8, 7, 0.005) };
+    let pairs = cluster.run(&mut noise);
+    let mut found = localise(&pairs, &Setting::default()).unwrap();
+    let number = found.suspects.iter().position(|suspect| suspect.part == trunk).unwrap();
+    let other = Part::Cut(vec![2, 3, 4, 5]);
+    found.suspects[number].alternatives = vec![other.clone()];
+    let probes = probes(&pairs, &found, &Setting::default());
+    let results = |low: fn([bool; 2], usize) -> bool| -> Vec<_> {
+        let value = |(at, probe): (usize, &Probe)| {
+            let passes = [&trunk, &other].map(|part| part.passed(probe.from, probe.to, &[]));
+            let is_low = probe.role == Role::Suspect && low(passes, at);
+            (*probe, probe.level.centre + if is_low { -0.69 } else { 0.001 * (at % 5) as f64 })
+        };
+        probes.iter().enumerate().map(value).collect()
+    };
+    let settled = |low| settle(&found.suspects[number], &results(low), &Setting::default());
+    let neither = settled(|[a, b], at| a != b && at % 2 == 0);
+    assert!(matches!(neither.judgement, Judgement::Open { .. }), "{neither:?}");
+    let second = settled(|[_, b], _| b);
+    assert!(matches!(second.judgement, Judgement::Confirmed { .. }) && second.part == other, "{second:?}");
+    let none = settled(|_, _| false);
+    assert!(none.part == trunk && none.alternatives == [other.clone()], "{none:?}");
+}
+
+/// Few low pairs that cross the same two sides are a trunk and no paths, if pairs across that were not measured are low too.
+#[test]
+fn few_low_pairs_of_a_trunk_are_not_paths() {
+    let mut named = 0;
+    for seed in 0..40 {
+        let mut noise = Noise::new(4300 + seed);
+        let side: Vec<u32> = vec![3, 4, 5];
+        let cluster =
+            Cluster { faults: vec![(Part::Cut(side.clone()), 0.5)], glitches: 0.0, ..Cluster::healthy(6, 3, 0.01) };
+        let pairs = cluster.run(&mut noise);
+        let names = confirmed(&cluster, &Setting::default(), &pairs, &mut noise).0;
+        assert!(!names.iter().any(Part::is_end), "{names:?}");
+        named += usize::from(names.into_iter().eq([Part::Cut(side)]));
+    }
+    assert!(named >= 36, "{named}");
 }

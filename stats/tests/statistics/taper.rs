@@ -57,6 +57,34 @@ fn a_capped_host_is_named_where_the_fabric_hides_the_cap_between_leaves() {
     }
 }
 
+/// A cap as low as the fabric between leaves shows in few pairs within its leaf: they are neither the leaf nor paths, and never nothing.
+#[test]
+fn few_pairs_of_a_capped_host_are_neither_its_leaf_nor_paths() {
+    let (mut of, mut right) = (0, 0);
+    for (hosts, rounds, rails, host) in [(16, 3, 1, 5), (24, 3, 1, 5), (24, 3, 2, 18), (24, 6, 2, 18)] {
+        let part = Part::Host(host, Way::Both);
+        let cluster = Cluster { rails, faults: vec![(part.clone(), 0.5)], ..fabric(hosts, rounds, 0.5) };
+        let groups = groups(hosts);
+        let setting = Setting { groups: &groups, directed: true, ..Setting::default() };
+        for seed in 0..TRIALS {
+            let mut noise = Noise::new(6007 + seed);
+            let pairs = cluster.run(&mut noise);
+            let within = |bad: bool| {
+                let mut inner = pairs.iter().filter(|pair| cluster.group(pair.from) == cluster.group(pair.to));
+                inner.any(|pair| part.passed(pair.from, pair.to, &[]) == bad)
+            };
+            if !within(true) || !within(false) {
+                continue;
+            }
+            let (names, _, findings) = confirmed(&cluster, &setting, &pairs, &mut noise);
+            assert!(!findings.suspects.is_empty() || findings.two_clusters.is_some(), "{pairs:?}");
+            assert!(names.iter().all(|name| *name == part), "{names:?} of {part:?}");
+            (of, right) = (of + 1, right + names.len());
+        }
+    }
+    assert!(of > 50 && 100 * right >= 95 * of, "{right} of {of}");
+}
+
 #[test]
 fn one_rail_of_a_capped_host_is_its_nic() {
     for taper in [0.5, 0.8] {

@@ -108,6 +108,9 @@ fn a_run_that_cannot_be_read_is_placed_by_its_name() {
         let standing = Standing::of(&nights, SignedDuration::from_hours(26), after(&newest));
         let drain = Lists::of(&nights, &standing, Scheduler::Slurm).drain.concat();
         assert!(drain.contains("reason='railgauge: acceptance: "), "{drain}");
+        // What they measured is lost, and that is not silent.
+        let lost: Vec<&String> = standing.remarks.iter().filter(|remark| remark.contains("night-10")).collect();
+        assert_eq!(lost.len(), 1, "{:?}", standing.remarks);
         nights.newest().directory.file_name().unwrap().to_str().unwrap().to_owned()
     };
     assert_eq!(damaged(10), "night-11");

@@ -3,10 +3,7 @@
 
 use std::{io, net::TcpStream, os::fd::AsFd, time::Duration};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::engine::{Wire, unconnected};
 use crate::{

@@ -3,9 +3,7 @@
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Completion, Endpoint, LinkSpec, Opened, TcpEndpoint},
-    terms::{Carrier, GpuPath, LinkLayer},
+    Carrier, Completion, Endpoint, Failure, GpuPath, Kind, LinkLayer, LinkSpec, Opened, Stage, TcpEndpoint,
 };
 use socket2::SockRef;
 

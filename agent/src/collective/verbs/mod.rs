@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, os::fd::AsFd, sync::Arc, time::Duration};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{Failure, Kind, Stage};
 
 use super::engine::{Wire, unconnected};
 use crate::{

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Completion, Endpoint, Joining, LinkSpec, Opened, VerbsEndpoint},
-    remedy,
-    terms::{Carrier, GpuPath, LinkLayer, Service},
+    Carrier, Completion, Endpoint, Failure, GpuPath, Joining, Kind, LinkLayer, LinkSpec, Opened, Service, Stage,
+    VerbsEndpoint, remedy,
 };
 
 use super::super::engine::{Neighbour, RankPort, Wire};

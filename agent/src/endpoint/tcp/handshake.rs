@@ -9,10 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::place::{self, Place};

@@ -6,12 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::LinkSpec,
-    remedy,
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{Failure, GigabitsPerSecond, Kind, LinkSpec, Stage, remedy};
 
 use crate::{
     facts::interfaces as known,
@@ -142,11 +137,7 @@ pub(crate) fn interface_of(ip: IpAddr) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use railgauge_wire::{
-        link::{Knobs, Role},
-        terms::{Memory, Service, Transport},
-        unit::Bytes,
-    };
+    use railgauge_wire::{Bytes, Knobs, Memory, Role, Service, Transport};
 
     fn host() -> Vec<Address> {
         [

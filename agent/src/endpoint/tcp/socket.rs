@@ -6,10 +6,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 /// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.

@@ -2,13 +2,7 @@
 
 use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Joining, LinkSpec, VerbsEndpoint},
-    remedy,
-    terms::LinkLayer,
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{Failure, GigabitsPerSecond, Joining, Kind, LinkLayer, LinkSpec, Stage, VerbsEndpoint, remedy};
 
 use super::settings::Settings;
 use crate::{

@@ -1,10 +1,8 @@
 //! Joining by exchange: reachability of the peer, and connected queue pairs.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{GRH, VerbsEndpoint},
+    Failure, GRH, Kind, LinkLayer, Stage, VerbsEndpoint,
     remedy::{self, Remedy},
-    terms::LinkLayer,
 };
 
 use super::{choice::Choice, settings::Settings};

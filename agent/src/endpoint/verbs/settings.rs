@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
+    Completion, DEPTH, Failure, Footprint, Joining, Kind, Knobs, LinkLayer, LinkSpec, Memory, Stage, WriteLatency,
     gather::named,
-    link::{Completion, DEPTH, Footprint, Joining, Knobs, LinkSpec, WriteLatency},
     remedy::{self, Remedy},
-    terms::{LinkLayer, Memory},
 };
 
 use crate::verbs::device::Limits;

@@ -19,18 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    remedy, step,
-    terms::TestMetric,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Kind, Measurement, Nanoseconds, Stage, TestMetric, remedy, step};
 
 use super::{
     memory::Bytes,
     shared::{self, Channel, Flow, PassRecord, Purpose, Shared, Signal, Team},
-    stream,
+    stream::{self, Stream},
 };
 use crate::{
     bench::{Window, clock},
@@ -113,10 +107,10 @@ fn start_threads<'scope, 'env: 'scope>(
 ) -> Result<(), Failure> {
     let (sockets, front, back) = lines;
     if shared.pass.metric == TestMetric::Latency {
-        let (socket, (bytes, stage)) = (&sockets[0], front[0].split()?);
+        let (stream, (bytes, stage)) = (Stream::new(&sockets[0], 0, shared), front[0].split()?);
         return match sends {
-            true => begin(scope, shared, &shared.sources, 0, move || stream::ping(shared, socket, bytes, stage)),
-            false => begin(scope, shared, &shared.sinks, 0, move || stream::echo(shared, socket, bytes, stage)),
+            true => begin(scope, shared, &shared.sources, 0, move || stream::ping(stream, bytes, stage)),
+            false => begin(scope, shared, &shared.sinks, 0, move || stream::echo(stream, bytes, stage)),
         };
     }
     let size = shared.pass.size.as_usize();
@@ -130,14 +124,14 @@ fn start_threads<'scope, 'env: 'scope>(
         begin(scope, shared, &shared.sinks, number, move || {
             let (bytes, stage) = buffer.split()?;
             let region = if dram { bytes.len() } else { size.max(RECEIVE).min(bytes.len()) };
-            stream::sink(shared, number, socket, &mut bytes[..region], stage)
+            stream::sink(Stream::new(socket, number, shared), &mut bytes[..region], stage)
         })?;
     }
     for (number, (socket, buffer)) in sockets.iter().zip(out).enumerate() {
         begin(scope, shared, &shared.sources, number, move || {
             let (bytes, stage) = buffer.split()?;
             let region = if dram { bytes.len() } else { size };
-            stream::source(shared, number, socket, &mut bytes[..region], stage)
+            stream::source(Stream::new(socket, number, shared), &mut bytes[..region], stage)
         })?;
     }
     Ok(())
@@ -302,7 +296,7 @@ impl Conductor<'_, '_> {
             Signal::Counted if self.said_sent => {
                 let streams = self.shared.sources.bytes().len();
                 for (number, socket) in sockets.iter().enumerate().take(streams) {
-                    stream::Stream::new(socket, number, self.shared).send(&[0])?;
+                    Stream::new(socket, number, self.shared).send(&[0])?;
                 }
             }
             Signal::Got(theirs) if self.said_sent => {

@@ -6,13 +6,9 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Completion, Endpoint, Footprint, LinkSpec, Opened, Role, TcpEndpoint},
-    measure::{Lane, Measurement, SourcePort},
-    remedy,
-    step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric, Transport},
-    unit::{self, Nanoseconds},
+    Carrier, Checked, Completion, Endpoint, Failure, Footprint, GpuPath, Kind, Lane, LinkLayer, LinkSpec, Measurement,
+    Nanoseconds, Op, Opened, Pattern, Role, SourcePort, Stage, Step, Stepped, TcpEndpoint, TestMetric, Timing,
+    Transport, Window, remedy, unit,
 };
 use socket2::SockRef;
 

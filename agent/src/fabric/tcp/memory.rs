@@ -3,13 +3,7 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::LinkSpec,
-    remedy,
-    step::{Checked, Pattern},
-    terms::{GpuPath, Memory},
-};
+use railgauge_wire::{Checked, Failure, GpuPath, Kind, LinkSpec, Memory, Pattern, Stage, remedy};
 
 use crate::{
     gpu::{self, Device, Pinned, Stream, kernels},

@@ -15,12 +15,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    frame,
-    measure::{self, Measurement},
-    remedy, step,
-    terms::{Op, TestMetric},
-    unit::{BitsPerSecond, Bytes, Nanoseconds},
+    BitsPerSecond, Bytes, Failure, Kind, Measurement, Nanoseconds, Op, Stage, TestMetric, frame, measure, remedy, step,
 };
 use serde::{Deserialize, Serialize};
 

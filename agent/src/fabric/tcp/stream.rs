@@ -10,13 +10,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    remedy,
-    terms::Op,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, Kind, Measurement, Nanoseconds, Op, Stage, remedy};
 
 use super::{
     memory::Bounce,
@@ -95,13 +89,11 @@ const NAP: Duration = Duration::from_millis(20);
 
 /// Sends messages from the whole of `buffer` in turn, until halted or the quota is sent.
 pub(super) fn source(
-    shared: &Shared<'_>,
-    number: usize,
-    socket: &TcpStream,
+    mut stream: Stream<'_>,
     buffer: &mut [u8],
     mut stage: Option<&mut Bounce>,
 ) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, number, shared);
+    let Stream { socket, number, shared, .. } = stream;
     let size = shared.pass.size.as_usize();
     let stride = size.next_multiple_of(64);
     let idle = shared.pass.only.is_some_and(|only| only as usize != number);
@@ -145,15 +137,9 @@ fn set_nodelay(socket: &TcpStream, on: bool) {
 
 /// Receives until every announced byte and the final one have arrived. In a verifying pass byte `i` of the message lands at `i`; in a
 /// timed pass `buffer` is a ring.
-pub(super) fn sink(
-    shared: &Shared<'_>,
-    number: usize,
-    socket: &TcpStream,
-    buffer: &mut [u8],
-    mut stage: Option<&mut Bounce>,
-) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, number, shared);
-    let lane = &shared.lanes[number];
+pub(super) fn sink(mut stream: Stream<'_>, buffer: &mut [u8], mut stage: Option<&mut Bounce>) -> Result<Flow, Failure> {
+    let shared = stream.shared;
+    let lane = &shared.lanes[stream.number];
     let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size.0);
     let region = keep.map_or(buffer.len(), |size| size as usize);
     let before = clock::cpu();
@@ -197,13 +183,8 @@ fn origin(origin: &AtomicU64, now: Nanoseconds) -> Nanoseconds {
     }
 }
 
-pub(super) fn ping(
-    shared: &Shared<'_>,
-    socket: &TcpStream,
-    buffer: &mut [u8],
-    mut stage: Option<&mut Bounce>,
-) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, 0, shared);
+pub(super) fn ping(mut stream: Stream<'_>, buffer: &mut [u8], mut stage: Option<&mut Bounce>) -> Result<Flow, Failure> {
+    let shared = stream.shared;
     let (there, back) = shared.pass.there_and_back();
     let rule = shared.rule.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a latency pass without end"))?;
     let mut recorder = Recorder::new();
@@ -242,13 +223,8 @@ pub(super) fn ping(
     Ok(Flow { bytes, first, last, cpu, slices: None, latency: Some(measured) })
 }
 
-pub(super) fn echo(
-    shared: &Shared<'_>,
-    socket: &TcpStream,
-    buffer: &mut [u8],
-    mut stage: Option<&mut Bounce>,
-) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, 0, shared);
+pub(super) fn echo(mut stream: Stream<'_>, buffer: &mut [u8], mut stage: Option<&mut Bounce>) -> Result<Flow, Failure> {
+    let shared = stream.shared;
     let (there, back) = shared.pass.there_and_back();
     let before = clock::cpu();
     let (mut received, mut first) = (0u64, None::<Nanoseconds>);

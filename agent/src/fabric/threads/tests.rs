@@ -1,8 +1,4 @@
-use railgauge_wire::{
-    link::{Knobs, Role},
-    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Carrier, GpuPath, Knobs, LinkLayer, Memory, Nanoseconds, Op, Role, Service, Transport};
 
 use std::{
     sync::{Arc, atomic::AtomicBool},

@@ -5,13 +5,8 @@
 //! device that serializes atomics on one address runs those on several in parallel.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::Joining,
-    measure::{Lane, Measurement, SourcePort},
-    remedy,
-    step::{Pattern, Timing, Window},
-    terms::{LinkLayer, Op, Service},
-    unit::{Bytes, Nanoseconds},
+    Bytes, Failure, Joining, Kind, Lane, LinkLayer, Measurement, Nanoseconds, Op, Pattern, Service, SourcePort, Stage,
+    Timing, Window, remedy,
 };
 
 use super::{

@@ -3,10 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{ControlEndpoint, Ece, Endpoint, Joining, Role, VerbsEndpoint, WriteLatency, WriteOrder},
+    ControlEndpoint, Ece, Endpoint, Failure, GpuPath, Joining, Kind, Op, Role, Service, Stage, TestMetric,
+    VerbsEndpoint, WriteLatency, WriteOrder,
     remedy::{self, Entry},
-    terms::{GpuPath, Op, Service, TestMetric},
 };
 
 use super::{

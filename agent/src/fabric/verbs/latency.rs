@@ -1,13 +1,8 @@
 //! The initiator's latency pass, and what both ends of a ping-pong share.
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Completion, WriteLatency},
-    measure::Measurement,
+    Completion, Failure, Kind, Measurement, Nanoseconds, Op, Service, Stage, Timing, Window, WriteLatency,
     remedy::{self, Entry},
-    step::{Timing, Window},
-    terms::{Op, Service},
-    unit::Nanoseconds,
 };
 
 use super::{

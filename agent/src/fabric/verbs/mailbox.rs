@@ -8,10 +8,7 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::ControlEndpoint,
-};
+use railgauge_wire::{ControlEndpoint, Failure, Kind, Stage};
 
 use crate::{
     memory::shared::Shared,

@@ -8,11 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::Role,
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Role, Stage, remedy};
 
 use crate::{
     endpoint::verbs::choice::Choice,

@@ -7,10 +7,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{self, Footprint, LINE, LinkSpec, PAGE},
+    Distance, Failure, Footprint, GpuPath, Kind, LinkSpec, Memory, Stage,
+    link::{self, LINE, PAGE},
     remedy,
-    terms::{Distance, GpuPath, Memory},
 };
 
 use crate::{

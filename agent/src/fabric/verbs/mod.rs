@@ -15,12 +15,7 @@ pub(crate) mod turns;
 pub(crate) mod verify;
 pub(crate) mod waiter;
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Endpoint, LinkSpec, Opened},
-    step::{Step, Stepped},
-    terms::TestMetric,
-};
+use railgauge_wire::{Endpoint, Failure, Kind, LinkSpec, Opened, Stage, Step, Stepped, TestMetric};
 
 use self::end::VerbsEnd;
 use super::link::{Link, not_of_pairs};

@@ -6,11 +6,8 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, Role, VerbsEndpoint, WriteLatency, WriteOrder},
-    remedy,
-    terms::{Carrier, GpuPath, LinkLayer, Memory, Service},
-    unit,
+    Carrier, Completion, Endpoint, Failure, Footprint, GpuPath, Joining, Kind, LinkLayer, LinkSpec, Memory, Opened,
+    Role, Service, Stage, VerbsEndpoint, WriteLatency, WriteOrder, remedy, unit,
 };
 
 use super::{

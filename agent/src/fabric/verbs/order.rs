@@ -2,10 +2,7 @@
 //! throughout, and everything must be there once the last byte is. perftest assumes it. Devices guarantee it for few queue pairs, and
 //! otherwise the time is too short: the message had not arrived.
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use crate::verbs::flag::Span;
 

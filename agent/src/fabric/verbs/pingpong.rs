@@ -1,12 +1,7 @@
 //! The latency loops: one message in flight, one sample per operation. The target of an RDMA WRITE polls its last byte in memory,
 //! receives end by their completion, and reads and atomics are whole round trips.
 
-use railgauge_wire::{
-    failure::{Failure, Stage},
-    measure::Measurement,
-    step::Window as Rule,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, Measurement, Nanoseconds, Stage, Window as Rule};
 
 use super::{
     memory::Copies,
@@ -349,7 +344,7 @@ mod tests {
         endpoint::verbs::settings::SIGNAL_EVERY,
         verbs::send::{Template, Verb, Walk},
     };
-    use railgauge_wire::unit::Nanoseconds;
+    use railgauge_wire::Nanoseconds;
 
     #[derive(Default)]
     struct ThirdLook(u32);

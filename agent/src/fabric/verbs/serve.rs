@@ -5,13 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    step::Window as Rule,
-    terms::{Op, TestMetric},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, Kind, Measurement, Nanoseconds, Op, Stage, TestMetric, Window as Rule};
 
 use super::{
     end::VerbsEnd,

@@ -7,13 +7,7 @@
 //! Messages need receives at the other end. The receiver announces how many it has posted and the sender never exceeds that, so RNR
 //! retries never distort a measurement.
 
-use railgauge_wire::{
-    failure::{Failure, Stage},
-    measure::Measurement,
-    step::Window as Rule,
-    terms::Service,
-    unit::{BitsPerSecond, Bytes, Nanoseconds},
-};
+use railgauge_wire::{BitsPerSecond, Bytes, Failure, Measurement, Nanoseconds, Service, Stage, Window as Rule};
 
 use super::{
     mailbox::{Mailbox, Reader, Slot},

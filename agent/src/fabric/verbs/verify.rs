@@ -6,11 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    step::{Checked, Pattern},
-    terms::{GpuPath, LinkLayer, Op, Service},
-};
+use railgauge_wire::{Checked, Failure, GpuPath, Kind, LinkLayer, Op, Pattern, Service, Stage};
 
 use super::{
     end::{Batches, VerbsEnd},

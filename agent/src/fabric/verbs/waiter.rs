@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Kind, Nanoseconds, Stage, remedy};
 
 use super::mailbox::Reader;
 use crate::{

@@ -4,7 +4,7 @@
 
 #![allow(unreachable_pub, reason = "the fuzz targets include this file as a module of their own")]
 
-use railgauge_wire::facts::{Gpu, Interface};
+use railgauge_wire::{Gpu, Interface};
 
 use super::*;
 

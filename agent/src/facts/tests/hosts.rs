@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use railgauge_wire::{
-    facts::{Bond, BondMember, Bridge, PciErrors, RateSource, RdmaPort, Sriov},
-    terms::Distance,
-};
+use railgauge_wire::{Bond, BondMember, Bridge, Distance, PciErrors, RateSource, RdmaPort, Sriov};
 
 use super::{fixture::unpack, *};
 

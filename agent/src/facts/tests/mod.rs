@@ -6,11 +6,7 @@ mod hosts;
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
 
 use proptest::prelude::*;
-use railgauge_wire::{
-    facts::Gid,
-    failure::{Failure, Kind, Stage},
-    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond},
-};
+use railgauge_wire::{Bytes, Failure, Gid, GigabitsPerSecond, Kind, MegabitsPerSecond, Stage};
 
 use super::*;
 

@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use railgauge_wire::{
-    facts::{GPUS, Gpu, MemoryFaults, serial_number},
-    gather::Gather,
-    gpu_state::{GpuReading, Hold, counter},
-    unit::Bytes,
+    Bytes, GPUS, Gather, Gpu, GpuReading, Hold, MemoryFaults, facts::serial_number, gpu_state::counter,
 };
 
 use super::super::{

@@ -20,14 +20,10 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gpu_state::{
-        ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, Hold, MOST, PcieSeen, Range, counter, is_of_program,
-    },
-    measure::Measurement,
+    EVERY, EVERY_AT_LEAST, Failure, GpuReading, GpuSeen, Hold, Kind, MOST, Measurement, Nanoseconds, PcieSeen, Range,
+    Stage, Window,
+    gpu_state::{ANSWER_WITHIN, counter, is_of_program},
     remedy::{self, Entry},
-    step::Window,
-    unit::Nanoseconds,
 };
 use sampler::{OfGpu, Order, Sampler};
 
@@ -254,7 +250,7 @@ fn pcie(during: &[GpuReading], best: Option<(u32, u32)>) -> Option<PcieSeen> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::failure::{Kind, Stage};
+    use railgauge_wire::{Kind, Stage};
 
     use super::{
         sampler::{History, KEPT},

@@ -8,11 +8,7 @@ use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
 };
 
-use railgauge_wire::{
-    gather::Gather,
-    gpu_state::{GpuReading, MOST_XIDS},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Gather, GpuReading, MOST_XIDS, Nanoseconds};
 
 use crate::{
     bench::clock,

@@ -7,10 +7,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    unit::GigabitsPerSecond,
-    watch::{CounterRow, PortSeen},
-};
+use railgauge_wire::{CounterRow, GigabitsPerSecond, PortSeen};
 
 use super::*;
 

@@ -81,7 +81,7 @@ pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Optio
     if inside || record.software || record.link_layer == LinkLayer::Loopback {
         return None;
     }
-    let rate = match ends.map(LinkEnd::is_proven) {
+    let rate = match ends.map(|end| end.is_proven(None)) {
         [true, true] => rate(record, ends, None),
         [true, false] => ends[0].usable(None),
         [false, true] => ends[1].usable(None),
@@ -97,7 +97,7 @@ fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Op
     if record.software {
         return speed();
     }
-    if ends.iter().any(|end| end.is_unknown(streams)) {
+    if !ends.iter().all(|end| end.is_proven(streams)) {
         return None;
     }
     if ends.iter().all(|end| end.corrected(streams).is_none()) {
@@ -206,21 +206,17 @@ impl<'a> LinkEnd<'a> {
         self.corrected(streams).or_else(|| self.reported())
     }
 
-    /// Whether nothing exceeds the rate. Unproven are also a virtual function's over Ethernet, which reports one uplink of a bonded NIC while
-    /// its queue pairs use all (kernel: drivers/infiniband/hw/mlx5/main.c, `mlx5_query_port_roce`; hence `ibv_query_port_speed` of
-    /// rdma-core 62), and SDR, as which the kernel shows every speed of InfiniBand that it does not know
-    /// (drivers/infiniband/core/sysfs.c, `rate_show`).
-    fn is_proven(self) -> bool {
+    /// Whether nothing exceeds the rate with this number of queue pairs or streams. Several of a virtual function over Ethernet may: it
+    /// reports one uplink of a bonded NIC while its queue pairs use all (kernel: drivers/infiniband/hw/mlx5/main.c,
+    /// `mlx5_query_port_roce`; hence `ibv_query_port_speed` of rdma-core 62). So may SDR, as which the kernel shows every speed of
+    /// InfiniBand that it does not know (drivers/infiniband/core/sysfs.c, `rate_show`).
+    fn is_proven(self, streams: Option<u32>) -> bool {
         let infiniband = self.port.is_some_and(|port| port.link_layer.as_deref() == Some("InfiniBand"));
         let function = self.device.filter(|_| self.port.is_some()).and_then(|device| device.function.sriov.as_ref());
-        let of_many = function == Some(&Sriov::Virtual) && !infiniband;
+        let of_many = self.is_unknown_bond() || (function == Some(&Sriov::Virtual) && !infiniband);
         let sdr = infiniband && self.reported().is_some_and(|rate| rate.0 <= SDR);
-        !(of_many || sdr || self.is_unknown(None))
-    }
-
-    fn is_unknown(self, streams: Option<u32>) -> bool {
-        // One queue pair uses one member, whose rate a driver reports for a bond.
-        self.rate_is_made_up() || (streams != Some(1) && self.is_unknown_bond())
+        // One queue pair uses one uplink or member, whose rate the driver reports.
+        !(sdr || self.rate_is_made_up() || (of_many && streams != Some(1)))
     }
 
     /// A bond of unknown members: its reported rate may be that of one of them.

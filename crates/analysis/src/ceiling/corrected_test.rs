@@ -125,6 +125,34 @@ fn only_proven_rates_bound_what_a_link_carries() {
     assert_eq!(bound(LinkLayer::Infiniband, &a, &b), None);
 }
 
+/// 98 % of the two uplinks would be 196 % of the ceiling of one, and each queue pair uses one; NDR shown as SDR would be 5,000 %.
+#[test]
+fn only_proven_rates_have_a_ceiling() {
+    let with = |name: &str, link_layer: &str, rate: f64, sriov: Sriov| {
+        let mut host = facts(name, 16, MAPPED);
+        host.interfaces.clear();
+        host.rdma[0].function.sriov = Some(sriov);
+        let port = &mut host.rdma[0].ports[0];
+        (port.link_layer, port.rate_source) = (Some(link_layer.into()), Some(RateSource::Driver));
+        port.rate_gbps = Some(GigabitsPerSecond(rate));
+        host
+    };
+    let ceiling = |layer, rate, [a, b]: [&HostFacts; 2], qps| {
+        let said = record("mlx5_0", layer, Carrier::VerbsRc, Some(rate));
+        of_case(&said, Some(a), Some(b), &Cell { qps, ..cell() }, false).map(|ceiling| ceiling.gbps.round())
+    };
+    let of_bond = with("a", "Ethernet", 200.0, Sriov::Virtual);
+    let [same, physical] = [Sriov::Virtual, Sriov::Physical(4)].map(|sriov| with("b", "Ethernet", 200.0, sriov));
+    for ends in [[&of_bond, &same], [&of_bond, &physical], [&physical, &of_bond]] {
+        assert_eq!(ceiling(LinkLayer::RoceV2, 200.0, ends, 2), None);
+        assert_eq!(ceiling(LinkLayer::RoceV2, 200.0, ends, 1), Some(196.0));
+    }
+    let [a, b] = ["a", "b"].map(|name| with(name, "InfiniBand", 10.0, Sriov::Physical(0)));
+    assert_eq!(ceiling(LinkLayer::Infiniband, 10.0, [&a, &b], 1), None);
+    let [a, b] = ["a", "b"].map(|name| with(name, "InfiniBand", 100.0, Sriov::Physical(0)));
+    assert_eq!(ceiling(LinkLayer::Infiniband, 100.0, [&a, &b], 1), Some(99.0));
+}
+
 #[test]
 fn a_known_payload_lowers_what_a_slot_lets_through() {
     let record = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(400.0));

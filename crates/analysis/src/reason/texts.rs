@@ -70,7 +70,7 @@ reasons! {
     Kept: "limit met in {of:case}[; closest: {place}: {observed} ({share} {required})]",
     // Why a value has no limit.
     NoValue: "{error}",
-    NoCeiling: "the ceiling of the link is unknown (its rate is not reported, or software emulates it)",
+    NoCeiling: "the ceiling of the link is unknown (its rate is not reported or not proven, or software emulates it)",
     AboveCeiling: "{subject} reached {observed}, and its ceiling is {required}: the rate of the link or its slot was read wrong \
         (docs/reading-the-report.md; what was read is in facts.json)",
     FewPeers: "fewer than {required} other links of the same size and rail were measured",

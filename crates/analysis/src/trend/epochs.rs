@@ -3,28 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::Serialize;
-
 use super::{
-    Options,
+    Epoch, Options,
     calendar::date,
     history::{Order, Software},
     lines::Lines,
 };
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Epoch {
-    pub date: String,
-    #[serde(skip)]
-    pub day: i64,
-    pub what: String,
-    /// Empty for everywhere.
-    pub hosts: Vec<String>,
-    pub declared: bool,
-    /// The first versions of the plans whose edit this is.
-    #[serde(skip)]
-    pub edited: Vec<usize>,
-}
 
 /// Declared epochs without an effect, each with the reason: no night is on the other side of it. `nights` are in order.
 pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {

@@ -35,7 +35,6 @@ use serde::Serialize;
 use crate::status::Status;
 
 pub use calendar::{NotADate, date, day, nights};
-pub use epochs::Epoch;
 pub use history::History;
 pub use sum::trend;
 pub use swapped::{Elsewhere, Replaced, Slow};
@@ -169,6 +168,21 @@ pub struct Taken {
     pub before: f64,
     /// Median of the successor's level, in the metric's unit.
     pub now: Option<f64>,
+}
+
+/// A change that may explain others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Epoch {
+    pub date: String,
+    #[serde(skip)]
+    pub day: i64,
+    pub what: String,
+    /// Empty for everywhere.
+    pub hosts: Vec<String>,
+    pub declared: bool,
+    /// The first versions of the plans whose edit this is.
+    #[serde(skip)]
+    pub edited: Vec<usize>,
 }
 
 /// One series: one metric of one link at one size, with one plan and one hardware.

@@ -1,4 +1,7 @@
-use railgauge_wire::link::registered;
+use std::collections::HashMap;
+
+use railgauge_model::schedule::{Inventory, Round, devices::devices, schedule};
+use railgauge_wire::{link::registered, terms::Memory};
 
 use super::rule::*;
 
@@ -14,28 +17,28 @@ pub(super) const RULE: Rule = Rule {
 
 const QUEUES: Bytes = Bytes::from_mib(1);
 
-/// Registered memory is locked memory: that of the link, once for each of its threads, and what queues need. A NIC that writes to itself has
-/// both ends of its queue pair on one host, and all NICs of a host do so at once unless the plan has them take turns.
+/// Registered memory of hosts is locked memory. One agent registers that of all ends that a round has on its host, and queues need some.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let of_test = |test: &Test, facts: &HostFacts| {
-        let size = test.sizes.iter().max().copied().unwrap_or_default();
-        let cache = facts.cpu.last_level_cache.unwrap_or_default();
-        let (footprint, threads) = (test.knobs.footprint.unwrap_or_default(), test.threads.max(1));
-        let ports = || facts.rdma.iter().map(|device| device.ports.len() as u64).sum::<u64>();
-        let ends = match (test.transport, &test.rails) {
-            (Transport::Nic, Rails::Each) => 2,
-            (Transport::Nic, Rails::Only(rails)) => 2 * rails.len() as u64,
-            (Transport::Nic, _) => 2 * ports().max(1),
-            _ => 1,
-        };
-        let of_threads =
-            |qps: u32| Bytes(registered(qps.div_ceil(threads), size.0, footprint, cache.0)) * u64::from(threads);
-        // Few queue pairs may need more than many: what the cache asks for does not depend on their number.
-        test.qps.iter().map(|qps| of_threads(*qps)).max().unwrap_or_default().saturating_mul(ends)
-    };
-    let verbs = || scene.plan.tests.iter().filter(|test| matches!(test.transport, Transport::Verbs | Transport::Nic));
+    if scene.hosts().all(|(_, facts)| facts.memlock_bytes.is_none()) {
+        return Vec::new();
+    }
+    let inventory = Inventory::of_run(scene.plan, |host, transport| {
+        let facts = scene.cluster.facts.get(&host.name)?;
+        u32::try_from(devices(host, Some(facts), transport).len()).ok()
+    });
+    // A plan without a schedule does not run.
+    let rounds = schedule(scene.plan, &inventory).map(|schedule| schedule.rounds).unwrap_or_default();
+    let mut most = HashMap::<&str, Bytes>::new();
+    for round in &rounds {
+        let test = &scene.plan.tests[round.test];
+        for (host, ends) in ends_on_hosts(round, test) {
+            let Some(facts) = scene.cluster.facts.get(host) else { continue };
+            let most = most.entry(host).or_default();
+            *most = of_end(test, facts).saturating_mul(ends).max(*most);
+        }
+    }
     let short = scene.hosts().filter_map(|(host, facts)| {
-        let needed = verbs().map(|test| of_test(test, facts)).max()?.saturating_add(QUEUES);
+        let needed = most.get(host)?.saturating_add(QUEUES);
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
         // In KiB as in the sentences, so that equal sentences are one finding.
         let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
@@ -44,6 +47,31 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         Some(Found::host(Severity::Failure, host, what, who_raises(scene.around(facts), facts)).observed(observed))
     });
     short.collect()
+}
+
+/// Ends and ranks that register memory of their hosts, by host.
+fn ends_on_hosts<'r>(round: &'r Round, test: &Test) -> HashMap<&'r str, u64> {
+    let mut ends = HashMap::new();
+    let registers = matches!(test.transport, Transport::Verbs | Transport::Nic);
+    for flow in round.flows.iter().filter(|_| registers) {
+        let ranks = flow.members.iter().map(|rank| (rank, test.memory.from));
+        let pair = [(&flow.from, test.memory.from), (&flow.to, test.memory.to)];
+        let pair = pair.into_iter().filter(|_| flow.members.is_empty());
+        for (port, _) in ranks.chain(pair).filter(|(_, memory)| *memory == Memory::Host) {
+            *ends.entry(&*port.host).or_default() += 1;
+        }
+    }
+    ends
+}
+
+/// Once for each of its threads. Few queue pairs may need more than many: what the cache asks for does not depend on their number.
+fn of_end(test: &Test, facts: &HostFacts) -> Bytes {
+    let size = test.sizes.iter().max().copied().unwrap_or_default();
+    let cache = facts.cpu.last_level_cache.unwrap_or_default();
+    let (footprint, threads) = (test.knobs.footprint.unwrap_or_default(), test.threads.max(1));
+    let of_threads =
+        |qps: &u32| Bytes(registered(qps.div_ceil(threads), size.0, footprint, cache.0)) * u64::from(threads);
+    test.qps.iter().map(of_threads).max().unwrap_or_default()
 }
 
 /// What sets the limit: for a step of Slurm slurmd, or the shell its job was submitted from, for a container its engine or runtime (8 MiB

@@ -9,7 +9,7 @@ pub(super) use std::{
 pub(super) use railgauge_model::plan::{
     Plan,
     count::count,
-    model::{Launcher, Rails, Test},
+    model::{Launcher, Test},
 };
 pub(super) use railgauge_wire::{
     facts::{

@@ -80,7 +80,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
     let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
     let views = views.collect::<Result<Vec<ChangeView>, ChartError>>()?;
-    // In this order.
+    // The changes are in the order of their states.
     let until = |state: State| listed.partition_point(|change| change.state <= state);
     let (open, left) = (until(State::Open), until(State::Left));
     Ok(TrendView {

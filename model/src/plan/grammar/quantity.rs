@@ -4,10 +4,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{
-    terms::Metric,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Metric, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
 use super::wrong::{Wrong, nearest};

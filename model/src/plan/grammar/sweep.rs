@@ -1,6 +1,6 @@
 //! Message sizes: `"64..8MiB x2"`, `"4KiB..64KiB +4KiB"`, or one size.
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 use super::{quantity::size, wrong::Wrong};
 

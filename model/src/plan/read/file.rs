@@ -1,6 +1,6 @@
 use std::{fs::File, io::Read, path::Path};
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 /// Largest plan or host file that is read: some ten thousand lines.
 pub const LARGEST: Bytes = Bytes::from_mib(1);

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Display, ops::Range, path::PathBuf, time::Duration};
 
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;

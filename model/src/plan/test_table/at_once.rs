@@ -1,4 +1,4 @@
-use railgauge_wire::{step::Window, terms::TestMetric, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, TestMetric, Window};
 
 use super::{
     members::{Members, one, two_groups},

@@ -1,7 +1,4 @@
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{GigabitsPerSecond, Metric, TestMetric};
 
 use super::{at_once::unsteady, members::Members, victim};
 use crate::plan::{

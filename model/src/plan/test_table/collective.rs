@@ -1,9 +1,6 @@
 use std::collections::BTreeMap;
 
-use railgauge_wire::{
-    terms::{Algorithm, Carrier, Datatype, Memory, Op, Reduction, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Algorithm, Bytes, Carrier, Datatype, Memory, Op, Reduction, Transport};
 
 use super::{environments::environments, kind::Kind, members::Members, pattern, training};
 use crate::plan::{
@@ -255,7 +252,7 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::terms::{Algorithm, Datatype, Memory, Reduction};
+    use railgauge_wire::{Algorithm, Datatype, Memory, Reduction};
 
     use crate::plan::{Mistakes, Plan, model::Grouping, parse};
 

@@ -1,6 +1,6 @@
 //! `gpu_distance`: how far the GPU of a pair may be from its NIC; each distance is a test of its own.
 
-use railgauge_wire::terms::{Distance, Transport};
+use railgauge_wire::{Distance, Transport};
 
 use super::kind::Kind;
 use crate::plan::{model::Test, read::Table};

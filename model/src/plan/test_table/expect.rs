@@ -1,7 +1,4 @@
-use railgauge_wire::{
-    terms::{Better, Family, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Family, Metric};
 
 use super::members::Members;
 use crate::plan::{

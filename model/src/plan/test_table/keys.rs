@@ -1,4 +1,4 @@
-use railgauge_wire::terms::{Datatype, Distance, Memory, Op, Reduction, Service, TestMetric, Transport};
+use railgauge_wire::{Datatype, Distance, Memory, Op, Reduction, Service, TestMetric, Transport};
 
 use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
 use crate::plan::{
@@ -146,7 +146,8 @@ const KEYS: &[Key] = keys! {
          own, near the NIC. For bandwidth over verbs; of TCP every stream has a thread anyway.",
         "perftest has none: it runs on one thread";
     "rate": Quantity, Means("as fast as it goes"),
-        "How fast each flow of a bandwidth test of pairs sends at most: `\"10 Gb/s\"`.",
+        "How fast each flow of a bandwidth test of pairs sends at most: `\"10 Gb/s\"`. At least ten messages of each queue \
+         pair must fit a window.",
         "perftest `--rate_limit`; iperf3 `-b`";
     "share": Percent(0.1, 100.0), Means("as fast as it goes"),
         "The same, in percent of the smaller rate of both ports.";

@@ -1,4 +1,4 @@
-use railgauge_wire::terms::{GpuPath, Memory, Op, Service, TestMetric, Transport};
+use railgauge_wire::{GpuPath, Memory, Op, Service, TestMetric, Transport};
 
 use super::pattern;
 use crate::plan::{

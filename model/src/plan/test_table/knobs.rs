@@ -1,6 +1,5 @@
 use railgauge_wire::{
-    link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
-    terms::{GpuPath, Memory, Op, Precision, TestMetric, Transport},
+    Completion, DEPTH, Footprint, GpuPath, Joining, Knobs, Memory, Op, Precision, TestMetric, Transport, WriteLatency,
 };
 
 use super::kind::Kind;

@@ -1,7 +1,11 @@
 //! `like`: a command line of perftest in place of the keys that say the same. Names, defaults and dependencies of its options:
 //! `src/perftest_parameters.c` of perftest 4.5 to 25.
 
-use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use toml::{
     Spanned,
@@ -53,6 +57,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("-d --ib-dev", "name the devices as `devices` in [hosts]"),
     ("-i --ib-port", "name the port in `devices` of [hosts]: mlx5_0:2"),
     ("--pkey_index", "set the knob `pkey` to the value of the partition, not its index"),
+    ("--rate_limit", "set `rate` of the test, such as \"10 Gb/s\": that of all queue pairs of a flow together"),
 ];
 
 /// Operation and largest inline payload.
@@ -68,6 +73,9 @@ const PROGRAMS: [(&str, &str, Option<u32>); 8] = [
 ];
 
 const KNOB: &str = "knobs.";
+
+/// Keys whose option takes no zero.
+const COUNTS: [&str; 6] = ["sizes", "measure", "qps", "knobs.depth", "knobs.post_list", "knobs.signal_every"];
 
 /// Keys that `like` sets, so that a test must not.
 const FIXED: [&str; 3] = ["op", "metric", "transport"];
@@ -94,6 +102,7 @@ impl Like {
         let at = |name| Spanned::new(self.span.clone(), Cow::Borrowed(name));
         let of_kind = self.keys.iter().filter(|(key, _)| key.starts_with(KNOB) == knobs);
         let entries = of_kind.filter_map(|(key, value)| {
+            // All are TOML: see `argument_of`.
             let value = Spanned::new(self.span.clone(), DeValue::parse(value).ok()?.into_inner());
             Some((at(key.trim_start_matches(KNOB)), value))
         });
@@ -114,7 +123,7 @@ fn keys(text: &str) -> Result<Keys, Wrong> {
     let Some((_, op, inline)) = known else {
         return Err(Wrong::new(at, format!("{program} is not a program of perftest for pairs"), programs()));
     };
-    let mut given = BTreeMap::new();
+    let (mut given, mut settled) = (BTreeMap::new(), BTreeSet::new());
     while let Some((word, at)) = words.next() {
         let Some(mut rest) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
             let help = "leave it out: the pattern of the test says which hosts take part";
@@ -127,17 +136,29 @@ fn keys(text: &str) -> Result<Keys, Wrong> {
                 None => rest.split_at(rest.chars().next().map_or(0, char::len_utf8)),
             };
             let (key, value) = option(program, name, rest.starts_with('-'), &at)?;
-            if !value.contains("{}") {
-                rest = if rest.starts_with('-') { "" } else { behind };
-                given.insert(key, value.to_owned());
-                continue;
+            let long = rest.starts_with('-');
+            rest = if long || value.contains("{}") { "" } else { behind };
+            let value = if value.contains("{}") {
+                let next = if behind.is_empty() { words.next() } else { Some((behind, at.clone())) };
+                let (argument, at) =
+                    next.ok_or_else(|| Wrong::new(at.clone(), format!("`{word}` takes a value"), "add it"))?;
+                value.replace("{}", &argument_of(key, argument, &at)?)
+            } else if long && !behind.is_empty() {
+                return Err(Wrong::new(at, format!("--{name} takes no value"), "leave the value out"));
+            } else {
+                value.to_owned()
+            };
+            // perftest's -a overrules -s, and -D -n, in any order.
+            let overrules = matches!(name, "a" | "all" | "D" | "duration");
+            if overrules || !settled.contains(key) {
+                given.insert(key, value);
             }
-            let next = if behind.is_empty() { words.next() } else { Some((behind, at.clone())) };
-            let (argument, at) =
-                next.ok_or_else(|| Wrong::new(at.clone(), format!("`{word}` takes a value"), "add it"))?;
-            given.insert(key, value.replace("{}", &argument_of(key, argument, &at)?));
-            rest = "";
+            settled.extend(overrules.then_some(key));
         }
+    }
+    if given.contains_key("gpu_path") && !given.contains_key("gpus") {
+        let help = "add --use_cuda and the number of the GPU, as perftest requires";
+        return Err(Wrong::new(0..text.len(), "--use_cuda_dmabuf without --use_cuda", help));
     }
     Ok(completed(program, op, *inline, given))
 }
@@ -162,7 +183,8 @@ fn option(program: &str, name: &str, long: bool, at: &Range<usize>) -> Result<(&
 
 /// The argument of an option as the value of a key has it.
 fn argument_of(key: &str, argument: &str, at: &Range<usize>) -> Result<String, Wrong> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // A leading zero is octal in perftest.
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && DeValue::parse(text).is_ok();
     let wrong = |help: &str| Err(Wrong::new(at.clone(), format!("`{argument}` is not a value of this option"), help));
     match (key, argument) {
         ("service", "RC" | "UC" | "UD") => Ok(argument.to_lowercase()),
@@ -174,11 +196,13 @@ fn argument_of(key: &str, argument: &str, at: &Range<usize>) -> Result<String, W
         ("sizes", size) if size.ends_with(['K', 'M']) => {
             let (number, factor) = size.split_at(size.len() - 1);
             let factor = if factor == "K" { 1 << 10 } else { 1 << 20 };
-            let bytes = number.parse().ok().and_then(|number: u64| number.checked_mul(factor));
+            let number = Some(number).filter(|number| is_number(number)).and_then(|number| number.parse::<u64>().ok());
+            let bytes = number.and_then(|number| number.checked_mul(factor)).filter(|bytes| *bytes > 0);
             bytes.map_or_else(|| wrong("expected a size such as 65536 or 64K"), |bytes| Ok(bytes.to_string()))
         }
+        (_, "0") if COUNTS.contains(&key) => wrong("expected a number of at least 1"),
         _ if is_number(argument) => Ok(argument.to_owned()),
-        _ => wrong("expected a whole number"),
+        _ => wrong("expected a whole number without leading zeros"),
     }
 }
 
@@ -244,7 +268,7 @@ mod tests {
 
     use std::path::Path;
 
-    use railgauge_wire::step::Window;
+    use railgauge_wire::Window;
 
     use crate::plan::{model::Test, parse};
 
@@ -300,7 +324,14 @@ mod tests {
         ] {
             assert_eq!(settings(like), expected, "{like}");
         }
-        assert_eq!(settings("ib_write_bw -n 5 -D 3"), "write bandwidth rc 65536..65536 3s [1] 128 1 1 0");
+        for like in ["ib_write_bw -n 5 -D 3", "ib_write_bw --duration=3 --iters=5"] {
+            assert_eq!(settings(like), "write bandwidth rc 65536..65536 3s [1] 128 1 1 0", "{like}");
+        }
+        for like in ["ib_write_bw -a -s 64", "ib_write_bw -s 64 -a"] {
+            assert_eq!(settings(like), "write bandwidth rc 2..8388608 5000 [1] 128 1 100 0", "{like}");
+        }
+        // perftest moderates no more than it has in flight.
+        assert_eq!(settings("ib_write_bw -Q 500"), "write bandwidth rc 65536..65536 5000 [1] 128 1 128 0");
         assert_eq!(settings("ib_read_bw -n 20 -s 8"), "read bandwidth rc 8..8 20 [1] 20 1 20 -");
     }
 
@@ -321,6 +352,16 @@ mod tests {
             ("like = \"ib_write_bw -c XRC\"", "XRC"),
             ("like = \"ib_write_bw -s\"", "-s"),
             ("like = \"ib_write_bw -s big\"", "big"),
+            ("like = \"ib_write_bw -s 0\"", "`0`"),
+            ("like = \"ib_write_bw -s 0K\"", "`0K`"),
+            ("like = \"ib_write_bw -n 0\"", "`0`"),
+            ("like = \"ib_write_bw -t 0 -q 0\"", "`0`"),
+            ("like = \"ib_write_bw -q 02\"", "`02`"),
+            ("like = \"ib_write_bw -D 010\"", "`010`"),
+            ("like = \"ib_write_bw -s 99999999999999999999\"", "is too large"),
+            ("like = \"ib_write_bw --all=foo\"", "--all"),
+            ("like = \"ib_write_bw --use_cuda_dmabuf\"", "--use_cuda"),
+            ("like = \"ib_write_bw --rate_limit=10\"", "`rate`"),
             ("like = \"ib_write_bw server\"", "server"),
             ("like = \"raw_ethernet_bw\"", "raw_ethernet_bw"),
             ("like = \"ib_write_bw\"\nop = \"read\"", "`op`"),

@@ -1,4 +1,4 @@
-use railgauge_wire::terms::TestMetric;
+use railgauge_wire::TestMetric;
 
 use super::kind::Kind;
 use crate::plan::{

@@ -1,6 +1,6 @@
 use std::{collections::HashSet, ops::Range};
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use crate::plan::{
     hosts::Hosts,

@@ -22,10 +22,7 @@ mod window;
 
 use std::{collections::HashMap, ops::Range, time::Duration};
 
-use railgauge_wire::{
-    step::Window,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-};
+use railgauge_wire::{Memory, Op, Service, TestMetric, Transport, Window};
 
 use super::{
     hosts::Hosts,
@@ -179,7 +176,9 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         knobs: turned,
         gpus,
         gpu_distance: None,
-        rate_limit: if held_back { soak::rate_limit(table, kind.bidirectional) } else { None },
+        rate_limit: held_back
+            .then(|| soak::rate_limit(table, kind.bidirectional, window, sizes.as_deref().unwrap_or_default(), &kind.qps))
+            .flatten(),
         collective,
         configure: configure::read(table, members.as_ref()),
         beside,

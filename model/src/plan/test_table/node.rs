@@ -1,12 +1,7 @@
 //! Tests within hosts: memory of processors and GPUs, and NICs that write to themselves. They share windows, sizes, rails and expectations
 //! with pairs; matrix products also have a precision, and NICs the memory and the knobs of queue pairs. All other keys belong to a network.
 
-use railgauge_wire::{
-    node::PATTERNS,
-    step::Window,
-    terms::{MOST_ROWS, Op, Precision, ROW_STEP, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, MOST_ROWS, Nanoseconds, Op, PATTERNS, Precision, ROW_STEP, TestMetric, Transport, Window};
 
 use super::kind::Kind;
 use crate::plan::{model::Rails, read::Table};
@@ -143,7 +138,7 @@ pub fn settled(
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::terms::{GpuPath, Memory};
+    use railgauge_wire::{GpuPath, Memory};
 
     use super::*;
     use crate::plan::{Mistakes, Plan, model::Pattern, parse};

@@ -1,4 +1,4 @@
-use railgauge_wire::terms::Transport;
+use railgauge_wire::Transport;
 
 use super::members::Members;
 use crate::plan::{

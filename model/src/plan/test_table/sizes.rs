@@ -1,9 +1,6 @@
 use std::ops::Range;
 
-use railgauge_wire::{
-    terms::{Op, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Op, Service, TestMetric, Transport};
 use toml::de::DeValue;
 
 use super::kind::Kind;

@@ -1,7 +1,4 @@
-use railgauge_wire::{
-    step::Window,
-    terms::{TestMetric, Transport},
-};
+use railgauge_wire::{TestMetric, Transport, Window};
 
 use super::kind::Kind;
 use crate::plan::{count::count, read::Table};

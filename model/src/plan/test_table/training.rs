@@ -1,10 +1,6 @@
 //! Training steps: the gradients of a model, their buckets, and the length of the backward pass.
 
-use railgauge_wire::{
-    group::Training,
-    terms::{Datatype, TestMetric},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Datatype, TestMetric, Training};
 use toml::de::DeValue;
 
 use super::{kind::Kind, sizes};
@@ -94,7 +90,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::unit::{Bytes, Nanoseconds};
+    use railgauge_wire::{Bytes, Nanoseconds};
 
     use crate::plan::{Mistakes, Plan, parse};
 

@@ -1,6 +1,6 @@
 //! `pattern = "victim"`: a flow alone, then during an incast that shares no NIC port with it.
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::members::{Members, one, takes_part};
 use crate::plan::{

@@ -1,4 +1,4 @@
-use railgauge_wire::{step::Window, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, Window};
 use toml::de::DeValue;
 
 use crate::plan::{

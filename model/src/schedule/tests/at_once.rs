@@ -6,7 +6,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use railgauge_wire::{step::Window, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, Window};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{

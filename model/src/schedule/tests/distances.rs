@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::terms::{Distance, Memory};
+use railgauge_wire::{Distance, Memory};
 
 use super::{numbers, plan};
 use crate::{

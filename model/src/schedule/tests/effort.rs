@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use railgauge_wire::{
-    step::Window,
-    terms::{Metric, Op, TestMetric, Transport},
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
-};
+use railgauge_wire::{Bytes, GigabitsPerSecond, Metric, Nanoseconds, Op, TestMetric, Transport, Window};
 
 use super::{plan, scheduled};
 use crate::{

@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    terms::{Op, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Op, Transport};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use railgauge_wire::terms::{Datatype, Reduction};
+use railgauge_wire::{Datatype, Reduction};
 
 use super::*;
 use crate::{

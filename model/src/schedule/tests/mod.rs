@@ -9,11 +9,7 @@ mod promises;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::{
-    step::Window,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Memory, Nanoseconds, Op, Service, TestMetric, Transport, Window};
 
 use super::{Flow, Inventory, Port, Schedule, schedule};
 use crate::plan::{

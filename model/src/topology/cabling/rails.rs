@@ -48,7 +48,7 @@ pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
     for (place, host) in hosts.iter().enumerate().filter(|(_, host)| !host.all.is_empty()) {
         match fellows(hosts, place, &below) {
             Ok(fellows) => among(host, &fellows, &below, cabling, &mut silence),
-            Err(why) => {
+            Err(Alone(why)) => {
                 silence.entry(why.to_owned()).or_default().insert(host.name);
             }
         }
@@ -58,12 +58,15 @@ pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
     }
 }
 
+/// Why a host has no peers.
+struct Alone(&'static str);
+
 /// The peers of a host: those that share the most leaves, at least two, and more than half of the host's.
 fn fellows<'h, 'a>(
     hosts: &'h [Host<'a>],
     place: usize,
     below: &HashMap<&str, Vec<usize>>,
-) -> Result<Vec<&'h Host<'a>>, &'static str> {
+) -> Result<Vec<&'h Host<'a>>, Alone> {
     let host = &hosts[place];
     let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
     for leaf in &host.all {
@@ -72,16 +75,16 @@ fn fellows<'h, 'a>(
         }
     }
     if shared.is_empty() {
-        return Err("rails: no other host is at the same leaves");
+        return Err(Alone("rails: no other host is at the same leaves"));
     }
     // Rails are numbered from the first NIC of a plan: hosts with other numbers of rails are not comparable.
     shared.retain(|other, _| hosts[*other].rails.keys().eq(host.rails.keys()));
     let mut counts: Vec<usize> = shared.values().copied().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
     match counts.get(1) {
-        None => Err("rails: fewer than two other hosts with as many rails are at the same leaves"),
+        None => Err(Alone("rails: fewer than two other hosts with as many rails are at the same leaves")),
         Some(least) if 2 * least <= host.all.len() => {
-            Err("rails: no two other hosts share more than half of the leaves")
+            Err(Alone("rails: no two other hosts share more than half of the leaves"))
         }
         Some(least) => {
             Ok(shared.iter().filter(|(_, count)| *count >= least).map(|(other, _)| &hosts[*other]).collect())

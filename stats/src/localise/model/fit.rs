@@ -55,13 +55,14 @@ impl<'a> Fit<'a> {
             .filter(|&at| self.is_low(at))
             .map(|at| self.left[at] - self.expected[at].effect)
             .collect();
-        let mut apart = 0.0_f64;
+        let scale = self.levels[0].scale.min(self.levels[1].scale);
+        // Shares of a part that is not full are no less likely than low results that nothing explains.
+        let mut wide = self.taken.iter().map(|taken| taken.spread).fold(scale, f64::max);
         if low > 0 && lows.len() >= 3 {
             lows.sort_unstable_by(f64::total_cmp);
-            let width = lows[lows.len() * 9 / 10] - lows[lows.len() / 10];
-            let scale = self.levels[0].scale.min(self.levels[1].scale);
-            apart = (width / (NORMAL_WIDTH * scale)).ln().max(0.0);
+            wide = wide.max((lows[lows.len() * 9 / 10] - lows[lows.len() / 10]) / NORMAL_WIDTH);
         }
+        let apart = (wide / scale).ln();
         self.cap = loss(1.0) + apart - ((low.max(1)) as f64 / n).ln();
     }
 

@@ -72,6 +72,7 @@ impl Fit<'_> {
             } else if touched.iter().all(Option::is_some) {
                 seen.inside[usize::from(low(at))] += 1;
             }
+            seen.low += usize::from(low(at));
             for member in touched.into_iter().flatten() {
                 seen.members.entry(member).or_default()[usize::from(low(at))] += 1;
             }
@@ -85,6 +86,11 @@ impl Fit<'_> {
         let low = seen.members.values().filter(|[usual, low]| low > usual).count();
         let members_low = low as f64 >= if is_uneven(name, spread) { UNEVEN_MOST } else { MOST } * members as f64;
         let inside_low = seen.inside[1] >= seen.inside[0];
+        // If one member has all low results, it is the member.
+        let of_one = seen.members.values().map(|[_, low]| *low).max();
+        if name.is_shared() && of_one == Some(seen.low) {
+            return false;
+        }
         let partners = |way: Way| others >= if way == Way::Both { 3 } else { 2 };
         match *name {
             Part::Host(_, way) => (!self.cover.several_rails || members >= 2 && members_low) && partners(way),
@@ -147,5 +153,6 @@ pub(super) fn is_uneven(name: &Part, spread: f64) -> bool {
 struct Seen {
     members: HashMap<u32, [usize; 2]>,
     inside: [usize; 2],
+    low: usize,
     others: BTreeSet<u32>,
 }

@@ -37,11 +37,21 @@ pub(super) fn bases(table: &Table, cover: &Cover) -> Vec<[Level; 2]> {
         for within in &kinds[0] {
             // More switches on the way make nothing better.
             let split = kinds[1].iter().filter(|between| between.centre < within.centre);
-            all.extend(split.map(|between| [*within, *between]));
+            all.extend(split.map(|between| alike([*within, *between])));
         }
     }
     all.extend(best_rail(table, cover, all[0][0]));
     all
+}
+
+/// With the spread of the other kind, where a kind has too few values for its own.
+fn alike(mut levels: [Level; 2]) -> [Level; 2] {
+    for (few, many) in [(0, 1), (1, 0)] {
+        if levels[few].n < FEW && levels[many].n >= FEW {
+            (levels[few].scale, levels[few].n) = (levels[many].scale, levels[many].n);
+        }
+    }
+    levels
 }
 
 /// The level of a rail that is better than most pairs, if any: rails are separate networks, and all others may be slow.
@@ -80,13 +90,19 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         let near = sorted.iter().filter(|value| (*value - upper.centre).abs() < LOW * upper.scale).count();
         found.extend((near as f64 >= MANY_GOOD * sorted.len() as f64).then_some(upper));
     }
-    // Of few, the best may be good and all others bad.
-    if let few @ 2..FEWEST_FOR_QUARTER = sorted.len() {
-        let upper = &sorted[few - (few / 3).max(if few < 4 { 1 } else { 2 })..];
-        let wide = upper[upper.len() - 1] - upper[0];
-        let scale = wide.max(table.noise).max(table.least);
-        let level = Level { centre: upper[upper.len() / 2], scale, n: few };
-        let is_other = if few < 4 { better(upper) > FEW_BETTER } else { WIDE * scale < most.scale && is_better(upper) };
+    // The best may be good and all others bad, however these scatter. One of three shows that, of more two.
+    let n = sorted.len();
+    let fewest = if n < 4 { 1 } else { 2 };
+    let apart = |upper: usize| {
+        let from = sorted[n - upper];
+        let wide = (sorted[n - 1] - from).max(table.noise).max(table.least);
+        ((from - sorted[n - upper - 1]) / wide, wide, upper)
+    };
+    let best = (fewest..=(n / 2).max(fewest)).filter(|upper| *upper < n).map(apart).max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((apart, scale, upper)) = best.filter(|_| n < FEW_FOR_SPLIT) {
+        let upper = &sorted[n - upper..];
+        let level = Level { centre: upper[upper.len() / 2], scale, n };
+        let is_other = if n < 4 { better(upper) > FEW_BETTER } else { apart > GAP && is_better(upper) };
         found.extend(is_other.then_some(level));
     }
     let mut rest = sorted;
@@ -112,6 +128,9 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     found
 }
 
+/// Most values of which the best few are a level by the gap below them, in widths of theirs.
+const FEW_FOR_SPLIT: usize = 48;
+const GAP: f64 = 4.0;
 const FEWEST_FOR_QUARTER: usize = 15;
 
 /// Shortest quarter of sorted values, with its scale in a normal distribution.

@@ -61,10 +61,10 @@ const FAR: f64 = 8.0;
 const SEVERAL: usize = 2;
 const SIMPLE: usize = 2;
 /// An explanation is nearly as good if its cost exceeds the best by at most this.
-const CLOSE: f64 = 1.0;
+pub(super) const CLOSE: f64 = 1.0;
 /// The same for another partition of the hosts, which further measurements separate; and most of these.
 const CLOSE_CUT: f64 = 5.0;
-const CUTS: usize = 5;
+pub(super) const CUTS: usize = 5;
 /// Fewest low pairs within a group for a finding about that group alone.
 const FEWEST_WITHIN: usize = 3;
 

@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc::channel, time::Duration};
 
-use railgauge_wire::gpu_state::{GpuReading, Hold, counter};
+use railgauge_wire::{GpuReading, Hold, gpu_state::counter};
 
 use super::*;
 use crate::gpu::vendor::Vendor;
