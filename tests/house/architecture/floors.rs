@@ -73,6 +73,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "words",
             "compact",
             "parallel",
+            "nics",
             "value",
             "settings",
             "sums",

@@ -238,7 +238,7 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
     let waited = asked.elapsed().into();
     let after = nics::read(group, &plan.hosts).await;
     let record = record(group, &accounts)?;
-    let nics = nics::carried(group, &before, &after, record.transport).into();
+    let nics = nics::carried(group, &before, &after, &record).into();
     let demand = test.collective.as_ref().and_then(|collective| collective.carried_by);
     if let (Some(wanted), Some(silent)) = (demand, accounts.iter().position(|account| account.carried.is_none())) {
         let cause =

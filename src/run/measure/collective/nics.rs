@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_model::{journal::event::NicBytes, plan::model::Host, schedule::devices::devices};
+use railgauge_model::{
+    journal::event::{LinkRecord, NicBytes},
+    plan::model::Host,
+    schedule::devices::devices,
+};
 use railgauge_wire::{
-    drivers::{ByteCounter, INTERFACE, PHYSICAL, byte_counters, of_member},
-    facts::{HostFacts, RdmaDevice, RdmaPort, port_name},
-    terms::{Carrier, Transport},
-    unit::Bytes,
+    ByteCounter, Bytes, Carrier, HostFacts, INTERFACE, LinkLayer, PHYSICAL, RdmaDevice, RdmaPort, Transport,
+    byte_counters, of_member, port_name,
 };
 use tokio::task::JoinSet;
 
@@ -59,8 +61,11 @@ pub(super) async fn read(group: &Group, hosts: &[Host]) -> Read {
     reading.join_all().await.into_iter().collect()
 }
 
-/// Between two readings, of the hosts whose NICs all count bytes.
-pub(super) fn carried(group: &Group, before: &Read, after: &Read, carrier: Carrier) -> Vec<NicBytes> {
+/// Between two readings, of the hosts whose NICs all count bytes. Nothing for hosts of one machine, whose bytes need no NIC.
+pub(super) fn carried(group: &Group, before: &Read, after: &Read, link: &LinkRecord) -> Vec<NicBytes> {
+    if link.link_layer == LinkLayer::Loopback {
+        return Vec::new();
+    }
     let mut hosts: BTreeMap<&str, Vec<(&str, Counters)>> = BTreeMap::new();
     for ((host, device), then) in before {
         let now = after.get(&(host.clone(), device.clone()));
@@ -70,7 +75,7 @@ pub(super) fn carried(group: &Group, before: &Read, after: &Read, carrier: Carri
         let facts = group.members.iter().find(|member| *member.port.host == *host).map(|member| &*member.facts);
         let driver = nics.iter().find_map(|(name, _)| port(facts?, name)?.0.driver.as_deref());
         let (devices, moved): (Vec<&str>, Vec<Counters>) = nics.into_iter().unzip();
-        let counted = counted(&moved, driver, carrier).unwrap_or_default();
+        let counted = counted(&moved, driver, link.transport).unwrap_or_default();
         let nic = |(device, bytes): (&str, Bytes)| NicBytes { host: host.to_owned(), device: device.to_owned(), bytes };
         devices.into_iter().zip(counted).map(nic).collect::<Vec<_>>()
     };
