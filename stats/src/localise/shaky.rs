@@ -37,7 +37,8 @@ pub(super) struct Shaky {
     pub(super) links: Vec<usize>,
 }
 
-/// Ends of single low ways, by their number there. From the number `at_ends` on, a suspect end has them, and its other results are good.
+/// Ends of single low ways, by their number there. From the number `at_ends` on, a suspect end has them, and its other results are good: that explains a low way, unless
+/// the other end has no good one.
 pub(super) fn shaky(
     table: &Table,
     cover: &Cover,
@@ -81,7 +82,8 @@ pub(super) fn shaky(
         let by_chance = at_least(here, cells.len(), elsewhere);
         let partners = partners(table, &low_here, &Part::Host(host, Way::Both));
         let stands_out = partners >= 2 && by_chance < FALSE_ALARM / ends.max(1) as f64;
-        if stands_out || links.len() <= FEW || cells.len() == here {
+        let is_own = links_here.iter().any(|&link| link < at_ends);
+        if is_own && (stands_out || links.len() <= FEW) || cells.len() == here {
             let taken = explained.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
             let taken = if other { taken.filter(|at| cells.binary_search(at).is_ok()).count() } else { 0 };
             let share = (here + taken / 2) as f64 / cells.len() as f64;

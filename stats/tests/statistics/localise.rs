@@ -178,10 +178,8 @@ fn two_pairs_far_apart_are_two_clusters() {
         [(0.0, 190.0, true), (0.0, 385.0, false), (0.004, 190.0, true), (0.004, 350.0, true), (0.1, 385.0, false)]
     {
         let setting = Setting { noise, ..Setting::default() };
-        for pairs in [&[pair(0, value), pair(2, 391.0)][..], &[pair(0, value), pair(2, 391.0), pair(4, 390.0)]] {
-            let found = localise(pairs, &setting).unwrap();
-            assert_eq!(found.two_clusters.is_some(), apart, "{noise}, {value}: {found:#?}");
-        }
+        let found = localise(&[pair(0, value), pair(2, 391.0)], &setting).unwrap();
+        assert_eq!(found.two_clusters.is_some(), apart, "{noise}, {value}: {found:#?}");
     }
 }
 

@@ -90,21 +90,20 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         let near = sorted.iter().filter(|value| (*value - upper.centre).abs() < LOW * upper.scale).count();
         found.extend((near as f64 >= MANY_GOOD * sorted.len() as f64).then_some(upper));
     }
-    // The best may be good and all others bad, however these scatter. One of three shows that, of more two.
+    // The best may be good and all others bad, however these scatter.
     let n = sorted.len();
-    let fewest = if n < 4 { 1 } else { 2 };
     let apart = |upper: usize| {
-        let from = sorted[n - upper];
+        let (from, below) = (sorted[n - upper], sorted[n - upper - 1]);
         let wide = (sorted[n - 1] - from).max(table.noise).max(table.least);
-        ((from - sorted[n - upper - 1]) / wide, wide, upper)
+        ((from - below) / wide, Level { centre: sorted[n - upper + upper / 2], scale: wide, n })
     };
+    let fewest = if n < 4 { 1 } else { (n / 20).max(2) };
     let best = (fewest..=(n / 2).max(fewest)).filter(|upper| *upper < n).map(apart).max_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((apart, scale, upper)) = best.filter(|_| n < FEW_FOR_SPLIT) {
-        let upper = &sorted[n - upper..];
-        let level = Level { centre: upper[upper.len() / 2], scale, n };
-        let is_other = if n < 4 { better(upper) > FEW_BETTER } else { apart > GAP && is_better(upper) };
-        found.extend(is_other.then_some(level));
-    }
+    let is_other = |level: &Level, apart: f64| {
+        let by = level.centre - most.centre;
+        if n < 4 { by > FEW_BETTER } else { apart > GAP && !(most.scale..FEW_BETTER).contains(&by) }
+    };
+    found.extend(best.filter(|(apart, level)| is_other(level, *apart)).map(|(_, level)| level));
     let mut rest = sorted;
     // Chance separates few values into two.
     while (rest.len() == sorted.len() || rest.len() >= 4 * FEW)
@@ -128,8 +127,7 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     found
 }
 
-/// Most values of which the best few are a level by the gap below them, in widths of theirs.
-const FEW_FOR_SPLIT: usize = 48;
+/// Least gap below the best values that makes them a level, in widths of theirs.
 const GAP: f64 = 4.0;
 const FEWEST_FOR_QUARTER: usize = 15;
 
