@@ -143,11 +143,17 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
 /// Libraries panic where the machine gives no further thread or file: as any error, that has words and an exit code.
 fn unable(panic: &std::panic::PanicHookInfo<'_>) {
     let words = panic.payload_as_str().unwrap_or("an internal error");
-    let place = panic.location().map_or(String::new(), ToString::to_string);
-    common::tell(format_args!(
-        "error: {words}\nhelp: if a limit is reached, raise that of open files (`ulimit -n`) or of processes (`ulimit -u`); else report \
-         this fault of railgauge, at {place}"
-    ));
+    // `expect` has errors of the system as `Os { code: 24, kind: …`.
+    let error = words.split_once("Os { code: ").and_then(|(what, error)| {
+        let code = error.split_once(',')?.0.parse().ok()?;
+        Some(format!("{what}{}", std::io::Error::from_raw_os_error(code)))
+    });
+    let words = error.as_deref().unwrap_or(words);
+    let help = match panic.location() {
+        Some(place) if !words.contains("(os error ") => format!("report this fault of railgauge, at {place}"),
+        _ => "raise the limit of open files (`ulimit -n`) or of processes (`ulimit -u`)".to_owned(),
+    };
+    common::tell(format_args!("error: {words}\nhelp: {help}"));
     std::process::exit(Exit::Unable.code().into());
 }
 

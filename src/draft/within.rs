@@ -95,7 +95,9 @@ const SHEETS: [(&str, u32, Option<u32>, u32); 10] = [
 ];
 
 fn sheet(name: &str) -> Option<Sheet> {
-    let (_, memory, link, products) = *SHEETS.iter().find(|(known, ..)| name.contains(known))?;
+    // Whole words: a GH200 has other figures than an H200.
+    let name = format!(" {name} ");
+    let (_, memory, link, products) = *SHEETS.iter().find(|(known, ..)| name.contains(&format!(" {known} ")))?;
     Some(Sheet { memory, link, products })
 }
 
@@ -109,4 +111,19 @@ pub(super) fn all_equal<T: PartialEq>(values: impl IntoIterator<Item = Option<T>
 /// `gpu1 has`, `gpu[1-2] have`.
 pub(super) fn has(hosts: &[String]) -> String {
     format!("{} {}", fold(hosts.iter().map(String::as_str)), if hosts.len() == 1 { "has" } else { "have" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_sheet_is_found_by_whole_words() {
+        let memory = |name| sheet(name).map(|sheet| sheet.memory);
+        assert_eq!(
+            ["NVIDIA H200", "NVIDIA H200 NVL", "AMD Instinct MI300X OAM"].map(memory),
+            [Some(4_800), Some(4_800), Some(5_300)]
+        );
+        assert_eq!(["NVIDIA GH200 480GB", "NVIDIA GB200", "AMD Instinct MI300XHF"].map(memory), [None; 3]);
+    }
 }

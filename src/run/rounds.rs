@@ -438,7 +438,7 @@ impl RunState<'_> {
             Some(_)
                 if let Err(failure) = &outcome.result
                     && let Some(remedy) = &failure.remedy
-                    && remedy.id == remedy::RATE_OF_SOAK.id =>
+                    && remedy.id == remedy::RATE_FOR_SHARE.id =>
             {
                 let told = Failure { remedy: None, ..failure.clone() };
                 self.spine.halt(Halt::Unfit(format!("the soak cannot begin: {told}"), (**remedy).clone()));

@@ -155,8 +155,8 @@ fn a_run_whose_plan_must_be_changed_is_not_gone_on_with() {
         let reasons: Vec<String> = view.expectations.iter().map(|one| one.reason.clone()).collect();
         (step(&view).1, reasons.join("; ") + &view.sentence)
     };
-    let (step, said) = told(Some(remedy::RATE_OF_SOAK.into()));
-    assert!(step.ends_with("[rate-of-soak]") && !said.contains("--resume"), "{step}: {said}");
+    let (step, said) = told(Some(remedy::RATE_FOR_SHARE.into()));
+    assert!(step.ends_with("[rate-for-share]") && !said.contains("--resume"), "{step}: {said}");
     assert!(told(None).0.contains("--resume"));
 }
 

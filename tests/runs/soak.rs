@@ -41,12 +41,12 @@ fn a_share_of_a_rate_that_no_port_tells_ends_the_soak_at_once() {
         assert_ne!(verdict["status"], "fail", "{verdict:#}");
     }
     assert!(verdicts["soak"]["stalls"].as_array().is_none_or(Vec::is_empty), "{:#}", verdicts["soak"]);
-    assert!(ended.said.contains("set `rate` in `[soak]`"), "{}", ended.said);
+    assert!(ended.said.contains("set `rate`, such as"), "{}", ended.said);
     // Taken up again it would end in the same way: nothing says that it goes on, and the first thing to do is to change the plan.
     assert!(!ended.said.contains("--resume"), "{}", ended.said);
     assert!(!verdicts.to_string().contains("--resume"), "{verdicts:#}");
     let page = std::fs::read_to_string(results.path("report.html")).unwrap();
-    assert!(!page.contains("--resume") && page.contains("[rate-of-soak]"));
+    assert!(!page.contains("--resume") && page.contains("[rate-for-share]"));
 }
 
 /// No flow of the soak passes `c`: nobody would notice that its agent is gone, but for who asks.

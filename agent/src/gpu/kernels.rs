@@ -21,7 +21,10 @@ use super::{
 use crate::{
     fault,
     memory::pattern::{self, Part},
-    system::library::{Library, functions, said},
+    system::{
+        library::{Library, functions, said},
+        log,
+    },
 };
 
 /// The source, with the end mark that the driver looks for.
@@ -384,7 +387,10 @@ struct Program<'c> {
 impl Drop for Program<'_> {
     fn drop(&mut self) {
         // SAFETY: made by `Compiler::compile`, destroyed once.
-        unsafe { (self.compiler.destroy)(&raw mut self.handle) };
+        let status = unsafe { (self.compiler.destroy)(&raw mut self.handle) };
+        if status != SUCCESS {
+            log!("a program of HIPRTC was not ended: error {status}");
+        }
     }
 }
 

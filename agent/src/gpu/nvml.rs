@@ -32,7 +32,10 @@ use nvml_wrapper_sys::bindings::{
 };
 
 use super::driver::Handle;
-use crate::system::library::{Library, functions, said};
+use crate::system::{
+    library::{Library, functions, said},
+    log,
+};
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
 pub(super) const NVLINKS: u32 = 18;
@@ -113,7 +116,10 @@ impl Drop for Nvml {
     fn drop(&mut self) {
         if let Some(shutdown) = self.0.shutdown {
             // SAFETY: it was started, and no GPU or set of events is left: each keeps it.
-            unsafe { shutdown() };
+            let status = unsafe { shutdown() };
+            if status != SUCCESS {
+                log!("NVML was not shut down: error {status}");
+            }
         }
     }
 }

@@ -167,7 +167,7 @@ impl Stream {
     }
 
     /// # Safety
-    /// The memory that `work` queues work on lives for `'b`.
+    /// The memory that `work` queues work on, page-locked host memory too, lives for `'b`.
     pub(crate) unsafe fn capture<'b>(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<Graph<'b>, Failure> {
         let (device, stream) = (&self.own.device, self.own.handle);
         let driver = device.driver();
@@ -195,7 +195,7 @@ impl Stream {
     }
 }
 
-fn fits(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
+pub(crate) fn fits(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
     within(buffer.len(), at, length)
 }
 

@@ -5,7 +5,7 @@ use std::{hint::black_box, io, mem::ManuallyDrop, ptr::NonNull};
 use railgauge_wire::{Failure, Kind, Stage, remedy};
 
 use super::place;
-use crate::system::tree::Tree;
+use crate::system::{log, tree::Tree};
 
 /// Size of a huge page in bytes: the default one of x86-64 and of arm64 with 4 KiB pages.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
@@ -47,7 +47,7 @@ impl Buffer {
         let (start, end) = unsafe { (base.add(ahead), base.add(ahead + mapped)) };
         for (from, bytes) in [(base, ahead), (end, HUGE_PAGE - ahead)].into_iter().filter(|(_, bytes)| *bytes > 0) {
             // SAFETY: what lies before and behind belongs to the mapping of above, in whole pages, and nothing points to it.
-            unsafe { libc::munmap(from.as_ptr().cast(), bytes) };
+            unmapped(unsafe { libc::munmap(from.as_ptr().cast(), bytes) });
         }
         // A kernel without huge pages refuses, and gives small ones.
         // SAFETY: advice on a mapping of our own changes nothing in it.
@@ -119,7 +119,13 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new` with this length, and no reference to it outlives `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
+        unmapped(unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) });
+    }
+}
+
+fn unmapped(status: i32) {
+    if status != 0 {
+        log!("returning memory: {}", io::Error::last_os_error());
     }
 }
 

@@ -15,7 +15,7 @@ use railgauge_wire::{Datatype, Failure, Kind, Op, Reduction, Stage, remedy};
 
 use crate::{
     collective::ROOT,
-    gpu::{self, Buffer, Graph, Stream, driver::Handle, table, vendor::Vendor},
+    gpu::{self, Buffer, Graph, Stream, driver::Handle, stream::fits, table, vendor::Vendor},
     system::{
         library::{self, Library, NoFunction, functions, said},
         log,
@@ -305,8 +305,17 @@ impl Communicator {
         let elements = count as usize;
         let reduction = call.reduction;
         let root = ROOT.cast_signed();
-        // SAFETY: whoever makes a `Call` gives buffers that hold what the operation reads and writes. They are freed only after the
-        // stream's work (see `Buffer`); communicator and stream live through the call.
+        let (sent, received) = match op {
+            Op::AllGather => (1, self.ranks),
+            Op::ReduceScatter => (self.ranks, 1),
+            Op::AllToAll => (self.ranks, self.ranks),
+            _ => (1, 1),
+        };
+        let bytes = |ranks: u32| count.saturating_mul(width).saturating_mul(ranks.into());
+        fits(call.send, call.send_at, bytes(sent))?;
+        fits(call.receive, call.receive_at, bytes(received))?;
+        // SAFETY: the buffers hold what the operation reads and writes, checked above. They are freed only after the stream's work (see
+        // `Buffer`); communicator and stream live through the call.
         let status = unsafe {
             match op {
                 Op::AllReduce => (nccl.all_reduce)(send, receive, elements, datatype, reduction, comm, stream),

@@ -27,8 +27,8 @@ pub(super) fn of_each(
         (Some(RateLimit::Rate(rate)), _) => rate,
         (Some(RateLimit::Percent(percent)), Some(ports)) => GigabitsPerSecond(ports.0 * percent / 100.0),
         (Some(RateLimit::Percent(percent)), None) => {
-            let cause = format!("{percent} % of a rate that its ports do not tell cannot be sent");
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::RATE_OF_SOAK));
+            let cause = format!("{percent} % of the rate of its ports is unknown: they do not report it");
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::RATE_FOR_SHARE));
         }
     };
     Ok(Some(BitsPerSecond(all.0 * 1e9 / f64::from(qps.max(1)))))
@@ -45,6 +45,8 @@ mod tests {
         assert_eq!(each(None, gbps(100.0), 1), Ok(None));
         assert_eq!(each(Some(RateLimit::Rate(GigabitsPerSecond(10.0))), None, 4), Ok(Some(2.5e9)));
         assert_eq!(each(Some(RateLimit::Percent(50.0)), gbps(400.0), 2), Ok(Some(100e9)));
-        assert_eq!(each(Some(RateLimit::Percent(50.0)), None, 2), Err(()));
+        let unknown = of_each(Some(RateLimit::Percent(50.0)), None, 2).unwrap_err();
+        // The limit is a test's or the soak's.
+        assert!(unknown.remedy.is_some_and(|remedy| !remedy.to_string().contains("soak")));
     }
 }

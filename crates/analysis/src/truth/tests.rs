@@ -116,6 +116,10 @@ fn losses_count_by_their_share_and_breaks_at_once() {
         ["gpu02: packets arrived out of order and were asked for again: hw_counters/packet_seq_err +2622, \
           0.99 % of about 264766 packets"]
     );
+    for name in ["counters/port_rcv_errors", "hw_counters/rx_icrc_encapsulated", "hw_counters/roce_adp_retrans_to"] {
+        let lossy = judged(Op::Write, &[], &[(name, 2622)]);
+        assert!(matches!(&lossy[..], [one] if one.contains(&format!("{name} +2622, 0.99 %"))), "{lossy:?}");
+    }
     let broken = judged(Op::Write, &[("counters/link_downed", 1)], &[]);
     assert_eq!(broken, ["gpu01: the link went down (counters/link_downed +1)"]);
     // The driver's and the kernel's counter are of one break.

@@ -177,7 +177,9 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         gpus,
         gpu_distance: None,
         rate_limit: held_back
-            .then(|| soak::rate_limit(table, kind.bidirectional, window, sizes.as_deref().unwrap_or_default(), &kind.qps))
+            .then(|| {
+                soak::rate_limit(table, kind.bidirectional, window, sizes.as_deref().unwrap_or_default(), &kind.qps)
+            })
             .flatten(),
         collective,
         configure: configure::read(table, members.as_ref()),

@@ -47,6 +47,6 @@ remedies! {
         change_here "railgauge run --resume {directory}";
     RUN_BESIDE_BY_HAND = "run-beside-by-hand",
         "run the `command` of `[test.beside]` on the host by hand: it must continue until it is ended";
-    RATE_OF_SOAK = "rate-of-soak", "set `rate` in `[soak]`, such as \"10 Gb/s\", in place of `share`";
+    RATE_FOR_SHARE = "rate-for-share", "set `rate`, such as \"10 Gb/s\", in place of `share`";
     SMALLER_SIZES = "smaller-sizes", "use smaller sizes";
 }
