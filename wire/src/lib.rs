@@ -31,6 +31,7 @@ pub mod terms;
 pub mod tool;
 pub mod unit;
 pub mod watch;
+mod words;
 
 // A constant that several modules have is named by its module.
 #[allow(ambiguous_glob_reexports)]

@@ -2,46 +2,13 @@
 
 use crate::unit::Bytes;
 
-/// An enum whose values have one spelling everywhere: as words and in JSON.
-#[macro_export]
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
-
-        impl $name {
-            /// In the order of declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-
-            pub fn all_words() -> Vec<&'static str> {
-                Self::ALL.iter().map(|value| value.word()).collect()
-            }
-
-            pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.word() == word)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.word())
-            }
-        }
-    };
-}
-
 mod metric;
 mod precision;
 
 pub use metric::{Better, Collective, Family, Metric, Reads, Side};
 pub use precision::{MOST as MOST_ROWS, Precision, STEP as ROW_STEP, flops};
 
-words! {
+crate::words! {
     Op {
         /// RDMA WRITE (`ib_write_*`).
         Write = "write",
@@ -137,7 +104,7 @@ impl Op {
     }
 }
 
-words! {
+crate::words! {
     TestMetric {
         /// As many bytes as possible; also yields the message rate.
         Bandwidth = "bandwidth",
@@ -150,7 +117,7 @@ words! {
     }
 }
 
-words! {
+crate::words! {
     /// The fabric a test asks for. The frame's `transport` has what carried the bytes.
     Transport {
         Verbs = "verbs",
@@ -187,7 +154,7 @@ impl Transport {
     }
 }
 
-words! {
+crate::words! {
     Datatype {
         /// IEEE 754 binary32.
         F32 = "f32",
@@ -225,7 +192,7 @@ impl Datatype {
     }
 }
 
-words! {
+crate::words! {
     Reduction {
         Sum = "sum",
         Prod = "prod",
@@ -250,7 +217,7 @@ impl Reduction {
     }
 }
 
-words! {
+crate::words! {
     Algorithm {
         /// Blocks travel round a ring of all ranks: fewest bytes, most steps.
         Ring = "ring",
@@ -276,7 +243,7 @@ impl Algorithm {
     }
 }
 
-words! {
+crate::words! {
     Service {
         Rc = "rc",
         Uc = "uc",
@@ -295,7 +262,7 @@ impl Service {
     }
 }
 
-words! {
+crate::words! {
     /// What carried the bytes, verified by the endpoint that opened them.
     Carrier {
         VerbsRc = "verbs-rc",
@@ -335,7 +302,7 @@ impl Carrier {
     }
 }
 
-words! {
+crate::words! {
     LinkLayer {
         Infiniband = "infiniband",
         /// RDMA over Ethernet, version 1 (GRH on Ethernet).
@@ -354,7 +321,7 @@ words! {
     }
 }
 
-words! {
+crate::words! {
     Memory {
         Host = "host",
         /// Memory of a GPU: of CUDA, or of HIP where the GPUs are AMD's.
@@ -362,7 +329,7 @@ words! {
     }
 }
 
-words! {
+crate::words! {
     GpuPath {
         GdrDmabuf = "gdr-dmabuf",
         GdrPeermem = "gdr-peermem",
@@ -373,7 +340,7 @@ words! {
     }
 }
 
-words! {
+crate::words! {
     /// Distance between two PCIe devices, nearest first (the words of `nvidia-smi topo`).
     Distance {
         Pix = "PIX",

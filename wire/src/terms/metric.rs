@@ -7,7 +7,7 @@ use crate::{
     unit::{Bytes, GigabytesPerSecond, Nanoseconds},
 };
 
-words! {
+crate::words! {
     Better {
         Higher = "higher",
         Lower = "lower",
@@ -16,7 +16,7 @@ words! {
 
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident = $word:literal: $about:expr,)+) => {
-        words! {
+        crate::words! {
             Metric {
                 $($(#[$doc])* $variant = $word,)+
             }

@@ -2,7 +2,7 @@
 
 use crate::unit::Bytes;
 
-words! {
+crate::words! {
     /// Element type of both operands. Sums are kept in binary32.
     Precision {
         Bf16 = "bf16",
