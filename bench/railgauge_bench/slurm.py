@@ -122,6 +122,10 @@ class Cables:
     def space(self, name):
         return f"{self.bridge}-{name}"
 
+    def inside(self, name):
+        """The words before a command of a node, which is a host of that name."""
+        return ["ip", "netns", "exec", self.space(name), "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name]
+
     def port(self, name):
         return f"{self.bridge}{name}"
 
@@ -176,7 +180,7 @@ class Slurm:
         controller, *ports = free_ports(self.count + 1)
         names, cables = self.names, self.cables
         addresses = [cables.address(name) if cables else "127.0.0.1" for name in names]
-        nodes = [NODE.format(name=name, host=host, address=address, port=port, cpus=cpus)
+        nodes = [NODE.format(name=name, host=name if cables else host, address=address, port=port, cpus=cpus)
                  for name, address, port in zip(names, addresses, ports)]
         text = CONF.format(host=host, head=cables.HEAD if cables else "127.0.0.1", place=self.place, controller=controller,
                            silence=silence, task=task, count=self.count, nodes="\n".join(nodes))
@@ -209,7 +213,7 @@ class Slurm:
 
     def start_node(self, name):
         """Starts the slurmd of a node."""
-        inside = ["ip", "netns", "exec", self.cables.space(name)] if self.cables else []
+        inside = self.cables.inside(name) if self.cables else []
         self._start(name, [*inside, "slurmd", "-D", "-N", name], self.memlock)
 
     def _up(self):

@@ -84,16 +84,17 @@ impl Slurm {
     pub fn limit(&self, node: &str, rate: &str) -> bool {
         let [space, port] = &self.cables[node];
         let inside = ["ip", "netns", "exec", space];
-        let shaped = ["root", "tbf", "rate", rate, "burst", "64kb", "latency", "200ms"];
+        let shaped = ["root", "tbf", "rate", rate, "burst", "64kb", "latency", "500ms"];
         [(&inside[..], "eth0"), (&[][..], port)].into_iter().all(|(inside, device)| {
             let words = [inside, &["tc", "qdisc", "replace", "dev", device], &shaped].concat();
             Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
         })
     }
 
-    /// Nodes that are idle.
+    /// Nodes that are idle and not drained.
     pub fn idle(&self) -> usize {
-        self.says(&["sinfo", "-h", "-N", "-p", "main", "-t", "idle", "-o", "%N"]).lines().count()
+        let states = self.says(&["sinfo", "-h", "-N", "-p", "main", "-o", "%T"]);
+        states.lines().filter(|state| *state == "idle").count()
     }
 
     /// Processes of this Slurm whose command line holds a text.
