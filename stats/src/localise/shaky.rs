@@ -37,8 +37,8 @@ pub(super) struct Shaky {
     pub(super) links: Vec<usize>,
 }
 
-/// Ends of single low ways, by their number there. From the number `at_ends` on, a suspect end has them, and its other results are good: that explains a low way, unless
-/// the other end has no good one.
+/// Ends of single low ways, by their number there. From the number `at_ends` on, a suspect end has them, and its other results are
+/// good: that explains a low way, unless the other end has no good one.
 pub(super) fn shaky(
     table: &Table,
     cover: &Cover,
