@@ -166,7 +166,7 @@ impl Watch {
         let open = found.changes.iter().filter(|change| change.state == Change::Open);
         let bad = (self.name)(BAD);
         let others: Vec<&str> = open.map(|change| change.name.as_str()).filter(|what| !what.contains(&bad)).collect();
-        assert!(others.is_empty(), "night {day}: {others:?}");
+        assert!(others.is_empty(), "night {day}: {others:?} of {told:#?}");
         let noisy = found.series.iter().filter(|one| one.state == Watched::TooNoisy);
         let noisy: Vec<&str> = noisy.map(|one| one.link.as_str()).collect();
         assert!(is_faulty || noisy.is_empty(), "night {day}: {noisy:?}");
