@@ -1,6 +1,6 @@
 //! Nightly runs: what changed when, which series changed together, and whether the change persists.
 //!
-//! The arithmetic is in [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
+//! The arithmetic is in [`railgauge_stats::changepoint`]; `docs/watch.md` says when to trust it.
 
 mod absent;
 mod alerts;
