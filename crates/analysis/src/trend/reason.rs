@@ -31,6 +31,8 @@ pub(super) struct Found {
     pub suspicious: usize,
     pub too_noisy: usize,
     pub too_young: usize,
+    /// Of pairs that a rotating plan measures now and then.
+    pub rotating: usize,
 }
 
 pub(super) fn alert(alert: &Alert) -> String {
@@ -239,6 +241,10 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     let young = found.too_young;
     if young > 0 {
         text += &format!(" {young} {} too young: before 7 nights there are only the limits of the plan.", be(young));
+    }
+    if found.rotating > 0 {
+        let pairs = found.rotating;
+        text += &format!(" {pairs} {} of single pairs, whose hosts and NICs are monitored in their place.", be(pairs));
     }
     if found.missing > 0 {
         text += &format!(" {} of the last night {} missing.", count(found.missing, "value"), be(found.missing));

@@ -41,6 +41,8 @@ fn sum(
     // what stays in a group.
     let now_and_then = |one: &Collected| one.part.as_ref().is_none_or(|part| matches!(part, Part::Within(_)));
     let pairs = everything.series.iter().map(|one| one.rotating && now_and_then(one));
+    let (own, rotating): (Vec<_>, Vec<_>) =
+        series.iter().zip(pairs).filter(|(series, _)| series.state == Watched::TooYoung).partition(|(_, pair)| !pair);
     let found = Found {
         missing: missing.len(),
         left: changes.iter().filter(|change| change.state == State::Left).count(),
@@ -49,10 +51,11 @@ fn sum(
         stopped: number_of(&|series| series.state == Watched::Stopped),
         suspicious: number_of(&|series| series.suspicion.is_some()),
         too_noisy: number_of(&|series| series.state == Watched::TooNoisy),
-        too_young: series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count(),
+        too_young: own.len(),
+        rotating: rotating.len(),
     };
     let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
-    let Found { missing: absent, left, repeats, unanswered, stopped, suspicious, too_noisy, too_young } = found;
+    let Found { missing: absent, left, repeats, unanswered, stopped, suspicious, too_noisy, too_young, .. } = found;
     let series_tell = watched && repeats + unanswered + stopped + suspicious + too_noisy + too_young == 0;
     let untold = everything.torn || everything.undated || everything.lacking.is_some();
     let unsure = left + absent > 0 || untold || !series_tell;
