@@ -13,7 +13,8 @@ fn every_example_plan_passes_the_check() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             // The lab writes its ssh_config when it starts.
-            let text = std::fs::read_to_string(&path).unwrap().replace("/var/tmp/railgauge-lab/ssh_config", "/dev/null");
+            let text =
+                std::fs::read_to_string(&path).unwrap().replace("/var/tmp/railgauge-lab/ssh_config", "/dev/null");
             let read = parse(path.to_str().unwrap(), &text, path.parent().unwrap());
             let (plan, notes) = read.unwrap_or_else(|mistakes| panic!("{mistakes}"));
             assert!(notes.list.is_empty(), "{notes}");
