@@ -26,7 +26,7 @@ const FAULTS: &[(&str, &str)] = &[
 
 /// The most that are allowed: in documents, in texts of the program, in its comments. Lower these as the counts fall.
 /// Commit a214d4ac had 806, 454 and 2,931.
-const MOST: [usize; 3] = [94, 237, 300];
+const MOST: [usize; 3] = [78, 234, 300];
 
 /// The most words of `docs/*.md`.
 const WORDS: usize = 40_000;
