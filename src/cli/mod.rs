@@ -162,7 +162,9 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(unable));
     // A monitoring system takes 2 for critical, and a health check drains a node for it.
     let wrong = || status::misunderstood(std::env::args_os()).unwrap_or(Exit::Wrong);
-    let line = ended(CommandLine::command()).try_get_matches();
+    let of_help = std::env::args_os().nth(1).is_some_and(|command| command == "help");
+    let words = std::env::args_os().filter(|word| !(of_help && (word == "--help" || word == "-h")));
+    let line = ended(CommandLine::command()).try_get_matches_from(words);
     let done = match line.and_then(|line| CommandLine::from_arg_matches(&line)) {
         Ok(line) => {
             // A file that would grow beyond `ulimit -f` is then an error of the write, as on a full disk, and not the end of the

@@ -115,7 +115,7 @@ pub enum DraftError {
     #[error("a plan needs at least two hosts, or one with a GPU")]
     TooFew,
     /// The text that was made is no plan.
-    #[error("the plan that was made has mistakes:\n{}", .0.render(false))]
+    #[error("the new plan has errors:\n{}", .0.render(false))]
     Mistaken(Box<Mistakes>),
     /// The template does not fit what it is given.
     #[error("the text cannot be made: {0:#}")]
@@ -214,7 +214,7 @@ impl<'r> Text<'r> {
             // A round of an odd number of hosts leaves one out, about which nothing would be known: two have all of them.
             Purpose::Tuning => Some(1 + hosts % 2),
         };
-        // The circle method (docs/scheduling.md).
+        // The circle method.
         let all = hosts.div_ceil(2) * 2 - 1;
         let rounds = rounds.map(|rounds| rounds.min(all));
         let in_toml = |hosts: &[String]| page::list(&pieces(hosts));

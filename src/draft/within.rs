@@ -1,4 +1,4 @@
-//! What can be measured within hosts: every GPU by itself, and the memory of the processors (docs/node.md).
+//! What can be measured within hosts: every GPU by itself, and the memory of the processors.
 
 use railgauge_model::plan::hostlist::fold;
 use railgauge_wire::facts::{CUBLASLT, HIPBLASLT, HostFacts};
@@ -41,7 +41,7 @@ impl Within {
             true => Vec::new(),
             false => vec![format!(
                 "{} no cuBLASLt or hipBLASLt that the loader finds (libcublasLt.so, libhipblaslt.so): matrix products are left out. Install it, or name its folder in \
-                 LD_LIBRARY_PATH (docs/node.md).",
+                 LD_LIBRARY_PATH.",
                 has(&without)
             )],
         };

@@ -127,7 +127,11 @@ impl Standing {
     /// The state of one host by its newest measurements, whatever later runs measured.
     pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
         let Some(known) = nights.states.host(host) else {
-            let text = "no run measured a host of this name, or the plan waives it".to_owned();
+            let waived = nights.states.waived.iter().find(|one| one.kind == "host" && one.hosts == [host]);
+            let text = match waived {
+                Some(one) => format!("the newest plan waives it; last measured on {}", one.measured.date()),
+                None => "no run measured a host of this name".to_owned(),
+            };
             return Self {
                 host: Some(host.to_owned()),
                 ..Self::bare(nights, State::Unknown, vec![text], max_age, now)

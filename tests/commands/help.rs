@@ -69,3 +69,9 @@ fn the_version_says_what_was_built_and_which_agents_it_sends() {
         assert!(text.contains(word), "{word}: {text}");
     }
 }
+
+#[test]
+fn help_of_help_is_the_help() {
+    let output = Command::new(env!("CARGO_BIN_EXE_railgauge")).arg("help").env("COLUMNS", "80").output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), help(&["help"], 80));
+}

@@ -13,7 +13,7 @@ mod remedies;
 mod words;
 
 /// Product code.
-const ROOTS: [&str; 10] = [
+pub const ROOTS: [&str; 10] = [
     "src",
     "crates/analysis/src",
     "crates/frame/src",
@@ -52,7 +52,7 @@ const PATHS_AS_DATA: &[&str] = &["model/src/border/text.rs", "src/cluster"];
 /// Folders of the agent that talk to C.
 const EDGES: &[&str] = &["agent/src/verbs", "agent/src/memory", "agent/src/gpu", "agent/src/nccl", "agent/src/system"];
 
-fn sources(below: &str) -> Vec<(String, String)> {
+pub fn sources(below: &str) -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();

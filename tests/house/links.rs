@@ -54,3 +54,29 @@ fn links_of_the_documents_lead_somewhere() {
     assert!(count > 100, "{count} links");
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
+
+/// Comments and messages name documents that exist.
+#[test]
+fn documents_that_the_code_names_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut count = 0;
+    for (file, text) in crate::architecture::ROOTS.into_iter().flat_map(crate::architecture::sources) {
+        for (at, _) in text.match_indices("docs/") {
+            let name: String =
+                text[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || "/-_.".contains(*c)).collect();
+            let Some((name, _)) = name.split_once(".md") else { continue };
+            count += 1;
+            assert!(root.join(format!("{name}.md")).exists(), "{file}: {name}.md does not exist");
+        }
+    }
+    assert!(count > 10, "{count} names");
+}
+
+/// The example of the journal's format has the version that this railgauge writes.
+#[test]
+fn the_journal_of_the_documents_has_the_current_version() {
+    let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/formats.md")).unwrap();
+    let line = docs.lines().find(|line| line.starts_with("{\"v\":")).unwrap();
+    let example: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(example["v"], railgauge_model::journal::event::VERSION);
+}

@@ -7,4 +7,5 @@ mod skip;
 mod architecture;
 mod dependencies;
 mod dist;
+mod english;
 mod links;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge_model::plan::load;
+use railgauge_model::plan::parse;
 
 #[test]
 fn every_example_plan_passes_the_check() {
@@ -12,9 +12,13 @@ fn every_example_plan_passes_the_check() {
     for entry in entries.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
-            let loaded = load(&path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-            assert!(loaded.notes.list.is_empty(), "{}", loaded.notes);
-            assert_eq!(loaded.plan.name, path.file_stem().unwrap().to_str().unwrap(), "a plan is called like its file");
+            // The lab writes its ssh_config when it starts.
+            let text =
+                std::fs::read_to_string(&path).unwrap().replace("/var/tmp/railgauge-lab/ssh_config", "/dev/null");
+            let read = parse(path.to_str().unwrap(), &text, path.parent().unwrap());
+            let (plan, notes) = read.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            assert!(notes.list.is_empty(), "{notes}");
+            assert_eq!(plan.name, path.file_stem().unwrap().to_str().unwrap(), "a plan is called like its file");
             count += 1;
         }
     }

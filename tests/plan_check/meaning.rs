@@ -15,7 +15,7 @@ use railgauge_wire::{
 };
 
 fn read(text: &str) -> Plan {
-    parse("plan.toml", text, Path::new("/plans")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
+    parse("plan.toml", text, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
 }
 
 const SMALL: &str = "name = \"small\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = \"a[1-4]\"\n";
@@ -40,10 +40,10 @@ agent_dir = "/opt/x"
 env = { NCCL_DEBUG = "INFO" }
 
 [launch.ssh]
-config = "ssh_config"
+config = "Cargo.toml"
 user = "op"
 port = 2222
-identity = "/keys/id"
+identity = "/dev/null"
 jump = ["one", "me@two:22"]
 host_keys = "accept-new"
 known_hosts = "known"
@@ -134,9 +134,9 @@ group = "right"
     assert_eq!((launch.in_flight, launch.retries, launch.timeout), (4, 0, Duration::from_millis(1500)));
     assert!(launch.keep_agent && launch.agent_dir.as_deref() == Some("/opt/x") && launch.env["NCCL_DEBUG"] == "INFO");
     let Launcher::Ssh(ssh) = &launch.via else { panic!("{:?}", launch.via) };
-    assert_eq!(ssh.config.as_deref(), Some(Path::new("/plans/ssh_config")));
-    assert_eq!(ssh.identity.as_deref(), Some(Path::new("/keys/id")));
-    assert_eq!(ssh.known_hosts.as_deref(), Some(Path::new("/plans/known")));
+    assert_eq!(ssh.config.as_deref(), Some(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))));
+    assert_eq!(ssh.identity.as_deref(), Some(Path::new("/dev/null")));
+    assert_eq!(ssh.known_hosts.as_deref(), Some(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/known"))));
     assert_eq!((ssh.user.as_deref(), ssh.port, ssh.host_keys), (Some("op"), Some(2222), HostKeys::AcceptNew));
     assert_eq!(ssh.jump, ["one", "me@two:22"]);
 

@@ -401,14 +401,14 @@ fn answered(scenario: &Scenario) -> (Comparison, &'static str) {
     let path = Path::new("records.jsonl");
     let drawn = report::draw(&journal::parse(scenario.jsonl().as_bytes(), path).unwrap(), path).unwrap();
     assert_eq!(drawn.view.interleaved[0].title, "write-bw → write-bw-tc104, 8 blocks");
-    (drawn.verdicts.interleaved.into_iter().next().unwrap().comparison, drawn.view.interleaved[0].answer)
+    (drawn.verdicts.interleaved.into_iter().next().unwrap().comparison, drawn.view.interleaved[0].comparison.word)
 }
 
 #[test]
 fn tests_measured_in_turn_are_compared_block_by_block() {
     let scenario = |in_turn| Scenario { sizes: vec![1 << 20], in_turn: Some(in_turn), ..Scenario::healthy(4, 1) };
     let (worse, answer) = answered(&scenario(0.95));
-    assert_eq!(answer, "worse");
+    assert_eq!(answer, "regressed");
     assert_eq!((worse.design, worse.status), (Design::Blocks, Status::Fail), "{}", worse.sentence);
     assert_eq!((worse.counts.regressed, worse.cases.len()), (6, 6));
     for case in &worse.cases {

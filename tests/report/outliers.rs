@@ -127,9 +127,9 @@ fn a_healthy_cluster_has_nothing_that_stands_out() {
 fn the_answer_of_tests_in_turn_is_no_verdict() {
     let scenario = Scenario { in_turn: Some(0.9), sizes: vec![1 << 20], ..Scenario::healthy(4, 1) };
     let view = view(&journal(&scenario));
-    assert_eq!((view.status, view.interleaved[0].answer), (Status::Pass, "worse"));
+    assert_eq!((view.status, view.interleaved[0].comparison.word), (Status::Pass, "regressed"));
     let page_words = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun].map(Status::word);
-    assert!(!page_words.contains(&view.interleaved[0].answer));
+    assert!(!page_words.contains(&view.interleaved[0].comparison.word));
 }
 
 /// Of three hosts no part can be told: what stands out among their links is not measured again.

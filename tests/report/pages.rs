@@ -285,3 +285,68 @@ fn a_host_without_any_value_is_named_and_no_part_is_said_to_be_good_by_it() {
         );
     }
 }
+
+/// What failed, further causes, the next step and counts; then the picture.
+#[test]
+fn a_banner_has_at_most_four_lines_before_the_picture() {
+    let scenarios =
+        [Scenario::healthy(8, 2), Scenario::troubled(16, 2), Scenario { slow: Some(2), ..Scenario::healthy(8, 2) }];
+    let mut texts: Vec<String> = scenarios.into_iter().map(|scenario| small(scenario).jsonl()).collect();
+    texts.push(support::text(&crate::causes::failing(16, 40)));
+    let mut folded = 0;
+    for text in texts {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("records.jsonl"), text).unwrap();
+        let page = fs::read_to_string(write(dir.path()).unwrap().page).unwrap();
+        let (banner, behind) =
+            page.split_once("<section class=\"verdict ").unwrap().1.split_once("</section>").unwrap();
+        let open: String = match banner.split_once("<details>") {
+            Some((before, rest)) => format!("{before}<details>{}", rest.split_once("</details>").unwrap().1),
+            None => banner.to_owned(),
+        };
+        folded += open.matches("<details>").count();
+        let lines = ["<p class=\"sentence\"", "<details>", "<dl", "<p class=\"quiet\"", "<li", "<ul"];
+        let lines: usize = lines.map(|line| open.matches(line).count()).iter().sum();
+        assert!((2..=4).contains(&lines), "{open}");
+        assert!(!open.contains('`') && !open.contains(" ["), "{open}");
+        let until_picture = behind.split_once("<svg").unwrap().0;
+        assert!(!until_picture.contains("<li") && until_picture.matches("<section").count() == 1, "{until_picture}");
+    }
+    assert!(folded > 1, "{folded}");
+}
+
+#[test]
+fn rows_of_verdicts_do_not_repeat_the_example_of_a_cause() {
+    let view = view(&small(Scenario::troubled(16, 2)));
+    let failed = view.expectations.iter().filter(|row| row.status != Status::Pass);
+    let examples =
+        failed.flat_map(|row| row.reasons.iter().filter_map(|reason| Some((&row.test, reason.split_once(": ")?.1))));
+    let mut examples: Vec<_> = examples.collect();
+    let all = examples.len();
+    examples.sort_unstable();
+    examples.dedup();
+    assert!(all > 4 && examples.len() == all, "{examples:#?}");
+}
+
+/// The output that README.md shows is what the terminal prints; with `UPDATE_DOCS=1` it is written.
+#[test]
+fn the_output_of_the_readme_is_the_products() {
+    let scenario = Scenario { slow: Some(5), sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(8, 1) };
+    let records = Path::new("records.jsonl");
+    let mut journal =
+        journal::parse(support::followed::followed_up(&scenario, &scenario).0.as_bytes(), records).unwrap();
+    journal.plan.tests.iter_mut().for_each(|test| test.expect.truncate(1));
+    let text = text::summary(&draw(&journal, records).unwrap().view, Path::new("report.html"), &Screen::PLAIN);
+    let wanted: String = text.lines().take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+    assert!(wanted.starts_with("FAIL  host gpu006 ") && wanted.contains("\nNext: "), "{wanted}");
+    assert!(wanted.lines().count() <= 8, "{wanted}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let (before, rest) = readme.split_once("```text\n").unwrap();
+    let (shown, after) = rest.split_once("```").unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{before}```text\n{wanted}```{after}")).unwrap();
+    } else {
+        assert_eq!(shown, wanted, "run the tests with UPDATE_DOCS=1");
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use railgauge_wire::remedy::{DOCS, Entry, Place, Remedy, all};
+use railgauge_wire::remedy::{DOCS, Entry, Place, Remedy, Template, all};
 
 const HEAD: &str = "\
 # Remedies
@@ -12,10 +12,21 @@ What to do about failures and findings. `verdicts.json`, the report of the prefl
 with the `values` it fills in, its `text`, its `commands` and a link to this page. Programs act on the id: words and commands may
 change. railgauge runs none of these commands. [remedies.json](remedies.json) is this page for programs.
 
-What stands in capitals is filled in where it is known; a command says what it lacks (`missing`). In remedies.json a value stands in
-braces (`{interface}`), and `{0}` is the first command. A part of a command in brackets (`[--context {context}]`) is left out where
-its value is not known.
+Values in capitals are filled in if they are known; a command lists those that it lacks (`missing`). In remedies.json a value is in
+braces (`{interface}`), `{0}` is the first command, and a part of a command in brackets (`[--context {context}]`) is left out if its
+value is not known. Commands are for the host and change nothing, unless the line after a text says otherwise (here: where railgauge runs).
 ";
+
+const LOOK: &str = "on the host";
+
+fn mark(command: &Template) -> &'static str {
+    match (command.on, command.changes) {
+        (Place::Host, false) => LOOK,
+        (Place::Host, true) => "on the host, changes something",
+        (Place::Controller, false) => "here",
+        (Place::Controller, true) => "here, changes something",
+    }
+}
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
@@ -24,16 +35,12 @@ fn page() -> String {
     for entry in entries {
         let remedy = Remedy::from(*entry);
         write!(page, "\n## {}\n\n{}\n", entry.id, remedy.text()).unwrap();
-        if !entry.commands.is_empty() {
-            page += "\n| command | where | changes something |\n| --- | --- | --- |\n";
-        }
-        for command in remedy.commands() {
-            let place = match command.on {
-                Place::Host => "on the host",
-                Place::Controller => "where railgauge runs",
-            };
-            let changes = if command.changes { "yes" } else { "no" };
-            writeln!(page, "| `{}` | {place} | {changes} |", command.command.replace('|', "\\|")).unwrap();
+        let marks: Vec<&str> = entry.commands.iter().map(mark).collect();
+        match marks.as_slice() {
+            [] => {}
+            all if all.iter().all(|mark| *mark == LOOK) => {}
+            [first, others @ ..] if others.iter().all(|other| other == first) => writeln!(page, "\n*{first}*").unwrap(),
+            all => writeln!(page, "\n*{}*", all.join("; ")).unwrap(),
         }
     }
     page

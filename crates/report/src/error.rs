@@ -34,7 +34,7 @@ pub enum ReportError {
     )]
     File { path: PathBuf, cause: io::Error },
     /// The page, a chart or a document cannot be built: a bug.
-    #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
+    #[error("{what} cannot be rendered: {cause}; this is a bug in railgauge, please report it with the records")]
     Drawing { what: String, cause: DrawError },
 }
 

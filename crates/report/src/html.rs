@@ -4,7 +4,7 @@
 //! browser runs nothing else, whatever the data says. The page is complete without scripts.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, value::Serde};
+use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior, Value, context, value::Serde};
 use railgauge_analysis::words::count;
 use railgauge_model::plan::hostlist;
 use serde::Serialize;
@@ -70,12 +70,23 @@ fn render(template: &str, view: &impl Serialize, script: &str, course: &str) -> 
     environment.add_filter("fold", |names: Vec<String>| hostlist::listed(names.iter().map(String::as_str)));
     environment.add_filter("decimals", |table: Value| decimals(&table));
     environment.add_filter("pad", pad);
+    environment.add_filter("code", code);
+    environment.add_filter("without_id", |text: &str| text.rsplit_once(" [").map_or(text, |(step, _)| step).to_owned());
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
     let template = environment.get_template(template)?;
     let script_hash = hash(script);
     Ok(template.render(context! { v => Serde(view), css => STYLE, script, script_hash, course })?)
+}
+
+/// A text with its parts between backticks as code.
+fn code(text: &str) -> Value {
+    let part = |(at, part): (usize, &str)| {
+        let part = HtmlEscape(part);
+        if at % 2 == 1 { format!("<code>{part}</code>") } else { part.to_string() }
+    };
+    Value::from_safe_string(text.split('`').enumerate().map(part).collect())
 }
 
 /// Digits behind the point; `None` for anything but a plain number.

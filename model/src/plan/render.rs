@@ -2,7 +2,10 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle};
 
-use super::mistakes::{Mistake, Mistakes, Place, SHOWN, Source};
+use super::{
+    count::count,
+    mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
+};
 
 impl Mistakes {
     /// All mistakes with file, line, column, marker and help, and a last line that counts them.
@@ -19,8 +22,7 @@ impl Mistakes {
         {
             let hidden = self.list.len().saturating_sub(SHOWN);
             let more = if hidden > 0 { format!(", {hidden} of them not shown") } else { String::new() };
-            let plural = if self.list.len() == 1 { "mistake" } else { "mistakes" };
-            text.push_str(&format!("{}: {} {plural}{more}; nothing was run\n", source.name, self.list.len()));
+            text.push_str(&format!("{}: {}{more}\n", source.name, count(self.list.len(), "error")));
         }
         text
     }

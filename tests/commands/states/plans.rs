@@ -16,6 +16,8 @@ fn a_faulty_host_that_is_gone_can_be_waived() {
         let nights = Nights::of(runs.to_str().unwrap(), None, after(&of)).unwrap();
         let standing = Standing::of(&nights, SignedDuration::from_hours(26), after(&of));
         let drained = Lists::of(&nights, &standing, Scheduler::Slurm).drain.len();
+        let of_host = Standing::of_host(&nights, &name(BAD), SignedDuration::from_hours(26), after(&of));
+        assert_eq!(of_host.text.contains("waives it"), !waive.is_empty(), "{}", of_host.text);
         assert_eq!((standing.state, drained), (state, usize::from(state == State::Critical)), "{}", standing.text);
     }
 }

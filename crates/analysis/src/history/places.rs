@@ -17,7 +17,7 @@ const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 pub enum NoRuns {
     #[error("`{word}` is not a pattern of names: {cause}; [[] is the character [ itself")]
     Pattern { word: String, cause: PatternError },
-    #[error("there is no `{word}`; quote a pattern so that the shell leaves it alone")]
+    #[error("there is no `{word}`")]
     Nothing { word: String },
     #[error("`{word}` holds no run directory: none has a records.jsonl")]
     NoRun { word: String },

@@ -126,7 +126,7 @@ impl Names {
                 ("cut", format!("what lies between {side} and the other hosts"), &[], None)
             }
             Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), &[], Some(*rail)),
-            Part::Group(group) => ("group", format!("group {}, all its links", self.group(*group)), &[], None),
+            Part::Group(group) => ("group", format!("all links of group {}", self.group(*group)), &[], None),
             Part::GroupRail { group, rail } => {
                 ("group rail", format!("rail {rail} of group {}", self.group(*group)), &[], Some(*rail))
             }

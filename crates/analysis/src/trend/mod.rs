@@ -1,6 +1,6 @@
 //! Nightly runs: what changed when, which series changed together, and whether the change persists.
 //!
-//! The arithmetic is in [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
+//! The arithmetic is in [`railgauge_stats::changepoint`]; `docs/watch.md` says when to trust it.
 
 mod absent;
 mod alerts;
@@ -310,6 +310,9 @@ pub struct Trend {
     pub repeats: usize,
     pub unanswered: usize,
     pub too_young: usize,
+    /// Young series of single pairs of a rotating plan, whose hosts and NICs are watched in their place.
+    #[serde(skip)]
+    pub rotating: usize,
     pub too_noisy: usize,
     pub stopped: usize,
     pub gone: Vec<(String, usize, String)>,

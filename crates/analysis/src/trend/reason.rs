@@ -219,6 +219,10 @@ pub(super) fn conclude(trend: &mut Trend) {
     };
     trend.exit_code = trend.status.exit_code();
     trend.sentence = sentence(trend) + &doubts.into_iter().map(|(.., text)| text).collect::<String>();
+    if trend.rotating > 0 {
+        let (pairs, are) = (trend.rotating, be(trend.rotating));
+        trend.sentence += &format!(" {pairs} {are} of single pairs, whose hosts and NICs are monitored in their place.");
+    }
 }
 
 /// What leaves the answer open, the gravest first: how often, a heading, and a sentence.

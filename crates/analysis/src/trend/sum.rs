@@ -26,13 +26,17 @@ pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     // what stays in a group.
     let now_and_then = |one: &Collected| one.part.as_ref().is_none_or(|part| matches!(part, Part::Within(_)));
     let pairs = everything.series.iter().map(|one| one.rotating && now_and_then(one));
+    let young: Vec<bool> =
+        series.iter().zip(pairs).filter(|(one, _)| one.state == Watched::TooYoung).map(|(_, pair)| pair).collect();
+    let rotating = young.iter().filter(|pair| **pair).count();
     let mut trend = Trend {
         version: VERSION,
         least_percent: options.least_percent,
         missing: missing(&everything, &series),
         repeats: number_of(&|series| series.repeat.is_some()),
         unanswered: number_of(&|series| series.unanswered.is_some()),
-        too_young: series.iter().zip(pairs).filter(|(one, pair)| one.state == Watched::TooYoung && !pair).count(),
+        too_young: young.len() - rotating,
+        rotating,
         too_noisy: number_of(&|series| series.state == Watched::TooNoisy),
         stopped: number_of(&|series| series.state == Watched::Stopped),
         gone: gone(&everything, &series),

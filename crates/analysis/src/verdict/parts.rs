@@ -160,8 +160,9 @@ fn level(parts: &[&Named]) -> Value {
     let levels: Vec<f64> = parts.iter().map(change).map(|percent| (1.0 + percent / 100.0).max(0.0)).collect();
     let low = levels.iter().copied().fold(f64::INFINITY, f64::min);
     let high = levels.iter().copied().fold(0.0, f64::max);
-    let text = match (levels.len(), words::share(low), words::share_of(high)) {
-        (1, _, high) => format!("is at {high} its peers'"),
+    let is_one = levels.len() == 1 && parts.iter().all(|part| !matches!(part.kind, "group" | "uplink"));
+    let text = match (is_one, words::share(low), words::share_of(high)) {
+        (true, _, high) => format!("is at {high} its peers'"),
         (_, low, high) if high.starts_with(&low) => format!("are at {high} their peers'"),
         (_, low, high) => format!("are at {} to {high} their peers'", low.trim_end_matches(" %")),
     };

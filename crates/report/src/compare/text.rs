@@ -7,7 +7,7 @@ use railgauge_model::{border::text::path_text, plan::count::count};
 
 use super::CompareView;
 use crate::{
-    text::{ROWS, Screen},
+    text::{ROWS, Screen, coloured},
     view::Table,
 };
 
@@ -23,7 +23,7 @@ pub fn summary(view: &CompareView, page: &Path, screen: &Screen) -> String {
 
 fn write(out: &mut String, view: &CompareView, page: &Path, screen: &Screen) -> Result {
     let most = if screen.verbose { usize::MAX } else { SHOWN };
-    out.push_str(&screen.answer(view.status, &view.sentence));
+    coloured(out, view.word, view.status, &view.sentence, screen)?;
     let causes: Vec<String> =
         view.causes.iter().map(|one| format!("{} {}: {}", one.verdict.words(), one.name, one.text)).collect();
     lines(out, screen, "cause", &causes, most)?;
@@ -44,7 +44,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, screen: &Screen) -> 
     }
     for (title, table, columns) in [
         ("changed", &view.changed, &[0, 1, 2, 8][..]),
-        ("undecided", &view.unsettled, &[0, 1, 2, 8]),
+        ("undecided or too noisy", &view.unsettled, &[0, 1, 2, 8]),
         ("not compared", &view.one_sided, &[0, 1, 2, 3]),
         ("left out", &view.left_out, &[0, 1, 2, 3]),
         ("configuration within a side", &view.within, &[0, 1, 2, 3, 4]),

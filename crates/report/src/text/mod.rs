@@ -48,7 +48,7 @@ fn write(out: &mut String, view: &View, page: &Path, screen: &Screen) -> Result 
 fn answer(out: &mut String, view: &View, screen: &Screen, most: usize) -> Result {
     match view.interleaved.first().filter(|_| view.status != Status::Fail) {
         // As the page: what an A/B comparison was run for comes before the verdicts on its cases.
-        Some(turns) => coloured(out, turns.answer, turns.class, &view.sentence, screen)?,
+        Some(turns) => coloured(out, turns.comparison.word, turns.class, &view.sentence, screen)?,
         None => marked(out, view.status, &view.sentence, screen)?,
     }
     let others = &view.banner.causes[view.banner.causes.len().min(1)..];
@@ -65,7 +65,7 @@ fn answer(out: &mut String, view: &View, screen: &Screen, most: usize) -> Result
         // What has a line already needs no other.
         let is_said = step.about.is_empty() || view.banner.causes.contains(&step.about);
         let about = if is_said { String::new() } else { format!("{}: ", step.about) };
-        screen.clip(out, "Next: ", "  ", &format!("{about}{}", step.text), 3)?;
+        screen.wrap(out, "Next: ", "  ", &format!("{about}{}", step.text))?;
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ fn marked(out: &mut String, status: Status, text: &str, screen: &Screen) -> Resu
     coloured(out, status.word(), status, text, screen)
 }
 
-fn coloured(out: &mut String, word: &str, status: Status, text: &str, screen: &Screen) -> Result {
+pub(crate) fn coloured(out: &mut String, word: &str, status: Status, text: &str, screen: &Screen) -> Result {
     let word = word.to_uppercase();
     let mut lines = String::new();
     screen.wrap(&mut lines, &format!("{word}  "), "  ", text)?;

@@ -104,7 +104,7 @@ pub(super) fn cluster(plan: &Plan, outliers: &Outliers<'_>) -> Option<Cluster> {
         columns: cells::names((hosts, Vec::new())).0,
         units: lines(&|row| row.unit.to_owned()),
         anchors: lines(&|row| row.anchor.clone()),
-        legend: section::legend(&looks, None, None),
+        legend: section::legend(&looks, None),
     })
 }
 

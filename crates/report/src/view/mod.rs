@@ -15,7 +15,7 @@ mod wrong;
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
 };
 
 use jiff::Timestamp;
@@ -195,7 +195,22 @@ pub fn view(
     let anchors: Vec<String> = verdicts.verdicts.iter().map(|verdict| anchor(&view, verdict)).collect();
     view.expectations.iter_mut().zip(anchors).for_each(|(row, anchor)| row.anchor = anchor);
     view.expectations.sort_by_key(|row| (row.waived, Reverse(row.status)));
+    once(&mut view.expectations);
     Ok(view)
+}
+
+/// An example that a row above has is not repeated.
+fn once(rows: &mut [ExpectationView]) {
+    let mut seen = HashSet::new();
+    for row in rows.iter_mut().filter(|row| row.status != Status::Pass) {
+        for reason in &mut row.reasons {
+            if let Some((what, example)) = reason.split_once(": ")
+                && !seen.insert((row.test.clone(), example.to_owned()))
+            {
+                *reason = format!("{what}, as above");
+            }
+        }
+    }
 }
 
 /// The page's section with details of a verdict; may be empty.
@@ -224,8 +239,6 @@ fn anchor(view: &View, verdict: &Verdict) -> String {
 pub struct Turns {
     /// `from → to, 8 blocks`.
     pub title: String,
-    /// In a word or two. It is not a verdict, so it has none of its words.
-    pub answer: &'static str,
     /// The status whose colour it has.
     pub class: Status,
     pub comparison: CompareView,
@@ -233,17 +246,13 @@ pub struct Turns {
 
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
-    let (answer, class) = answer(comparison.status, of.comparison.counts.improved);
-    Ok(Turns { answer, class, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
-}
-
-const fn answer(status: Status, improved: usize) -> (&'static str, Status) {
-    match status {
-        Status::Pass if improved > 0 => ("better", Status::Pass),
-        Status::Pass => ("the same within the margin", Status::NotRun),
-        Status::Fail => ("worse", Status::Fail),
-        Status::Inconclusive | Status::NotRun => ("undecided", Status::Inconclusive),
-    }
+    // No change is neither good nor bad.
+    let class = match comparison.status {
+        Status::Pass if of.comparison.counts.improved == 0 => Status::NotRun,
+        Status::NotRun => Status::Inconclusive,
+        status => status,
+    };
+    Ok(Turns { class, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
 /// Notes of the journal, except those about a finding, which has its own section.
@@ -367,16 +376,4 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
 pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j Expectation> {
     let test = journal.plan.tests.iter().find(|test| test.name == verdict.test)?;
     test.expect.iter().find(|wanted| Some(wanted.line) == verdict.line && Some(wanted.metric) == verdict.metric)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_improved_is_not_merely_no_worse() {
-        assert_eq!(answer(Status::Pass, 2), ("better", Status::Pass));
-        assert_eq!(answer(Status::Pass, 0), ("the same within the margin", Status::NotRun));
-        assert_eq!(answer(Status::Fail, 2), ("worse", Status::Fail));
-    }
 }

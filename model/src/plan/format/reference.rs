@@ -1,4 +1,4 @@
-use super::{Section, Shape, Unset};
+use super::{Key, Section, Shape, Unset};
 use crate::plan::{
     plan_table::PLAN,
     test_table::{WINDOW, pattern},
@@ -24,22 +24,36 @@ pub fn blocks() -> Vec<(String, String)> {
 }
 
 pub fn open(name: &str) -> String {
-    format!("<!-- {name}: written by `railgauge schema --markdown` -->")
+    format!("<!-- {name} -->")
 }
 
 pub fn close(name: &str) -> String {
-    format!("<!-- end of {name} -->")
+    format!("<!-- end {name} -->")
+}
+
+/// The value without words that the page says once.
+fn short(key: &Key) -> String {
+    let repeated =
+        ["a whole number from ", "a duration from ", " such as \"gpu[001-032]\"", " such as \"90 Gb/s\" or \"5us\""];
+    match key.shape {
+        Shape::Words(names) if names().len() > 20 => "names of checks".to_owned(),
+        shape => repeated.iter().fold(shape.words(), |text, words| text.replace(words, "")),
+    }
 }
 
 fn keys(section: &Section) -> String {
-    let mut text = "| key | value | default | what it does | known as |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    let mut text = "| key | value | default | what it does |\n| --- | --- | --- | --- |\n".to_owned();
     for key in section.keys {
         let unset = match key.unset {
             Unset::Required => "**required**".to_owned(),
             Unset::Is(value) => format!("`{value}`"),
             Unset::Means(words) => words.to_owned(),
         };
-        let row = [format!("`{}`", key.name), key.shape.words(), unset, key.about.into(), key.peers.into()];
+        let about = match key.peers {
+            "" => key.about.to_owned(),
+            peers => format!("{} Elsewhere: {peers}.", key.about),
+        };
+        let row = [format!("`{}`", key.name), short(key), unset, about];
         let row: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         text.push_str(&format!("| {} |\n", row.join(" | ")));
     }

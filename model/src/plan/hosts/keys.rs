@@ -46,7 +46,7 @@ pub static KUBECTL: Section = Section {
     keys: keys! {
         "selector": Text, Required, "Selector of labels (`kubectl get pods --selector`).";
         "pods": Whole(1, 65_536), Required,
-            "How many of them run: another number is a mistake, so that no host is left out unseen.";
+            "How many of them run: another number is an error, so that no host is missed.";
     },
 };
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::way::Way;
 use crate::plan::{
     format::{Key, Section, key, keys},
-    read::Table,
+    read::{Table, file::Fault},
 };
 
 static SSH: Section = Section {
@@ -66,12 +66,28 @@ impl Ssh {
                 table.wrong(hop.span, message, "each element is one hop: [user@]host[:port]");
             }
         }
+        judge_file(table, "config");
+        judge_file(table, "identity");
+        // `accept-new` creates the file.
+        if table.text("host_keys").is_none_or(|keys| keys.value != "accept-new") {
+            judge_file(table, "known_hosts");
+        }
         table.settings(|_| true)
     }
 }
 
 pub fn way(_: &Ssh) -> Way {
     Way { words: "ssh".into(), is_found_by_address: true, uses: vec!["user", "port"], ..Way::default() }
+}
+
+/// Reports a path without a file. ssh itself expands `~` and `%`.
+fn judge_file(table: &Table<'_>, key: &str) {
+    let is_expanded = table.text(key).is_some_and(|text| text.value.starts_with('~') || text.value.contains('%'));
+    if let Some(path) = table.path(key).filter(|_| !is_expanded)
+        && let Err(fault) = std::fs::File::open(&path.value).map_err(Fault::from)
+    {
+        table.wrong(path.span, format!("the file of `{key}` {fault}"), fault.help());
+    }
 }
 
 /// Reports a value that the called program would parse as an option, or as two arguments.

@@ -367,7 +367,7 @@ mod tests {
             ("like = \"ib_write_bw\"\nop = \"read\"", "`op`"),
         ] {
             let refused = read(test).expect_err(test);
-            assert!(refused.contains(words) && refused.contains("1 mistake"), "{test}: {refused}");
+            assert!(refused.contains(words) && refused.contains("1 error"), "{test}: {refused}");
         }
     }
 }

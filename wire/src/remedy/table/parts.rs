@@ -70,14 +70,14 @@ remedies! {
          ({1}), drivers, and other programs",
         look "dmidecode -t memory", look "nvidia-smi topo -m";
     WRONG_BYTES = "wrong-bytes",
-        "send no data over it until the cause is known: programs take wrong bytes for right ones. Look on its hosts for errors of processors, \
+        "send no data over it until the cause is known. Look on its hosts for errors of processors, \
          memory and PCIe in the kernel's log ({0}), in the counters of memory ({1}) and in those of PCIe devices ({2}), and at counters of \
          the NICs ({3}). Then measure the same pair over another NIC, and with `memory = \"host\"` if the data was in GPU memory: that \
          separates a NIC from memory",
         look "dmesg | grep -iw -e mce -e edac -e aer -e 'hardware error'", look "grep '' /sys/devices/system/edac/mc/mc*/*_count",
         look "grep -Hv ' 0$' /sys/bus/pci/devices/*/aer_dev_*", look "ethtool -S {interface}";
     WRONG_BYTES_WITHIN_HOST = "wrong-bytes-within-host",
-        "use the host for no data until the cause is known: programs take wrong bytes for right ones. Look for errors of processors, memory \
+        "do not use the host until the cause is known. Look for errors of processors, memory \
          and PCIe in the kernel's log ({0}), in the counters of memory ({1}), in those of PCIe devices ({2}) and of its GPUs ({3}); then \
          measure the same with another GPU or another NUMA node",
         look "dmesg | grep -iw -e mce -e edac -e aer -e xid -e 'hardware error'", look "grep '' /sys/devices/system/edac/mc/mc*/*_count",

@@ -166,7 +166,6 @@ fn map(data: &Data<'_>) -> Option<Map> {
         half,
         legend: legend(
             &data.out.links.iter().map(|link| link.look).collect(),
-            limit(&here),
             Some(data.out.metric.better() == Better::Higher),
         ),
         sentence: sentence(data, &here, focus) + &untold(planned),
@@ -327,20 +326,15 @@ fn tip(data: &Data<'_>, link: &Link<'_>) -> String {
 
 /// From where on links stand out, in words; `None` without a centre or with several.
 fn threshold(data: &Data<'_>, links: &[&Link<'_>]) -> Option<String> {
-    limit(links).map(|limit| worse(-limit, data.out.metric.better() == Better::Higher))
-}
-
-fn limit(links: &[&Link<'_>]) -> Option<f64> {
     let mut limits = links.iter().filter_map(|link| link.level).map(|level| level.threshold);
     let first = limits.next()?;
-    limits.all(|limit| limit == first).then_some(first)
+    limits.all(|limit| limit == first).then(|| worse(-first, data.out.metric.better() == Better::Higher))
 }
 
-/// Classes and meanings of the colours that are `present`, and of those that a reader looks for. `limit` is the threshold
-/// of all values, `higher` whether more of them is better.
+/// Classes and meanings of the colours that are `present`, and of those that a reader looks for. `higher`: whether more is
+/// better.
 pub(in crate::view) fn legend(
     present: &BTreeSet<Look>,
-    limit: Option<f64>,
     higher: Option<bool>,
 ) -> Vec<(String, String)> {
     let by = |log: f64| match higher {
@@ -351,9 +345,9 @@ pub(in crate::view) fn legend(
         (Look::Better, "better than usual".to_owned()),
         (Look::Usual, "usual".to_owned()),
         (Look::Worse(Grade::Little), "low, but within the scatter".to_owned()),
-        (Look::Worse(Grade::Clear), format!("outlier{}", limit.map_or_else(String::new, by))),
-        (Look::Worse(Grade::Much), format!("outlier{}", by(STEPS[0].max(limit.unwrap_or(0.0))))),
-        (Look::Worse(Grade::Far), format!("outlier{}", by(STEPS[1].max(limit.unwrap_or(0.0))))),
+        (Look::Worse(Grade::Clear), "outlier".to_owned()),
+        (Look::Worse(Grade::Much), format!("outlier{}", by(STEPS[0]))),
+        (Look::Worse(Grade::Far), format!("outlier{}", by(STEPS[1]))),
         (Look::Named, "within the scatter, but evidence against a component".to_owned()),
         (Look::Missing, "not measured".to_owned()),
         (Look::Doubtful, "corrupt, disturbed or not verified".to_owned()),
@@ -389,7 +383,7 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
         }
     }
     let limit =
-        threshold(data, here).map_or_else(String::new, |from| format!("; a link is an outlier there from {from}"));
+        threshold(data, here).map_or_else(String::new, |from| format!("; a single link is an outlier there from {from}"));
     words.push(format!("Shown large: {shown}{limit}."));
     let framed: Vec<&Part<'_>> = bad(data).filter(|part| part.is_named_by(data.out.test)).collect();
     // Like hosts are named together, as in the list of parts.
