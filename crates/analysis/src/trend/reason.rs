@@ -221,7 +221,8 @@ pub(super) fn conclude(trend: &mut Trend) {
     trend.sentence = sentence(trend) + &doubts.into_iter().map(|(.., text)| text).collect::<String>();
     if trend.rotating > 0 {
         let (pairs, are) = (trend.rotating, be(trend.rotating));
-        trend.sentence += &format!(" {pairs} {are} of single pairs, whose hosts and NICs are monitored in their place.");
+        trend.sentence +=
+            &format!(" {pairs} {are} of single pairs, whose hosts and NICs are monitored in their place.");
     }
 }
 

@@ -333,10 +333,7 @@ fn threshold(data: &Data<'_>, links: &[&Link<'_>]) -> Option<String> {
 
 /// Classes and meanings of the colours that are `present`, and of those that a reader looks for. `higher`: whether more is
 /// better.
-pub(in crate::view) fn legend(
-    present: &BTreeSet<Look>,
-    higher: Option<bool>,
-) -> Vec<(String, String)> {
+pub(in crate::view) fn legend(present: &BTreeSet<Look>, higher: Option<bool>) -> Vec<(String, String)> {
     let by = |log: f64| match higher {
         Some(higher) => format!(", {} or more", worse(-log, higher)),
         None => format!(", {:.0} % worse or more", 100.0 * (1.0 - (-log).exp())),
@@ -382,8 +379,8 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
             words.push(format!("{outliers}; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
         }
     }
-    let limit =
-        threshold(data, here).map_or_else(String::new, |from| format!("; a single link is an outlier there from {from}"));
+    let limit = threshold(data, here)
+        .map_or_else(String::new, |from| format!("; a single link is an outlier there from {from}"));
     words.push(format!("Shown large: {shown}{limit}."));
     let framed: Vec<&Part<'_>> = bad(data).filter(|part| part.is_named_by(data.out.test)).collect();
     // Like hosts are named together, as in the list of parts.
