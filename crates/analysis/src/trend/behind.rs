@@ -120,7 +120,8 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], least: f64)
     }
 }
 
-/// Noise only counts nights without a fault, neither of the series nor, in rotating plans, of a part on the pair's path.
+/// Noise only counts nights without a fault, neither of the series nor, in rotating plans, of a part on the pair's path or of a host of the
+/// group, whose other hosts may be measured on other nights.
 ///
 /// # Errors
 /// A statistic refuses the input.
@@ -136,9 +137,12 @@ pub(super) fn calm(everything: &Everything, series: &mut [Series], rules: &Rules
         if series[at].state != Watched::TooNoisy {
             continue;
         }
-        let passed = match of.part {
+        let passed = match &of.part {
             None if of.rotating => Part::of(&everything.subjects[of.subject], groups(at)),
-            _ => BTreeSet::new(),
+            None => BTreeSet::new(),
+            Some(part) => {
+                part.hosts([groups(at)].into_iter()).into_iter().map(|host| Part::Host(host.into())).collect()
+            }
         };
         let of_parts = passed.iter().filter_map(|part| by_part.get(&(of.line, series[at].kind.clone(), part)));
         let bad: Vec<Fall> =
