@@ -186,8 +186,8 @@ fn redirection_counts_only_between_gpu_and_nic() {
 fn locked_memory_is_asked_for_as_it_is_registered() {
     let short = |tests: &str| {
         let mut hosts = vec![host("infiniband"); 4];
-        // Two areas of 8 MiB with a page for the walk and a line, and the queues.
-        hosts[0].memlock_bytes = Some(Bytes(2 * ((8 << 20) + (8 << 10)) + (1 << 20)));
+        // On each of four rails two areas of 8 MiB with a page for the walk and a line, and the queues.
+        hosts[0].memlock_bytes = Some(Bytes(4 * 2 * ((8 << 20) + (8 << 10)) + (1 << 20)));
         let found = judge(&planned(4, tests), &cluster(hosts));
         found.iter().any(|finding| finding.check == "locked-memory")
     };

@@ -305,15 +305,9 @@ impl Communicator {
         let elements = count as usize;
         let reduction = call.reduction;
         let root = ROOT.cast_signed();
-        let (sent, received) = match op {
-            Op::AllGather => (1, self.ranks),
-            Op::ReduceScatter => (self.ranks, 1),
-            Op::AllToAll => (self.ranks, self.ranks),
-            _ => (1, 1),
-        };
-        let bytes = |ranks: u32| count.saturating_mul(width).saturating_mul(ranks.into());
-        fits(call.send, call.send_at, bytes(sent))?;
-        fits(call.receive, call.receive_at, bytes(received))?;
+        let of_all = |is: bool| count.saturating_mul(width).saturating_mul(if is { self.ranks.into() } else { 1 });
+        fits(call.send, call.send_at, of_all(matches!(op, Op::ReduceScatter | Op::AllToAll)))?;
+        fits(call.receive, call.receive_at, of_all(matches!(op, Op::AllGather | Op::AllToAll)))?;
         // SAFETY: the buffers hold what the operation reads and writes, checked above. They are freed only after the stream's work (see
         // `Buffer`); communicator and stream live through the call.
         let status = unsafe {
