@@ -11,7 +11,7 @@ use super::{
     Common, Exit, Misuse,
     common::{hostname, no_run, only_metrics, print},
 };
-use crate::night::{Judged, Message, NAMED, Nights, Standing, State, metrics};
+use crate::night::{Judged, Message, NAMED, NightError, Nights, Standing, State, metrics};
 
 /// How the state is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -111,11 +111,18 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let host = args.host.or_else(|| (args.format == Format::Nhc).then(this_machine).flatten());
     let host = host.as_deref();
-    let standing = match (&nights, host) {
+    // A host that one of several plans shows to be faulty is faulty.
+    let in_all = match (&nights, host) {
+        (Err(NightError::SeveralPlans { .. }), Some(host)) => {
+            Standing::of_host_in_all(&args.runs, host, args.max_age, now)
+        }
+        _ => None,
+    };
+    let standing = in_all.unwrap_or_else(|| match (&nights, host) {
         (Ok(nights), Some(host)) => Standing::of_host(nights, host, args.max_age, now),
         (Ok(nights), None) => Standing::of(nights, args.max_age, now),
         (Err(error), _) => Standing::of_nothing(error, host, args.max_age),
-    };
+    });
     let plugin = |code| {
         // A plugin whose line nobody can read still has its code.
         let _ = print(&(standing.plugin_line() + "\n"));

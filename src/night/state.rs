@@ -125,6 +125,13 @@ impl Standing {
     }
 
     /// The state of one host by its newest measurements, whatever later runs measured.
+    /// The gravest state of a host in the runs of each plan; unknown only if no plan knows more. `None` without a run.
+    pub fn of_host_in_all(word: &str, host: &str, max_age: SignedDuration, now: Timestamp) -> Option<Self> {
+        let all = of_each_plan(word, now);
+        let each = all.iter().map(|nights| Self::of_host(nights, host, max_age, now));
+        each.max_by_key(|one| (one.state != State::Unknown, one.state))
+    }
+
     pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
         let Some(known) = nights.states.host(host) else {
             let waived = nights.states.waived.iter().find(|one| one.kind == "host" && one.hosts == [host]);
