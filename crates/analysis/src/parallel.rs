@@ -22,7 +22,7 @@ pub fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R>
     parts(items, |part| part.iter().map(&of).collect())
 }
 
-/// As [`map`], for items of which each takes long, on at most this many threads.
+/// As [`map`], for slow items, on at most this many threads.
 pub fn map_few<T: Sync, R: Send>(items: &[T], most: usize, of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut made: Vec<(&T, Option<R>)> = items.iter().map(|item| (item, None)).collect();
     in_turn(&mut made, most, |(item, made)| *made = Some(of(item)));

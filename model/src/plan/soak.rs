@@ -192,7 +192,7 @@ mod tests {
 
     use crate::plan::parse;
 
-    /// The number of mistakes, all about the rate.
+    /// The number of errors, all about the rate.
     fn mistakes(test: &str, more: &str) -> usize {
         let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = \"a[1-2]\" }\n[[test]]\nmetric = \"bandwidth\"\n";
         let text = format!("{head}op = \"write\"\nsizes = [\"64KiB\", \"1MiB\"]\n{test}\n{more}\n");

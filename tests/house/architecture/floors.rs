@@ -14,6 +14,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "wire/src",
         &[
+            "words",
             "gather",
             "natural",
             "shell",

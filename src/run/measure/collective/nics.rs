@@ -119,6 +119,35 @@ mod tests {
     }
 
     #[test]
+    fn the_fastest_active_ports_are_read_or_those_that_the_plan_names() {
+        let device = |(name, rate, state): (&str, f64, &str)| RdmaDevice {
+            name: name.to_owned(),
+            ports: vec![RdmaPort {
+                number: 1,
+                state: Some(state.to_owned()),
+                rate_gbps: Some(railgauge_wire::GigabitsPerSecond(rate)),
+                ..RdmaPort::default()
+            }],
+            ..RdmaDevice::default()
+        };
+        let ports =
+            [("a", 400.0, "ACTIVE"), ("b", 400.0, "ACTIVE"), ("slow", 100.0, "ACTIVE"), ("down", 400.0, "DOWN")];
+        let facts = HostFacts { rdma: ports.into_iter().map(device).collect(), ..HostFacts::default() };
+        let of = |text: &str, facts: &HostFacts| {
+            let plan = format!(
+                "name = \"p\"\nlaunch = {{ via = \"ssh\" }}\nhosts = {{ names = [\"h\", \"i\"]{text} }}\n\
+                 [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n"
+            );
+            let plan = railgauge_model::plan::parse("p.toml", &plan, std::path::Path::new("")).unwrap().0;
+            nics(&plan.hosts[0], facts)
+        };
+        assert_eq!(of("", &facts), ["a", "b"]);
+        assert_eq!(of(", devices = [\"slow\"]", &facts), ["slow"]);
+        assert_eq!(of(", tcp = [\"eth0\", \"eth1\"]", &HostFacts::default()), ["eth0", "eth1"]);
+        assert_eq!(of("", &HostFacts::default()), [] as [&str; 0]);
+    }
+
+    #[test]
     fn an_idle_nic_has_carried_nothing() {
         let busy = [("counters/port_xmit_data", 100), ("counters/port_rcv_data", 50), ("netdev/tx_bytes", 7)];
         let idle = [("counters/port_xmit_data", 0), ("counters/port_rcv_data", 0), ("netdev/tx_bytes", 7)];
