@@ -62,7 +62,7 @@ impl Machine {
         }
         let plan = "name = \"nightly\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n\
             localise = { confirm = false }\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n\
-            sizes = [\"64KiB\"]\nmeasure = \"50 iterations\"\n";
+            sizes = [\"64KiB\"]\nmeasure = \"2000 iterations\"\n";
         fs::write(place.path().join("nightly.toml"), plan).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_railgauge"), place.path().join("bin/railgauge")).unwrap();
         Self { place }

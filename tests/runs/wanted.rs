@@ -10,7 +10,7 @@ fn plan(preflight: &str) -> String {
     format!(
         "name = \"wanted\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"] }}\n\
          [preflight]\n{preflight}\n[[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\n\
-         transport = \"tcp\"\nsizes = [\"4KiB\"]\nmeasure = \"20 iterations\"\nwarm_up = \"1ms\"\n"
+         transport = \"tcp\"\nsizes = [\"4KiB\"]\nmeasure = \"20000 iterations\"\nwarm_up = \"1ms\"\n"
     )
 }
 
@@ -100,7 +100,7 @@ fn a_part_of_a_plan_is_no_run_of_the_whole() {
         "plan.toml",
         &(text
             + "[[test]]\nname = \"to-c\"\nop = \"write\"\nmetric = \"bandwidth\"\n\
-        transport = \"tcp\"\npattern = \"many-to-one\"\nto = \"c\"\nsizes = [\"4KiB\"]\nmeasure = \"20 iterations\"\n"),
+        transport = \"tcp\"\npattern = \"many-to-one\"\nto = \"c\"\nsizes = [\"4KiB\"]\nmeasure = \"20000 iterations\"\n"),
     );
     let directory = scene.run_directory();
     let run =
