@@ -173,7 +173,7 @@ fn nights_without_a_value_are_those_of_its_turns() {
 fn a_fault_of_a_host_is_no_noise_of_its_group() {
     let mut dice = Dice(7);
     let made = |night: u32| {
-        let drawn = (0..12).filter(|host| (host + night as usize) % 3 > 0).collect();
+        let drawn = (0..12).filter(|host| !(host + night as usize).is_multiple_of(3)).collect();
         let of = below_leaves(Scenario { drawn, pattern: Some(Pattern::Random(4)), ..Scenario::healthy(8, 1) }, 2);
         run(&of, night, 0, &mut dice, |at| {
             let flow = &of.cases[usize::try_from(of.readings[at].case).unwrap()].flow;
