@@ -220,14 +220,17 @@ fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
     std::fs::write(run.join("records.jsonl"), support::sealed(&body) + rest).unwrap();
     assert!(matches!(newest(None), Err(railgauge::night::NightError::SeveralPlans { .. })));
     assert_eq!(newest(Some("acceptance")).unwrap().0, "2026-11-23");
-    // A host has its state in the runs of all of them.
-    let in_all = |host| Standing::of_host_in_all(place.path().to_str().unwrap(), host, DAY, now).unwrap().state;
-    assert_eq!((in_all("gpu001"), in_all("gpu099")), (State::Ok, State::Unknown));
-    std::fs::create_dir(place.path().join("run-4")).unwrap();
-    std::fs::write(place.path().join("run-4/records.jsonl"), confirmed()).unwrap();
-    assert_eq!(in_all("gpu005"), State::Critical);
+    // A host has its gravest state in the runs of all of them.
+    let both = tempfile::tempdir().unwrap();
+    for (name, text) in [("one", confirmed()), ("other", support::sealed(&body) + rest)] {
+        std::fs::create_dir(both.path().join(name)).unwrap();
+        std::fs::write(both.path().join(name).join("records.jsonl"), text).unwrap();
+    }
+    let in_all = |host| Standing::of_host_in_all(both.path().to_str().unwrap(), host, DAY, now).unwrap().state;
+    let states = [in_all("gpu005"), in_all("gpu001"), in_all("gpu099")];
+    assert_eq!(states, [State::Critical, State::Ok, State::Unknown]);
     let check = ["status", "--format", "nhc", "--max-age", "99999h", "--host", "gpu005"];
-    assert_eq!(program(&check, place.path()).status.code(), Some(1), "the health check takes the faulty host out");
+    assert_eq!(program(&check, both.path()).status.code(), Some(1), "the health check takes the faulty host out");
 }
 
 #[test]

@@ -113,8 +113,10 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     let own: Vec<(Probe, f64)> = all.iter().filter(is_own).copied().collect();
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
+    // A partition that only some of its pairs show is none.
+    let is_part_of_cut = matches!((&settled.judgement, &settled.part), (Judgement::Intermittent { .. }, Part::Cut(_)));
     if let Judgement::Confirmed { n, .. } | Judgement::Intermittent { n, .. } = settled.judgement
-        && !fits
+        && (!fits || is_part_of_cut)
     {
         settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
     }

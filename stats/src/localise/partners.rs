@@ -68,7 +68,7 @@ impl Partners {
     fn among(&self, end: Port, fits: impl Fn(Port) -> bool) -> Vec<Port> {
         let of = |ends: &BTreeMap<u32, Vec<Port>>| -> Vec<Port> {
             let ends = ends.get(&end.rail).map_or(&[][..], Vec::as_slice);
-            let others = ends.iter().copied().filter(|&port| port.host != end.host && fits(port));
+            let others = spread(ends, end.host as usize).filter(|&port| port.host != end.host && fits(port));
             let (mut met, mut new) = (Vec::new(), Vec::new());
             for port in others {
                 let of = if self.met.contains(&(end, port)) { &mut met } else { &mut new };
@@ -85,4 +85,21 @@ impl Partners {
         let good = of(&self.good);
         if good.len() >= 2 { good } else { [good, of(&self.fair)].concat() }
     }
+}
+
+/// All of them, the first few from all over the list (steps of the golden section): neighbours often share a switch, and with all of them
+/// beyond a slow trunk a good end would look bad.
+fn spread(ends: &[Port], from: usize) -> impl Iterator<Item = Port> {
+    let count = ends.len();
+    let divides = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a > 1
+    };
+    let mut step = (count as f64 * 0.618).round() as usize;
+    while divides(step, count) {
+        step += 1;
+    }
+    (0..count).map(move |turn| ends[(from + turn * step) % count])
 }

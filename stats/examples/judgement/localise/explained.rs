@@ -2,7 +2,10 @@
 
 use railgauge_stats::localise::{Part, Way};
 
-use super::{Cluster, Said, at_once, cluster::Trunk};
+use super::{
+    Cluster, Said, at_once,
+    cluster::{Pattern, Trunk},
+};
 use crate::{
     noise::Kind,
     row::{Bar, Options, Row},
@@ -11,7 +14,7 @@ use crate::{
 const KINDS: [Kind; 4] = [Kind::Normal, Kind::Heavy, Kind::LeftSkewed(0.5), Kind::RightSkewed(0.7)];
 
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    let parts = [trunk, shared_trunk, random, most_rails, fast, between_only];
+    let parts = [trunk, trunk_in_ring, shared_trunk, random, most_rails, fast, between_only];
     at_once(&parts, |part| part(options))
 }
 
@@ -55,6 +58,20 @@ fn trunk(options: &Options) -> Vec<Row> {
         rows.push(Row::share(format!("{what}: described"), described, runs, Bar::AtLeast(0.95)));
         rows
     })
+}
+
+/// A trunk between halves of neighbours, of which a ring passes two links: too few to describe it, and its four hosts are good.
+fn trunk_in_ring(options: &Options) -> Vec<Row> {
+    let runs = options.runs(200);
+    let named = (0..runs).filter(|&run| {
+        let hosts = [8, 10, 14, 16, 24, 32][run % 6];
+        let mut cluster = Cluster::new(options.seed + 32_452_843 * run as u64, hosts, 1, KINDS[run / 2 % 4], 0.01);
+        cluster.pattern = Pattern::Ring;
+        cluster.faults = vec![(Part::Cut((0..hosts / 2).collect()), [0.9, 0.7, 0.5][run % 3], 1.0)];
+        names_an_end(&cluster.run(0, true), &[])
+    });
+    let what = "explained, a slow trunk that two links of a ring pass: a healthy host named";
+    vec![Row::share(what, named.count(), runs, Bar::AtMost(0.01))]
 }
 
 /// Two sides of hosts, and between them a trunk that all pairs of a round share unequally: a quarter to half of what its flows would

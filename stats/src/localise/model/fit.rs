@@ -56,7 +56,7 @@ impl<'a> Fit<'a> {
             .map(|at| self.left[at] - self.expected[at].effect)
             .collect();
         let scale = self.levels[0].scale.min(self.levels[1].scale);
-        // Shares of a part that is not full are no less likely than low results that nothing explains.
+        // Shares of a part that is not full are at least as likely as low results that nothing explains.
         let mut wide = self.taken.iter().map(|taken| taken.spread).fold(scale, f64::max);
         if low > 0 && lows.len() >= 3 {
             lows.sort_unstable_by(f64::total_cmp);
