@@ -3,7 +3,7 @@
 use crate::generators::{Noise, cluster::Cluster};
 use railgauge_stats::localise::{Judgement, MOST_BATCHES, Part, Probe, Role, Setting, Way, localise, probes, settle};
 
-const LEAF: u32 = 3;
+const LEAF: u32 = 12;
 /// What lies between the states, as a difference of logarithms.
 const STATES: f64 = 0.05;
 const TRIALS: u64 = 200;
