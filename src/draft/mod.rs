@@ -214,7 +214,7 @@ impl<'r> Text<'r> {
             // A round of an odd number of hosts leaves one out, about which nothing would be known: two have all of them.
             Purpose::Tuning => Some(1 + hosts % 2),
         };
-        // The circle method.
+        // Every pair once takes so many rounds (circle method).
         let all = hosts.div_ceil(2) * 2 - 1;
         let rounds = rounds.map(|rounds| rounds.min(all));
         let in_toml = |hosts: &[String]| page::list(&pieces(hosts));

@@ -27,8 +27,12 @@ impl HostShare<'_> {
     }
 }
 
-/// In the order of the records. Hosts with one NIC have no share.
+/// In the order of the records. Hosts with one NIC have no share. Nothing unless the NICs of every host with a rank were counted: what
+/// some hosts do would pass for all.
 pub fn by_host(sample: &Sample) -> Vec<HostShare<'_>> {
+    if sample.nics.is_empty() {
+        return Vec::new();
+    }
     let mut hosts: Vec<HostShare<'_>> = Vec::new();
     for nic in &sample.nics {
         let one = (nic.device.as_str(), nic.bytes);
@@ -39,6 +43,9 @@ pub fn by_host(sample: &Sample) -> Vec<HostShare<'_>> {
     }
     let mut ranks: BTreeMap<&str, usize> = BTreeMap::new();
     sample.ranks.iter().for_each(|rank| *ranks.entry(&rank.host).or_default() += 1);
+    if hosts.len() < ranks.len() {
+        return Vec::new();
+    }
     for one in &mut hosts {
         one.nics.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         one.expected = ranks.get(one.host).copied().unwrap_or(0).min(one.nics.len());
@@ -53,11 +60,7 @@ pub fn worst(sample: &Sample) -> Option<(HostShare<'_>, f64)> {
     known.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-pub(crate) fn balance(sample: &Sample) -> Option<f64> {
-    worst(sample).map(|(_, balance)| balance)
-}
-
-/// `gpu02: mlx5_3 carried 0.1 % of its bytes, mlx5_0 50.1 %`, and what NCCL's log says of the first.
+/// `mlx5_3, which NCCL's log does not name, carried 0.0 % of the bytes of gpu02, and mlx5_0 50.1 %`.
 pub fn words(sample: &Sample) -> Option<String> {
     let (host, _) = worst(sample)?;
     let share = |bytes: &Bytes| 100.0 * bytes.as_f64() / host.sum().as_f64();
@@ -112,8 +115,17 @@ mod tests {
             (4, &[100], None),
             (0, &[100, 100], None),
         ] {
-            assert_eq!(balance(&sample(ranks, &[], bytes)), wanted, "{bytes:?}");
+            let found = worst(&sample(ranks, &[], bytes)).map(|(_, balance)| balance);
+            assert_eq!(found, wanted, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn hosts_whose_nics_were_not_counted_leave_it_unknown() {
+        let mut partly = sample(2, &[], &[100, 100]);
+        assert!(worst(&partly).is_some());
+        partly.ranks[1].host = "b".into();
+        assert_eq!(worst(&partly), None);
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub(super) fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32)
         time: median(&sample.initiator.latency).filter(|time| !time.is_zero()),
         compute: training.map(|step| step.compute),
         alone: median(&sample.alone),
-        nic_balance: nics::balance(sample),
+        nic_balance: nics::worst(sample).map(|(_, balance)| balance),
     }))
 }
 

@@ -337,7 +337,7 @@ pub struct Expectation {
     /// All if empty.
     pub rails: Vec<u32>,
     pub group: Option<String>,
-    /// Line in the plan, from 1.
+    /// Line in the plan, from 1; 0 if the plan does not have it.
     pub line: usize,
 }
 

@@ -113,7 +113,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     let own: Vec<(Probe, f64)> = all.iter().filter(is_own).copied().collect();
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
-    // A partition that only some of its pairs show is none.
+    // What lies between two sides is low for all pairs that cross it: otherwise it is not a partition.
     let is_part_of_cut = matches!((&settled.judgement, &settled.part), (Judgement::Intermittent { .. }, Part::Cut(_)));
     if let Judgement::Confirmed { n, .. } | Judgement::Intermittent { n, .. } = settled.judgement
         && (!fits || is_part_of_cut)

@@ -272,7 +272,7 @@ fn two_slow_hosts_of_four_are_named_by_one_good_pair() {
     assert!(named >= 19, "{named} of 20");
 }
 
-/// Low pairs that pass neither side of a cut nor of its alternative are no reason to name one of them.
+/// Low pairs that pass neither side of a cut nor of its alternative do not name one of them.
 #[test]
 fn a_cut_is_not_named_where_no_alternative_fits() {
     let mut noise = Noise::new(41);

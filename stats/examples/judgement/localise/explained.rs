@@ -60,7 +60,7 @@ fn trunk(options: &Options) -> Vec<Row> {
     })
 }
 
-/// A trunk between halves of neighbours, of which a ring passes two links: too few to describe it, and its four hosts are good.
+/// A trunk between halves of neighbours. A ring passes it twice: too few to describe it, and its four hosts are good.
 fn trunk_in_ring(options: &Options) -> Vec<Row> {
     let runs = options.runs(200);
     let named = (0..runs).filter(|&run| {
