@@ -3,7 +3,7 @@
 use std::{process::Command, time::Duration};
 
 use crate::{
-    cluster::{Log, failing, fake_agent, host, is_alive, launch, one},
+    cluster::{Log, ends, failing, fake_agent, host, launch, one},
     sshd::{self, Sshd, listing},
 };
 use railgauge::cluster::{AgentBinary, bring_up};
@@ -30,7 +30,7 @@ async fn a_command_that_shares_our_files_runs_the_agent_in_place() {
     assert_eq!(facts.hostname, "two 'words' $HOME");
     assert!(!directory.path().join("unused").exists(), "nothing is written where nothing is needed");
     agent.close().await;
-    assert!(!is_alive(agent.pid()));
+    assert!(ends(agent.pid()).await);
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_stubborn_agent_behind_a_command_is_ended_by_force() {
     let words = command(&["sh", "-c", "exec \"$@\"", "{host}"]);
     let agent = one(failing(words, "stubborn"), host("gpu1", "x"), &Log::default()).await.unwrap();
     agent.close().await;
-    assert!(!is_alive(agent.pid()));
+    assert!(ends(agent.pid()).await);
 }
 
 /// As behind `docker exec`: what runs there is not a child of the command, and the end of the command does not reach it.
@@ -183,5 +183,5 @@ async fn a_stopped_agent_behind_a_command_that_died_is_ended() {
     }
     agent.gone().await;
     agent.close().await;
-    assert!(!is_alive(agent.pid()), "a stopped agent outlives the run");
+    assert!(ends(agent.pid()).await, "a stopped agent outlives the run");
 }

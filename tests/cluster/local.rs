@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Log, comes, failing, fake, host, is_alive, launch, one};
+use crate::cluster::{Log, comes, ends, failing, fake, host, launch, one};
 use railgauge::cluster::bring_up;
 use railgauge_model::plan::model::Launcher;
 use railgauge_wire::{
@@ -34,7 +34,7 @@ async fn several_hosts_come_up_answer_and_go() {
     }
     for agent in &agents {
         agent.close().await;
-        assert!(!is_alive(agent.pid()));
+        assert!(ends(agent.pid()).await);
         let after = agent.ask(Ask::Clock, SOON).await.unwrap_err();
         assert_eq!(after.host.as_deref(), Some(agent.host()), "{after}");
         agent.close().await;
@@ -80,7 +80,7 @@ async fn a_foreign_stream_breaks_the_conversation_and_not_the_controller() {
     assert_eq!(failure.kind, Kind::Lost);
     assert!(failure.cause.contains("not this protocol"), "{failure}");
     agent.close().await;
-    assert!(!is_alive(agent.pid()));
+    assert!(ends(agent.pid()).await);
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn time_running_out_names_host_request_and_time() {
 async fn a_stubborn_agent_is_ended_by_force() {
     let agent = one(failing(Launcher::Local, "stubborn"), host("gpu1", ""), &Log::default()).await.unwrap();
     agent.close().await;
-    assert!(!is_alive(agent.pid()));
+    assert!(ends(agent.pid()).await);
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn dropping_an_agent_closes_its_input() {
     let agent = one(launch(Launcher::Local), host("gpu1", ""), &Log::default()).await.unwrap();
     let pid = agent.pid();
     drop(agent);
-    assert!(comes(SOON, || !is_alive(pid)).await);
+    assert!(ends(pid).await);
 }
 
 #[tokio::test]
@@ -161,5 +161,5 @@ async fn no_process_of_a_try_that_was_given_up_stays() {
     let failure = one(launch, host("gpu1", "x"), &Log::default()).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Deadline, "{failure}");
     let child = std::fs::read_to_string(&path).unwrap().trim().parse().unwrap();
-    assert!(comes(SOON, || !is_alive(child)).await, "process {child} outlives the try");
+    assert!(ends(child).await, "process {child} outlives the try");
 }

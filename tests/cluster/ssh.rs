@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
 use crate::{
-    cluster::{Log, comes, failing, host, is_alive, launch, one},
+    cluster::{Log, comes, ends, failing, host, launch, one},
     sshd::{self, Sshd, listing},
 };
 use railgauge::cluster::{AgentBinary, bring_up};
@@ -56,7 +56,7 @@ async fn the_agent_is_sent_started_and_taken_away() {
     assert!(log.text().contains("gpu1: fake agent"), "{}", log.text());
     assert!(!log.text().contains("@railgauge"), "{}", log.text());
     agent.close().await;
-    assert!(!is_alive(agent.pid()));
+    assert!(ends(agent.pid()).await);
     assert_eq!(sshd.left(), [""; 0]);
 }
 
@@ -218,7 +218,7 @@ async fn a_host_that_goes_away_is_lost_in_sshs_words() {
     let failure = tokio::time::timeout(SOON, agent.gone()).await.unwrap();
     assert_eq!(failure.host.as_deref(), Some("gpu7"));
     assert!(failure.cause.starts_with("the agent is gone: ssh lost the host: "), "{failure}");
-    assert!(comes(SOON, || !is_alive(agent.pid())).await, "no agent outlives its controller");
+    assert!(ends(agent.pid()).await, "no agent outlives its controller");
 }
 
 /// The processes above a process, nearest first: number and name.
@@ -370,7 +370,7 @@ async fn a_stopped_agent_is_ended_with_the_run() {
     let pid = agent.pid();
     assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
     agent.close().await;
-    assert!(!is_alive(pid), "a stopped agent outlives the run");
+    assert!(ends(pid).await, "a stopped agent outlives the run");
     assert_eq!(sshd.left(), [""; 0]);
 }
 

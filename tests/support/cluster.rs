@@ -84,6 +84,11 @@ pub fn is_alive(pid: u32) -> bool {
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
 }
 
+/// Whether a process ends within a minute: a signal has its effect only when the kernel runs the process again.
+pub async fn ends(pid: u32) -> bool {
+    comes(Duration::from_secs(60), || !is_alive(pid)).await
+}
+
 /// Waits until something is so, at most `limit`; tells whether it came.
 pub async fn comes(limit: Duration, mut so: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
