@@ -284,13 +284,16 @@ fn a_pod_that_goes_away_during_the_run_is_named() {
     for front in fronts() {
         let cluster = Cluster::start(front, &THREE);
         let scene = Scene::new();
-        let mut running = run(&cluster, &scene, &plan("kubectl", SELECTED, 12, "300ms"));
+        let mut running = run(&cluster, &scene, &plan("kubectl", SELECTED, 40, "5000 iterations"));
         running.wait_for_outcomes(1);
+        // It must not end before its pods do.
+        running.send("-STOP");
         let running_pod = |name, node| (name, node, json!({ "phase": "Running" }));
         let evicted =
             json!({ "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory." });
         cluster.statuses(&[running_pod("rg-a", "n1"), ("rg-b", "n2", evicted)]);
         cluster.ways(&json!({ "rg-b": {"of": AGENT, "now": "kill"}, "rg-c": {"of": AGENT, "now": "kill"} }));
+        running.send("-CONT");
         until_lost(&scene, "n2");
         until_lost(&scene, "n3");
         is_lost_for(&scene, "n2", "container-killed", "the process in the pod rg-b was killed");
