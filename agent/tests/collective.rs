@@ -9,9 +9,9 @@ use std::{
 
 use railgauge_agent::parts::{Control, Rank, RankAsk};
 use railgauge_wire::{
-    Algorithm, Answer, Bytes, Carrier, CollectiveMeasurement, CollectiveOptions, CollectiveSpec, Datatype, Failure,
-    Kind, Knobs, LinkLayer, LinkSpec, MemberSpec, Memory, Nanoseconds, Op, RankEndpoint, Reduction, Role, Service,
-    TestMetric, Ticket, Training, Transport, Window,
+    Algorithm, Answer, Bytes, Carrier, CollectiveMeasurement, CollectiveOptions, CollectiveSpec, Datatype, Exchange,
+    Failure, Kind, Knobs, LinkLayer, LinkSpec, MemberSpec, Memory, Nanoseconds, Op, RankEndpoint, Reduction, Role,
+    Service, TestMetric, Ticket, Training, Transport, Window,
 };
 
 /// For each operation, however busy the machine is.
@@ -67,10 +67,23 @@ fn collective(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction
         metric: TestMetric::Bandwidth,
         size: Bytes(size),
         options,
+        exchange: None,
         window,
         warm_up: Nanoseconds::ZERO,
         verify: true,
         seed: 11,
+    }
+}
+
+/// Uneven blocks of 4-byte elements, some of them empty, that fit the size at every rank.
+fn exchange(rank: u32, ranks: u32, size: Bytes) -> Exchange {
+    let unit = size.0 / 4 / u64::from(3 * ranks);
+    let count = |from: u32, to: u32| u64::from((from + 2 * to) % 4) * unit;
+    let offset = |from: u32| (0..rank).map(|to| count(from, to)).sum();
+    Exchange {
+        send: (0..ranks).map(|to| count(rank, to)).collect(),
+        receive: (0..ranks).map(|from| count(from, rank)).collect(),
+        offsets: (0..ranks).map(offset).collect(),
     }
 }
 
@@ -99,7 +112,10 @@ fn group(
             opened.wait();
             let mut accounts = Vec::new();
             for collective in collectives.iter() {
-                accounts.push(ask(RankAsk::Measure(Box::new(collective.clone()))).map(|said| match said {
+                let exchange =
+                    (collective.op == Op::AllToAllV).then(|| Box::new(exchange(number, ranks, collective.size)));
+                let collective = CollectiveSpec { exchange, ..collective.clone() };
+                accounts.push(ask(RankAsk::Measure(Box::new(collective))).map(|said| match said {
                     Answer::MemberMeasured(account) => *account,
                     other => panic!("{other:?}"),
                 }));
@@ -123,8 +139,14 @@ fn all_right(ranks: u32, collectives: Vec<CollectiveSpec>) {
             let words = format!("rank {rank} of {ranks}: {collective:?}");
             let account = account.unwrap_or_else(|failure| panic!("{words}: {failure}"));
             assert_eq!(account.checked.wrong, Bytes::ZERO, "{words}: {:?}", account.checked);
-            let result =
-                if collective.op == Op::ReduceScatter { collective.size / u64::from(ranks) } else { collective.size };
+            let result = match collective.op {
+                Op::ReduceScatter => collective.size / u64::from(ranks),
+                Op::AllToAllV => {
+                    let number = u32::try_from(rank).unwrap();
+                    Bytes(exchange(number, ranks, collective.size).receive.iter().sum::<u64>() * 4)
+                }
+                _ => collective.size,
+            };
             assert_eq!(account.checked.verified, result * 2, "{words}: {:?}", account.checked);
             assert_eq!((account.times.len(), account.batch), (1, 3), "{words}");
             let carried = account.carried.unwrap();
@@ -145,7 +167,7 @@ fn every_algorithm_is_right_for_every_number_of_ranks() {
                     let mut plain = collective(*op, size, Datatype::F32, reduction);
                     plain.options.algorithm = Some(*algorithm);
                     let mut in_place = plain.clone();
-                    in_place.options.in_place = *op != Op::AllToAll;
+                    in_place.options.in_place = !matches!(op, Op::AllToAll | Op::AllToAllV);
                     collectives.extend([plain, in_place]);
                 }
             }

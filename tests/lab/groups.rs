@@ -71,7 +71,9 @@ fn every_algorithm_is_right_over_verbs() {
         "#;
         let moves = ["broadcast", "all_gather", "reduce_scatter", "all_to_all"]
             .map(|op| format!("[[test]]\nop = {op:?}\nmetric = \"bandwidth\"\nsizes = [65536]\nmeasure = \"100ms\"\n"));
-        let tests = format!("{reductions}\n{}", moves.concat());
+        let matrix = "[[test]]\nop = \"all_to_all_v\"\nmetric = \"bandwidth\"\nmeasure = \"100ms\"\n\
+                      traffic = { moe = { experts = 16, top_k = 2, tokens = 32, hidden = 512, skew = 80 } }\n";
+        let tests = format!("{reductions}\n{}{matrix}", moves.concat());
         scene.start(&plan(&lab, &scene, &tests)).end().expect(0);
         let rows = scene.results().rows();
         by_rdma(&rows);

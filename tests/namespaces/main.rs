@@ -12,4 +12,5 @@ mod beside;
 mod ecmp;
 mod fabric;
 mod lldp;
+mod traffic;
 mod values;

@@ -47,6 +47,34 @@ fn every_operation_over_tcp_is_measured_and_verified() {
 }
 
 #[test]
+fn every_byte_of_a_matrix_arrives_where_it_belongs() {
+    let scene = Scene::new();
+    // In bytes; the last rank sends nothing, and the diagonal stays where it is.
+    let matrix = [[4_u64, 0, 65_536], [4_000, 8, 131_072], [0, 0, 0]];
+    let lines = matrix.map(|row| row.map(|bytes| bytes.to_string()).join(" ")).join("\n");
+    scene.write("bytes.txt", &lines);
+    let test = |rest: &str| format!("[[test]]\nop = \"all_to_all_v\"\nmeasure = \"20 iterations\"\n{rest}\n");
+    let text = HEAD.to_owned()
+        + &test("name = \"file\"\nmetric = \"latency\"\ntraffic = { file = \"bytes.txt\" }")
+        + &test(
+            "name = \"pipeline\"\nmetric = \"bandwidth\"\ntraffic = { pipeline = { stages = 3, bytes = \"8KiB\" } }",
+        );
+    scene.start(&scene.write("plan.toml", &text)).end().expect(0);
+    let outcomes = scene.results().outcomes();
+    let verified = |at: usize| -> Vec<u64> {
+        let ranks = outcomes[at]["result"]["Ok"]["ranks"].as_array().unwrap();
+        ranks.iter().map(|rank| rank["checked"]["verified"].as_u64().unwrap()).collect()
+    };
+    // Before and after the window.
+    assert_eq!(verified(0), [4_000, 0, 65_536 + 131_072].map(|bytes| 2 * bytes));
+    assert_eq!(verified(1), [0, 8_192, 8_192].map(|bytes| 2 * bytes));
+    let rows = scene.results().rows();
+    assert!(rows.iter().all(|row| row.wrong == 0 && row.error.is_none() && row.value.is_some()), "{rows:?}");
+    let planned = scene.results().planned_cases();
+    assert_eq!(planned[&0]["cell"]["size"], 65_536 + 131_072);
+}
+
+#[test]
 fn a_training_step_tells_what_of_its_communication_is_not_hidden() {
     let scene = Scene::new();
     let text = HEAD.to_owned()

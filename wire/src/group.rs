@@ -100,15 +100,27 @@ pub struct Training {
     pub compute: Nanoseconds,
 }
 
+/// What one rank of an `all_to_all_v` sends and receives, in elements, by rank. Blocks are adjacent, in the order of ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Exchange {
+    pub send: Vec<u64>,
+    pub receive: Vec<u64>,
+    /// Where each received block begins in what its sender sends.
+    pub offsets: Vec<u64>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveSpec {
     pub op: Op,
     /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates them by a barrier; `Step` makes each a training step,
     /// behind a barrier.
     pub metric: TestMetric,
-    /// Size as nccl-tests counts it: the larger of what a rank sends and what it receives.
+    /// Size as nccl-tests counts it: the larger of what a rank sends and what it receives; of `all_to_all_v` that of the busiest rank.
     pub size: Bytes,
     pub options: CollectiveOptions,
+    /// `Some` exactly for `all_to_all_v`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Box<Exchange>>,
     pub window: Window,
     pub warm_up: Nanoseconds,
     /// Whether to verify the results: before the timed operations, and after the last one.
@@ -190,6 +202,7 @@ mod tests {
             metric: TestMetric::Bandwidth,
             size: Bytes(size),
             options: options.clone(),
+            exchange: None,
             window: Window::Iterations(1),
             warm_up: Nanoseconds::ZERO,
             verify: true,

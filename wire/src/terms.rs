@@ -27,6 +27,8 @@ crate::words! {
         AllGather = "all_gather",
         ReduceScatter = "reduce_scatter",
         AllToAll = "all_to_all",
+        /// Each pair of ranks exchanges its own number of bytes.
+        AllToAllV = "all_to_all_v",
         SendRecv = "send_recv",
         /// By the processors of the same NUMA node.
         MemoryRead = "memory_read",
@@ -54,6 +56,7 @@ impl Op {
                 | Self::AllGather
                 | Self::ReduceScatter
                 | Self::AllToAll
+                | Self::AllToAllV
                 | Self::SendRecv
         )
     }
@@ -79,13 +82,14 @@ impl Op {
         matches!(self, Self::AllGather | Self::ReduceScatter | Self::AllToAll)
     }
 
-    /// Bus bandwidth divided by algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md); `None` for operations of a pair.
+    /// Bus bandwidth divided by algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md); `None` for operations of a pair. The size of an
+    /// `all_to_all_v` counts only what passes between ranks.
     pub fn bus_factor(self, ranks: u32) -> Option<f64> {
         let n = f64::from(ranks);
         match self {
             Self::AllReduce => Some(2.0 * (n - 1.0) / n),
             Self::AllGather | Self::ReduceScatter | Self::AllToAll => Some((n - 1.0) / n),
-            Self::Broadcast | Self::Reduce | Self::SendRecv => Some(1.0),
+            Self::Broadcast | Self::Reduce | Self::AllToAllV | Self::SendRecv => Some(1.0),
             _ => None,
         }
     }
@@ -238,7 +242,7 @@ impl Algorithm {
             Self::Ring => matches!(op, Op::AllReduce | Op::AllGather | Op::ReduceScatter),
             Self::RecursiveDoubling | Self::HalvingDoubling => matches!(op, Op::AllReduce),
             Self::Chain | Self::Tree => matches!(op, Op::Broadcast),
-            Self::Pairwise => matches!(op, Op::AllToAll),
+            Self::Pairwise => matches!(op, Op::AllToAll | Op::AllToAllV),
         }
     }
 }

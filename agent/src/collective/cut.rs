@@ -116,7 +116,17 @@ mod tests {
             env: [].into(),
             training: None,
         };
-        CollectiveSpec { op: Op::Broadcast, metric, size: Bytes(4), options, window, warm_up, verify: true, seed: 0 }
+        CollectiveSpec {
+            op: Op::Broadcast,
+            metric,
+            size: Bytes(4),
+            options,
+            exchange: None,
+            window,
+            warm_up,
+            verify: true,
+            seed: 0,
+        }
     }
 
     /// Batches and their time, for a real time `took` and an estimate `one` in nanoseconds.

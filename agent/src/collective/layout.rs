@@ -10,16 +10,18 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{Algorithm, Bytes, CollectiveSpec, Failure, Kind, Nanoseconds, Op, Reduction, Stage, Training};
+use railgauge_wire::{
+    Algorithm, Bytes, CollectiveSpec, Exchange, Failure, Kind, Nanoseconds, Op, Reduction, Stage, Training,
+};
 
 use super::{
-    script::{Job, ROOT, Script},
+    script::{Job, ROOT, Script, exchange, starts},
     table::{Kernel, Source, kernel},
 };
 use crate::memory::pattern::Part;
 
 /// In elements unless noted otherwise.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Layout {
     op: Op,
     in_place: bool,
@@ -29,17 +31,28 @@ pub(crate) struct Layout {
     whole: u64,
     pub slots: u64,
     pub width: u64,
+    /// The blocks of an operation in which each rank sends to each.
+    pub exchange: Option<Exchange>,
 }
 
 impl Layout {
-    /// `None` if the size does not divide or exceeds buffers of `capacity` bytes.
+    /// `None` if the size does not divide or exceeds buffers of `capacity` bytes, or the blocks exceed the size.
     pub(crate) fn new(collective: &CollectiveSpec, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
         let width = collective.options.datatype.bytes().0;
         let count = collective.count(ranks).filter(|count| *count > 0)?;
         let slots = capacity / collective.size.0;
         let in_place = collective.options.in_place;
         let whole = collective.size.0 / width;
-        (slots > 0).then_some(Self { op: collective.op, in_place, rank, ranks, count, whole, slots, width })
+        let exchange = match (collective.op, &collective.exchange) {
+            (Op::AllToAll, _) => {
+                let counts = vec![count; ranks as usize];
+                let offsets = vec![u64::from(rank) * count; ranks as usize];
+                Some(Exchange { send: counts.clone(), receive: counts, offsets })
+            }
+            (Op::AllToAllV, exchange) => Some(exchange.as_deref().filter(|all| fit(all, ranks, whole))?.clone()),
+            _ => None,
+        };
+        (slots > 0).then_some(Self { op: collective.op, in_place, rank, ranks, count, whole, slots, width, exchange })
     }
 
     pub(crate) fn send_at(&self, slot: u64) -> u64 {
@@ -84,7 +97,20 @@ impl Layout {
             Op::SendRecv => vec![part(origin, (self.rank + self.ranks - 1) % self.ranks, 1)],
             Op::AllGather if self.in_place => blocks(|layout, from| u64::from(from) * layout.count),
             Op::AllGather => blocks(|_, _| 0),
-            Op::AllToAll => blocks(|layout, _| layout.own()),
+            Op::AllToAll | Op::AllToAllV => {
+                let Exchange { receive, offsets, .. } = self.exchange.as_ref().unwrap_or(&NONE);
+                (0..)
+                    .zip(starts(receive).zip(receive.iter().zip(offsets)))
+                    .filter(|(_, (_, (count, _)))| **count > 0)
+                    .map(|(first, (start, (count, offset)))| Part {
+                        at: at + start,
+                        count: *count,
+                        offset: origin + offset,
+                        first,
+                        many: 1,
+                    })
+                    .collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -93,6 +119,20 @@ impl Layout {
     pub(crate) fn repeats(&self, reduction: Option<Reduction>) -> bool {
         !self.in_place || matches!(reduction, None | Some(Reduction::Min | Reduction::Max))
     }
+}
+
+static NONE: Exchange = Exchange { send: Vec::new(), receive: Vec::new(), offsets: Vec::new() };
+
+/// Whether there is a block for each rank, and all are within `whole` elements at both ends.
+fn fit(exchange: &Exchange, ranks: u32, whole: u64) -> bool {
+    let Exchange { send, receive, offsets } = exchange;
+    let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
+    let complete = [send, receive, offsets].iter().all(|list| list.len() == ranks as usize);
+    let within = |sum: Option<u64>| sum.is_some_and(|sum| sum <= whole);
+    complete
+        && within(sum(send))
+        && within(sum(receive))
+        && receive.iter().zip(offsets).all(|(count, offset)| within(offset.checked_add(*count)))
 }
 
 pub(crate) struct Ready<'e> {
@@ -135,6 +175,9 @@ impl<'e> Ready<'e> {
             in_place: options.in_place,
         };
         let scripted = |job: &Job| {
+            if let Some(blocks) = &layout.exchange {
+                return Ok((Algorithm::Pairwise, exchange(job, blocks)));
+            }
             let algorithm = options.algorithm.or_else(|| job.suited());
             let script = algorithm.and_then(|algorithm| Some((algorithm, job.script(algorithm)?)));
             script.ok_or_else(|| {
@@ -219,6 +262,7 @@ mod tests {
             metric,
             size: Bytes(size),
             options,
+            exchange: None,
             window,
             warm_up: Nanoseconds::ZERO,
             verify: true,
@@ -239,6 +283,7 @@ mod tests {
     fn results_stand_where_nccl_puts_them() {
         let all_to_all = layout(Op::AllToAll, 64, 2, false).unwrap().output(1);
         assert_eq!(all_to_all[3], Part { at: 16 + 12, count: 4, offset: 16 + 8, first: 3, many: 1 });
+        assert!(layout(Op::AllToAllV, 64, 2, false).is_none(), "without blocks");
         let scatter = layout(Op::ReduceScatter, 64, 2, true).unwrap();
         assert_eq!((scatter.send_at(1), scatter.receive_at(1)), (16, 24));
         assert_eq!(scatter.output(1), [Part { at: 24, count: 4, offset: 24, first: 0, many: 4 }]);

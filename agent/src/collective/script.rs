@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{Algorithm, Op};
+use railgauge_wire::{Algorithm, Exchange, Op};
 
 /// The rank that broadcasts and that reductions go to.
 pub(crate) const ROOT: u32 = 0;
@@ -146,7 +146,6 @@ impl Job {
             (Op::ReduceScatter, _) => reduce_scatter(self),
             (Op::Broadcast, Algorithm::Chain) => chain(self),
             (Op::Broadcast, _) => tree(self),
-            (Op::AllToAll, _) => all_to_all(self),
             _ => return None,
         })
     }
@@ -162,7 +161,6 @@ impl Job {
             Op::AllReduce | Op::AllGather | Op::ReduceScatter => Some(Algorithm::Ring),
             Op::Broadcast if bytes <= SHORT_BROADCAST => Some(Algorithm::Tree),
             Op::Broadcast => Some(Algorithm::Chain),
-            Op::AllToAll => Some(Algorithm::Pairwise),
             _ => None,
         }
     }
@@ -352,14 +350,29 @@ pub(crate) fn double(job: &Job, circle: &Circle, held: Side, script: &mut Script
     }
 }
 
-pub(crate) fn all_to_all(job: &Job) -> Script {
-    let given = |share| Stretch { side: job.given(), at: job.share(share) };
+/// Where each of adjacent blocks begins.
+pub(crate) fn starts(counts: &[u64]) -> impl Iterator<Item = u64> {
+    counts.iter().scan(0, |next, count| {
+        let start = *next;
+        *next += count;
+        Some(start)
+    })
+}
+
+/// Every rank sends a block to every other.
+pub(crate) fn exchange(job: &Job, blocks: &Exchange) -> Script {
+    let places = |counts: &[u64], side| -> Vec<Stretch> {
+        let bytes = |elements: u64| elements as usize * job.width;
+        let places = starts(counts).zip(counts);
+        places.map(|(start, count)| Stretch { side, at: bytes(start)..bytes(start + count) }).collect()
+    };
+    let (given, taken) = (places(&blocks.send, job.given()), places(&blocks.receive, Side::Output));
     let mut script = Script::default();
-    script.copy(given(job.rank), Stretch::output(job.share(job.rank)));
+    script.copy(given[job.rank].clone(), taken[job.rank].clone());
     for step in 1..job.ranks {
         let (to, from) = (job.after(step), job.before(step));
-        script.send(to, given(to), None);
-        script.receive(from, Stretch::output(job.share(from)), How::Place, None);
+        script.send(to, given[to].clone(), None);
+        script.receive(from, taken[from].clone(), How::Place, None);
     }
     script
 }

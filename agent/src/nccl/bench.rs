@@ -81,8 +81,16 @@ impl Bench {
         self.reduction = self.communicator.reduction(reduction, options.datatype)?;
         let values = Values::new(&self.stream, options.datatype, reduction, ranks, collective.seed)?;
         let bench = &*self;
-        let mut operation =
-            Operation { bench, collective, layout, values, steps: None, calls: Vec::new(), graph: None, untimed: None };
+        let mut operation = Operation {
+            bench,
+            collective,
+            layout: &layout,
+            values,
+            steps: None,
+            calls: Vec::new(),
+            graph: None,
+            untimed: None,
+        };
         operation.steps = operation.steps();
         bench::measure(&mut operation, collective, &layout, reduction)
     }
@@ -113,6 +121,7 @@ impl Bench {
             send_at: 0,
             receive: &self.small,
             receive_at: 0,
+            exchange: None,
         };
         self.communicator.queue(&call, &self.stream)?;
         self.stream.fetch(&self.word.borrow(), &self.small, 0, 8)?;
@@ -133,7 +142,7 @@ fn spin_until(moment: Nanoseconds) {
 struct Operation<'b> {
     bench: &'b Bench,
     collective: &'b CollectiveSpec,
-    layout: Layout,
+    layout: &'b Layout,
     values: Values,
     /// Buckets of a training step, each with its time from the step's start.
     steps: Option<Vec<(Call<'b>, Nanoseconds)>>,
@@ -145,7 +154,7 @@ struct Operation<'b> {
 
 impl<'b> Operation<'b> {
     fn call(&self, slot: u64) -> Call<'b> {
-        let (bench, layout, options) = (self.bench, &self.layout, &self.collective.options);
+        let (bench, layout, options) = (self.bench, self.layout, &self.collective.options);
         Call {
             op: self.collective.op,
             count: layout.count,
@@ -155,6 +164,7 @@ impl<'b> Operation<'b> {
             send_at: layout.send_at(slot) * layout.width,
             receive: &bench.receive,
             receive_at: layout.receive_at(slot) * layout.width,
+            exchange: layout.exchange.as_ref(),
         }
     }
 

@@ -11,10 +11,10 @@ use std::{
 
 use parking_lot::Mutex;
 
-use railgauge_wire::{Datatype, Failure, Kind, Op, Reduction, Stage, remedy};
+use railgauge_wire::{Datatype, Exchange, Failure, Kind, Op, Reduction, Stage, remedy};
 
 use crate::{
-    collective::ROOT,
+    collective::{ROOT, script::starts},
     gpu::{self, Buffer, Graph, Stream, driver::Handle, stream::fits, table, vendor::Vendor},
     system::{
         library::{self, Library, NoFunction, functions, said},
@@ -236,6 +236,8 @@ pub(crate) struct Call<'b> {
     pub send_at: u64,
     pub receive: &'b Buffer,
     pub receive_at: u64,
+    /// Blocks of an all-to-all, by rank.
+    pub exchange: Option<&'b Exchange>,
 }
 
 impl Communicator {
@@ -305,9 +307,14 @@ impl Communicator {
         let elements = count as usize;
         let reduction = call.reduction;
         let root = ROOT.cast_signed();
-        let of_all = |is: bool| count.saturating_mul(width).saturating_mul(if is { self.ranks.into() } else { 1 });
-        fits(call.send, call.send_at, of_all(matches!(op, Op::ReduceScatter | Op::AllToAll)))?;
-        fits(call.receive, call.receive_at, of_all(matches!(op, Op::AllGather | Op::AllToAll)))?;
+        let bytes = |divided: bool, blocks: Option<&[u64]>| {
+            let all = if divided { count.saturating_mul(self.ranks.into()) } else { count };
+            blocks
+                .map_or(all, |counts| counts.iter().fold(0, |sum, count| sum.saturating_add(*count)))
+                .saturating_mul(width)
+        };
+        fits(call.send, call.send_at, bytes(op == Op::ReduceScatter, call.exchange.map(|all| &*all.send)))?;
+        fits(call.receive, call.receive_at, bytes(op == Op::AllGather, call.exchange.map(|all| &*all.receive)))?;
         // SAFETY: the buffers hold what the operation reads and writes, checked above. They are freed only after the stream's work (see
         // `Buffer`); communicator and stream live through the call.
         let status = unsafe {
@@ -317,14 +324,19 @@ impl Communicator {
                 Op::Reduce => (nccl.reduce)(send, receive, elements, datatype, reduction, root, comm, stream),
                 Op::AllGather => (nccl.all_gather)(send, receive, elements, datatype, comm, stream),
                 Op::ReduceScatter => (nccl.reduce_scatter)(send, receive, elements, datatype, reduction, comm, stream),
-                Op::AllToAll => {
-                    let block = count * width;
+                Op::AllToAll | Op::AllToAllV => {
+                    let Some(Exchange { send, receive, .. }) = call.exchange else { return Ok(()) };
+                    let blocks = starts(send).zip(send).zip(starts(receive).zip(receive));
                     return self.grouped(|| {
-                        for peer in 0..self.ranks {
-                            let at = u64::from(peer) * block;
-                            let (send, receive) = (place(from + at).cast_const(), place(to + at));
-                            self.check((nccl.send)(send, elements, datatype, peer.cast_signed(), comm, stream))?;
-                            self.check((nccl.receive)(receive, elements, datatype, peer.cast_signed(), comm, stream))?;
+                        for (peer, ((send_at, send), (receive_at, receive))) in (0..).zip(blocks) {
+                            if *send > 0 {
+                                let block = place(from + send_at * width).cast_const();
+                                self.check((nccl.send)(block, *send as usize, datatype, peer, comm, stream))?;
+                            }
+                            if *receive > 0 {
+                                let block = place(to + receive_at * width);
+                                self.check((nccl.receive)(block, *receive as usize, datatype, peer, comm, stream))?;
+                            }
                         }
                         Ok(())
                     });

@@ -54,6 +54,7 @@ fn all_reduce(datatype: Datatype) -> CollectiveSpec {
         metric: TestMetric::Bandwidth,
         size: Bytes(400_000),
         options,
+        exchange: None,
         window: Window::Iterations(5),
         warm_up: Nanoseconds::ZERO,
         verify: true,

@@ -45,6 +45,7 @@ pub mod subset;
 mod test_model;
 mod test_table;
 mod topology;
+pub mod traffic;
 
 use std::{
     collections::BTreeSet,

@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{grammar::quantity::Written, per_end::PerEnd};
+use super::{grammar::quantity::Written, per_end::PerEnd, traffic::Traffic};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
@@ -223,6 +223,9 @@ pub struct Collective {
     /// The training step around each operation; `Some` exactly where steps are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
+    /// `Some` exactly for `all_to_all_v`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use super::{Flow, ScheduleError, circle, pattern::Directory};
+use railgauge_wire::{Bytes, Exchange};
+
+use super::{Flow, Port, ScheduleError, circle, pattern::Directory};
 use crate::plan::model::{Collective, Grouping, Test};
 
 /// Rounds of groups: in a round a host is in at most one group. Rank r of a group is the r-th member of its flow: ranks of one host are
@@ -33,6 +35,23 @@ pub(super) fn rounds(
         return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
     }
     Ok(rounds)
+}
+
+/// What the ranks of a group exchange, in elements of `width` bytes; `None` for operations that are equal for all ranks.
+pub fn exchanges<'p>(
+    test: &Test,
+    members: impl Iterator<Item = &'p Port>,
+    size: Bytes,
+    width: Bytes,
+) -> Option<Vec<Exchange>> {
+    let collective = test.collective.as_ref()?;
+    let traffic = collective.traffic.as_ref()?;
+    let each = collective.ranks_per_host as usize;
+    let places: HashMap<&str, usize> = test.hosts.iter().map(String::as_str).zip(0..).collect();
+    let place = |port: &Port| Some(places.get(&*port.host)? * each + port.rail as usize);
+    let members: Vec<usize> = members.map(|port| place(port).unwrap_or(usize::MAX)).collect();
+    let ranks = u32::try_from(test.hosts.len() * each).unwrap_or(u32::MAX);
+    Some(traffic.exchanges(ranks, &members, size, width))
 }
 
 fn sorted(a: u32, b: u32) -> Vec<u32> {

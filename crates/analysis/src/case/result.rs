@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use railgauge_model::{
     journal::event::{Case, LinkRecord, Sample, Started},
     plan::model::{Grouping, Test},
+    schedule::{Cell, exchanges},
 };
 use railgauge_wire::{
     failure::Failure,
@@ -193,7 +194,7 @@ impl CaseResult<'_> {
         let (cell, flow) = (&self.case.cell, &self.case.flow);
         let least = match flow.members.is_empty() {
             true => cell.size.max(Bytes(1)).saturating_mul(2 * u64::from(cell.qps.max(1))),
-            false => verified(cell.op, cell.size, flow.ranks()),
+            false => verified(self.test, self.case),
         };
         sample.checked.verified < least
     }
@@ -247,9 +248,15 @@ pub fn of_host(host: &str, failure: &Failure) -> String {
 /// Bytes compared by all ranks of a group: the result of the operation on each, before the window and after it. A
 /// reduction to one rank leaves it only there, a scattered one leaves a part on each rank, everything else the whole on
 /// every rank (nccl-tests, `doc/PERFORMANCE.md`).
-pub(crate) fn verified(op: Op, size: Bytes, ranks: u32) -> Bytes {
-    let holders = if matches!(op, Op::Reduce | Op::ReduceScatter) { 1 } else { u64::from(ranks) };
-    size.saturating_mul(holders).saturating_mul(2)
+pub(crate) fn verified(test: &Test, case: &Case) -> Bytes {
+    let (Cell { op, size, .. }, flow) = (&*case.cell, &case.flow);
+    let width = case.cell.manner.as_ref().map_or(Bytes(1), |manner| manner.datatype.bytes());
+    let once = match exchanges(test, flow.members.iter(), *size, width) {
+        Some(all) => width.saturating_mul(all.iter().flat_map(|rank| &rank.receive).sum()),
+        None if matches!(op, Op::Reduce | Op::ReduceScatter) => *size,
+        None => size.saturating_mul(flow.ranks().into()),
+    };
+    once.saturating_mul(2)
 }
 
 impl<'a> Deref for CaseResult<'a> {

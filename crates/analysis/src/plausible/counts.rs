@@ -178,7 +178,7 @@ fn of_verified(result: &CaseResult<'_>, sample: &Sample, host: &str, table: &mut
     let in_window = if cell.op == Op::GpuMemoryTest { sample.initiator.bytes.0 } else { 0 };
     let most = match flow.members.is_empty() {
         true => 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.0.max(8)) + u128::from(in_window),
-        false => verified(cell.op, cell.size, flow.ranks()).0.into(),
+        false => verified(result.test, result.case).0.into(),
     };
     let counts = [(host, sample.checked.verified.0.into()), (host, most)];
     table.at_most("bytes", ["verified", "to verify"], counts, 0);

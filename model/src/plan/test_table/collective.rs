@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{Algorithm, Bytes, Carrier, Datatype, Memory, Op, Reduction, Transport};
 
-use super::{environments::environments, kind::Kind, members::Members, pattern, training};
+use super::{environments::environments, kind::Kind, members::Members, pattern, traffic, training};
 use crate::plan::{
     count::count,
     model::{Collective, Grouping},
@@ -40,7 +40,8 @@ pub fn read(
     let (names, why) = match (op, kind.op) {
         (Some(_), _) => (OF_PAIRS, "belongs to pairs and does not apply to a collective"),
         (None, Some(_)) => {
-            test.refuse(OF_NCCL.iter().chain(training::OWN).copied(), "applies only to collectives");
+            let others = OF_NCCL.iter().chain(training::OWN).chain(&["traffic"]);
+            test.refuse(others.copied(), "applies only to collectives");
             (OWN, "applies only to collectives")
         }
         (None, None) => return None,
@@ -60,6 +61,7 @@ pub fn read(
     }
     let ranks_per_host = ranks_per_host(test, gpus);
     let grouping = grouping(test, members, ranks_per_host);
+    let ranks = members.filter(|_| grouping.is_some()).map(|members| traffic::ranks(members, ranks_per_host));
     let collective = Collective {
         grouping: grouping.unwrap_or(Grouping::All),
         ranks_per_host,
@@ -71,6 +73,7 @@ pub fn read(
         env: if host { vec![BTreeMap::new()] } else { environments(test) },
         library: test.text("library").map(|at| at.value).filter(|_| !host),
         training: training::read(test, kind),
+        traffic: traffic::read(test, kind, ranks),
         carried_by: test.word("carried_by").and_then(|at| Carrier::from_word(at.value)).filter(|_| !host),
     };
     // Without a grouping (already reported) the divisor is unknown.
@@ -138,7 +141,7 @@ fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
 fn in_place(test: &Table<'_>, op: Op) -> bool {
     let Some(flag) = test.flag("in_place").filter(|flag| flag.value) else { return false };
     // nccl-tests runs these in place by passing the same buffer twice, which NCCL does not promise to support.
-    if matches!(op, Op::AllToAll | Op::SendRecv) {
+    if matches!(op, Op::AllToAll | Op::AllToAllV | Op::SendRecv) {
         if flag.own {
             let message = format!("{op} cannot be done in place");
             test.wrong(flag.span, message, "leave `in_place` out: it needs separate send and receive buffers");

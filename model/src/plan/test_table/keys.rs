@@ -1,6 +1,6 @@
 use railgauge_wire::{Datatype, Distance, Memory, Op, Reduction, Service, TestMetric, Transport};
 
-use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
+use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS, traffic::TRAFFIC};
 use crate::plan::{
     format::{Key, Section, keys},
     limits,
@@ -15,7 +15,7 @@ pub static TEST: Section = Section {
 
 pub static DEFAULTS: Section = Section {
     header: "[defaults]",
-    about: "Keys for all tests: every key of `[[test]]` but `name`, `like`, `op`, `configure`, `beside` and `expect`. What a test says itself comes \
+    about: "Keys for all tests: every key of `[[test]]` but `name`, `like`, `op`, `traffic`, `configure`, `beside` and `expect`. What a test says itself comes \
      first; `knobs` are taken key by key. A default that does not apply to a test is left out of it (`qps` of \
      a latency test, verbs knobs of a TCP test).",
     keys: shared(KEYS),
@@ -41,7 +41,7 @@ static GPUS: Section = Section {
 
 const fn shared(keys: &'static [Key]) -> &'static [Key] {
     let (_, behind) = keys.split_at(3);
-    behind.split_at(behind.len() - 3).0
+    behind.split_at(behind.len() - 4).0
 }
 
 const KEYS: &[Key] = keys! {
@@ -54,7 +54,7 @@ const KEYS: &[Key] = keys! {
     "op": Word(Op::all_words), Required,
         "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` and `send`; from \
          `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and `all_reduce`, `broadcast`, \
-         `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` between host memories. From \
+         `all_gather`, `reduce_scatter`, `all_to_all` and `all_to_all_v` over `tcp` and `verbs` between host memories. From \
          `memory_read` on they stay within a host: memory of its processors and GPUs, matrix products, and writes \
          through a NIC and back ([tests](tests.md#tests-within-hosts)).",
         "perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`";
@@ -105,7 +105,7 @@ const KEYS: &[Key] = keys! {
     "algorithm": Words(super::collective::algorithms), Is("\"auto\""),
         "How the ranks of a collective over `tcp` or `verbs` work together; a list is one set of cases for each. \
          `all_reduce`: `ring`, `recursive-doubling`, `halving-doubling`; `all_gather`, `reduce_scatter`: `ring`; \
-         `broadcast`: `chain`, `tree`; `all_to_all`: `pairwise`. `auto` goes by size and number of ranks; the records \
+         `broadcast`: `chain`, `tree`; `all_to_all`, `all_to_all_v`: `pairwise`. `auto` goes by size and number of ranks; the records \
          say what was used.", "`coll_tuned_allreduce_algorithm`; `NCCL_ALGO`";
     "in_place": Flag, Is("false"),
         "Whether a collective's result takes the place of its input. What timed sums in place leave behind cannot be \
@@ -125,7 +125,7 @@ const KEYS: &[Key] = keys! {
         Means("`\"64KiB\"` for bandwidth, `8` for latency and atomics; within hosts `\"512MiB\"` on GPUs, `\"2GiB\"` \
          of host memory, `\"8MiB\"` through a NIC; 8192 rows for `matmul`"),
         "Message sizes: `\"64..8MiB x2\"` doubles, `\"4KiB..64KiB +4KiB\"` adds, or a list. Atomics work on 8 bytes. \
-         For a collective the larger of what a rank sends and receives. For `matmul` the bytes of the square result.",
+         For a collective the larger of what a rank sends and receives; for `all_to_all_v` that of the busiest rank, by default of its traffic. For `matmul` the bytes of the square result.",
         "perftest `--size`, `--all`; nccl-tests `-b -e -f -i`";
     "model": Word(super::training::models), Means("`sizes` says how many bytes the gradients have"),
         "With `metric = \"step\"`: the model whose gradients are reduced, one element of `datatype` for each of its \
@@ -198,6 +198,8 @@ const KEYS: &[Key] = keys! {
     "deadline": Time("100ms", "1h"), Is("\"30s\""),
         "Time beyond the measurement after which a case is given up and the host that did not answer is named.";
     "knobs": Table(&KNOBS), Means("the agent's defaults"), "Tuning settings.";
+    "traffic": Table(&TRAFFIC), Means("required with `op = \"all_to_all_v\"`"),
+        "What each rank of an `all_to_all_v` sends to each other rank.";
     "configure": Table(&CONFIGURE), Means("the cluster is measured as it is"),
         "Commands that change the cluster for this test, and undo the change.";
     "beside": Table(&BESIDE), Means("flows are measured without other traffic"),

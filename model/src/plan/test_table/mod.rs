@@ -16,6 +16,7 @@ pub mod pattern;
 mod rails;
 mod sizes;
 mod threads;
+mod traffic;
 pub mod training;
 mod victim;
 mod window;
@@ -129,6 +130,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     };
     let distances = if within { Vec::new() } else { distances::read(table, &kind) };
     let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus.from);
+    let sizes = traffic::sizes(table, collective.as_ref(), members.as_ref(), sizes);
     let pair = collective.is_none();
     let pattern = match (pair, within) {
         (true, true) => Some(Pattern::Within),

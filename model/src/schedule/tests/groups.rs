@@ -27,6 +27,7 @@ fn collective(hosts: usize, grouping: Grouping, ranks_per_host: u32) -> Plan {
         library: None,
         carried_by: None,
         training: None,
+        traffic: None,
     });
     plan
 }

@@ -41,7 +41,7 @@ use railgauge_model::{
         Plan,
         model::{Collective, Test},
     },
-    schedule::{Cell, Flow, Port},
+    schedule::{self, Cell, Flow, Port},
 };
 
 /// How much longer the controller waits than the agent, which gives up first with its own words.
@@ -211,6 +211,7 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
         metric: cell.metric,
         size: cell.size,
         options: (**manner).clone(),
+        exchange: None,
         window: test.window,
         warm_up: test.warm_up.into(),
         verify: test.verify,
@@ -225,8 +226,11 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
     let limit_ms = milliseconds(limit);
     let before = nics::read(group, &plan.hosts).await;
     let asked = Instant::now();
-    let accounts: Vec<CollectiveMeasurement> = on_all(group, |_, agent, link| {
-        let collective = Box::new(collective.clone());
+    let members = group.members.iter().map(|member| &member.port);
+    let exchanges = schedule::exchanges(test, members, cell.size, manner.datatype.bytes()).unwrap_or_default();
+    let accounts: Vec<CollectiveMeasurement> = on_all(group, |rank, agent, link| {
+        let exchange = exchanges.get(rank).cloned().map(Box::new);
+        let collective = Box::new(CollectiveSpec { exchange, ..collective.clone() });
         async move {
             match agent.ask(Ask::MeasureMember { link, collective, limit_ms }, limit + GRACE).await? {
                 Answer::MemberMeasured(measured) => Ok(*measured),

@@ -8,6 +8,7 @@ use railgauge_model::{
     border::text::command,
     plan,
     plan::model::{AtOnce, BesideWay, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
+    plan::traffic::{Moe, Traffic},
 };
 use railgauge_wire::{
     group::Training,
@@ -183,6 +184,7 @@ fn how_together(test: &Test, collective: &Collective) -> String {
         (if collective.in_place { "in place" } else { "out of place" }).to_owned(),
         (if collective.graph { "launched by a CUDA graph" } else { "" }).to_owned(),
         format!("{} memory", test.memory),
+        collective.traffic.as_ref().map_or_else(String::new, traffic),
         sizes(&test.sizes),
     ];
     if collective.env.len() > 1 {
@@ -196,6 +198,23 @@ fn how_together(test: &Test, collective: &Collective) -> String {
         TestMetric::Step => collective.training.as_ref().map_or_else(String::new, step),
     };
     format!("{}; {}; {manner}{}", words.join(", "), count(test.repeats as usize, "repeat"), configured(test))
+}
+
+fn traffic(traffic: &Traffic) -> String {
+    match traffic {
+        Traffic::Matrix(_) => "bytes of a matrix in a file".to_owned(),
+        Traffic::Moe(moe) => {
+            let Moe { experts, top_k, tokens, hidden, value_bytes, skew, combine } = moe;
+            let way = if *combine { "combine" } else { "dispatch" };
+            let skewed = if *skew > 0.0 { format!(", skew {}", number(100.0 * skew)) } else { String::new() };
+            format!("{way} of {tokens} tokens of {hidden} x {value_bytes} bytes, {top_k} of {experts} experts{skewed}")
+        }
+        Traffic::Kv { prefill, bytes } => format!("the first {prefill} ranks send {} each to the others", size(*bytes)),
+        Traffic::Weights { trainers, bytes } => {
+            format!("the first {trainers} ranks send {} to each of the others", size(*bytes))
+        }
+        Traffic::Pipeline { stages, bytes } => format!("{} to the next of {stages} stages", size(*bytes)),
+    }
 }
 
 fn step(training: &Training) -> String {
