@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Read, StdoutLock, Write},
     path::{Path, PathBuf},
 };
 
@@ -199,8 +199,16 @@ pub(super) fn tell(text: impl std::fmt::Display) {
 /// # Errors
 /// stdout cannot be written, for example because a disk is full.
 pub(super) fn print(data: &str) -> anyhow::Result<()> {
+    write_out(|out| out.write_all(data.as_bytes()))
+}
+
+/// As [`print`], for data that is not held at once.
+///
+/// # Errors
+/// stdout cannot be written.
+pub(super) fn write_out(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(data.as_bytes()).and_then(|()| out.flush()) {
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to stdout"),
     }

@@ -2,20 +2,38 @@
 
 use std::path::{Path, PathBuf};
 
-use railgauge_analysis::status::Status;
+use clap::ValueEnum;
+use railgauge_analysis::{journal, status::Status};
 use railgauge_frame::Parquet;
-use railgauge_model::directory::{JUNIT, PAGE, VERDICTS};
-use railgauge_report::{self as report, Written, imported, text};
+use railgauge_model::directory::{JOURNAL, JUNIT, PAGE, VERDICTS};
+use railgauge_report::{self as report, ReportError, Written, imported, text};
 
-use crate::cli::{Common, Exit, common::run_directory};
+use crate::cli::{
+    Common, Exit,
+    common::{run_directory, write_out},
+};
+
+/// How the report is written on stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A summary for people
+    Text,
+    /// The verdicts as one JSON document
+    Json,
+    /// JSON lines of the OCP Test & Validation specification: measurements, diagnoses and errors. Replaces no file
+    Ocp,
+}
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The run directory, which holds records.jsonl
     run: PathBuf,
-    /// Print the verdicts as JSON on stdout
-    #[arg(long)]
+    /// How the report is written on stdout
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
@@ -25,16 +43,28 @@ pub(crate) struct Args {
 /// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
 pub(crate) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     run_directory(&args.run)?;
+    if args.format == Format::Ocp {
+        return ocp(&args.run);
+    }
+    let json = args.json || args.format == Format::Json;
     if let Some(view) = imported::write(&args.run, &Parquet)? {
-        common.answer(args.json, &view, |_| view.text())?;
+        common.answer(json, &view, |_| view.text())?;
         return Ok(Exit::Inconclusive);
     }
     let written = report::write(&args.run, &Parquet).map_err(|error| stale(error, &args.run))?;
-    written_out(&written, args.json, common)
+    written_out(&written, json, common)
+}
+
+fn ocp(run: &Path) -> anyhow::Result<Exit> {
+    let path = run.join(JOURNAL);
+    let journal = journal::read(&path).map_err(ReportError::from)?;
+    let run = report::ocp::Run::of(&journal, &path)?;
+    write_out(|out| run.write(out))?;
+    Ok(exit_of(run.status()))
 }
 
 /// Says that what lies beside the records is of an earlier drawing, if it is.
-fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
+fn stale(error: ReportError, run: &Path) -> anyhow::Error {
     let older: Vec<&str> = [VERDICTS, JUNIT, PAGE].into_iter().filter(|name| run.join(name).exists()).collect();
     match older.as_slice() {
         [] => error.into(),

@@ -1,3 +1,4 @@
+use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{
     terms::{Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport},
     unit::Bytes,
@@ -9,7 +10,7 @@ pub struct Kind {
     pub metric: TestMetric,
     pub transport: Transport,
     pub service: Service,
-    pub memory: Memory,
+    pub memory: PerEnd<Memory>,
     pub qps: u32,
     pub bidirectional: bool,
     pub elements: Option<Elements>,

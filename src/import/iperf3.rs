@@ -1,5 +1,6 @@
 //! iperf3's JSON (`--json`), of the client.
 
+use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
     unit::Bytes,
@@ -117,7 +118,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
         metric: TestMetric::Bandwidth,
         transport: Transport::Tcp,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         qps: test.num_streams,
         bidirectional: false,
         elements: None,

@@ -8,6 +8,7 @@
 //! | `found` | the content of a file |
 //! | `perftest` | `ib_write_bw` and the like |
 //! | `nccl` | nccl-tests |
+//! | `nixlbench` | nixlbench of NIXL |
 //! | `iperf3` | JSON of iperf3's client |
 //! | `run` | the journal of an imported run |
 //!
@@ -17,6 +18,7 @@ mod found;
 mod iperf3;
 mod lines;
 mod nccl;
+mod nixlbench;
 mod number;
 mod perftest;
 mod refusal;
@@ -65,19 +67,29 @@ fn parsed(name: &str, text: &str) -> Result<Vec<Output>, ImportError> {
     Ok(outputs)
 }
 
+/// Whether a line shows the tool, and its reader.
+type Tool = (fn(&str) -> bool, fn(&Lines<'_>) -> Result<Vec<Output>, ImportError>);
+
+const TEXTS: [Tool; 3] = [
+    (|text| perftest::is_title(text) || perftest::is_header(text), perftest::read),
+    (|text| nccl::is_header(text) || nccl::is_start(text), |lines| nccl::read(lines).map(|output| vec![output])),
+    (nixlbench::is_start, |lines| nixlbench::read(lines).map(|output| vec![output])),
+];
+
 fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let first = |is: fn(&str) -> bool| lines.all().iter().find(|line| is(line.text));
-    let of_perftest = first(|text| perftest::is_title(text) || perftest::is_header(text));
-    let of_nccl = first(|text| nccl::is_header(text) || nccl::is_start(text));
-    match (of_perftest, of_nccl) {
+    let found: Vec<_> = TEXTS.iter().filter_map(|(is, read)| Some((first(*is)?, read))).collect();
+    match found.as_slice() {
+        [] => Ok(Vec::new()),
+        [(_, read)] => read(lines),
         // A reader skips other tools' output: their values would be lost silently.
-        (Some(one), Some(other)) => {
-            let second = if one.number < other.number { other } else { one };
-            Err(second.malformed("one tool in a file: give each its own"))
+        several => {
+            let last = several.iter().map(|(line, _)| line).max_by_key(|line| line.number);
+            Err(last.map_or_else(
+                || lines.truncated("a tool"),
+                |line| line.malformed("one tool in a file: give each its own"),
+            ))
         }
-        (Some(_), None) => perftest::read(lines),
-        (None, Some(_)) => nccl::read(lines).map(|output| vec![output]),
-        (None, None) => Ok(Vec::new()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! nccl-tests' text: comments that name the ranks, a header, rows, a footer. Versions differ in columns; the header says which.
 
+use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{
     terms::{Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport},
     unit::Bytes,
@@ -64,7 +65,7 @@ fn kind(op: Option<Op>, datatype: Datatype, reduction: Option<Reduction>, in_pla
         metric: TestMetric::Bandwidth,
         transport: Transport::Nccl,
         service: Service::Rc,
-        memory: Memory::Cuda,
+        memory: PerEnd::same(Memory::Cuda),
         qps: 1,
         bidirectional: false,
         elements: Some(Elements { datatype, reduction, in_place }),

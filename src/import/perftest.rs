@@ -1,6 +1,7 @@
 //! perftest's text: a title, a block of settings, a table that ends with a line of dashes. Columns are found by the header, since they
 //! differ by version and options.
 
+use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
     unit::Bytes,
@@ -61,7 +62,7 @@ fn kind_of(title: &str) -> Option<Kind> {
         metric: if title.contains("Latency") { TestMetric::Latency } else { TestMetric::Bandwidth },
         transport: Transport::Verbs,
         service: Service::Rc,
-        memory: Memory::Host,
+        memory: PerEnd::same(Memory::Host),
         qps: 1,
         bidirectional: title.contains("Bidirectional"),
         elements: None,
@@ -92,7 +93,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
                 return Err(line.malformed("the table of the test before"));
             }
             let kind = kind_of(text).ok_or_else(|| line.unsupported(&format!("`{text}`"), TESTS))?;
-            let memory = if on_gpu { Memory::Cuda } else { Memory::Host };
+            let memory = PerEnd::same(if on_gpu { Memory::Cuda } else { Memory::Host });
             current = Some((output(), Kind { memory, ..kind }));
         } else if is_header(text) {
             let Some((_, kind)) = &current else {
@@ -102,7 +103,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
         } else if text.contains("GPU buffer") && !text.starts_with("deallocating") {
             on_gpu = true;
             if let Some((_, kind)) = &mut current {
-                kind.memory = Memory::Cuda;
+                kind.memory = PerEnd::same(Memory::Cuda);
             }
         } else if let Some((output, kind)) = &mut current {
             for (name, value) in text.split("\t\t").filter_map(|part| part.split_once(':')) {
@@ -151,7 +152,7 @@ fn setting(
             return unsupported(&format!("{name}: {value}"), "memory is of the host or of CUDA");
         }
         "musa device" => return unsupported(name, "memory is of the host or of CUDA"),
-        "cuda device" => kind.memory = Memory::Cuda,
+        "cuda device" => kind.memory = PerEnd::same(Memory::Cuda),
         _ => {}
     }
     Ok(())

@@ -16,7 +16,8 @@ impl ImportError {
     }
 
     pub(super) fn unknown(file: &str) -> Self {
-        let known = "expected perftest or nccl-tests as text with its header, or the JSON of iperf3's client";
+        let known =
+            "expected perftest, nccl-tests or nixlbench as text with its header, or the JSON of iperf3's client";
         Self::new(file, 1, format!("not the output of a known tool: {known}"))
     }
 

@@ -4,7 +4,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use railgauge_model::{
     journal::event::{Case, Imported, ImportedFile, ImportedValue},
-    plan::{self, Plan, model::Test, per_end::PerEnd},
+    plan::{self, Plan, model::Test},
     schedule::{Cell, Flow, Port},
 };
 use railgauge_wire::{
@@ -120,7 +120,7 @@ impl Making {
             metric: kind.metric,
             transport: kind.transport,
             service: kind.service,
-            memory: PerEnd::same(kind.memory),
+            memory: kind.memory,
             size: said.size,
             qps: kind.qps,
             only: None,

@@ -93,6 +93,12 @@ fn wanted() -> Vec<Wanted> {
         ("nccl-tests-2.9-all-reduce.txt", vec!["--op", "all_reduce"], "nccl-tests", vec![(1 << 20, Busbw, 18.06)]),
         ("nccl-tests-2.9-all-gather.txt", vec!["--op", "all_gather"], "nccl-tests", vec![(1 << 20, Algbw, 26.14)]),
         ("iperf3.json", vec![], "iperf3 3.12", vec![(131_072, Bandwidth, 22.410_292_173_859_2)]),
+        (
+            "nixlbench-write-vram.txt",
+            pair(),
+            "nixlbench",
+            vec![(65_536, Bandwidth, 2.883_584 * 8.0), (4_194_304, Bandwidth, 44.040_192 * 8.0)],
+        ),
     ]
 }
 
@@ -131,6 +137,9 @@ fn what_else_a_file_says_is_in_its_rows() {
     assert!(group.iter().all(|row| (row.ranks, &*row.src_host, &*row.dst_host) == (4, "gpu01", "gpu02")));
     let streams = imported(place.path(), "recorded-iperf3-3.21-p2.json", &[]).rows();
     assert!(streams[0].qps == 2 && &*streams[0].transport == "tcp");
+    // What carried the bytes of nixlbench is unknown.
+    let nixl = imported(place.path(), "nixlbench-write-vram.txt", &PAIR).rows();
+    assert!(nixl.iter().all(|row| (&*row.src_memory, &*row.dst_memory, &*row.transport) == ("cuda", "host", "")));
     let run = imported(place.path(), "iperf3.json", &[]);
     assert_eq!(run.at.as_second(), 1_795_670_242, "the time is that of the file");
 }
@@ -185,6 +194,7 @@ fn an_imported_run_is_never_taken_for_one_of_ours() {
         &["status", "--format", "prometheus"],
         &["drain"],
         &["run", "--resume"],
+        &["report", "--format", "ocp"],
     ] {
         let ended = program(&[words, &[run]].concat());
         assert_eq!(ended.status.code(), Some(4), "{words:?}: {ended:?}");

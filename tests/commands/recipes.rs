@@ -1,5 +1,6 @@
 //! What docs/watch.md gives to others to run or to load: every recipe is taken from the page and run as far as this machine can.
 
+mod gate;
 mod monitors;
 mod scraped;
 

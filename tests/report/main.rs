@@ -45,6 +45,7 @@ mod names;
 mod nodes;
 mod noise;
 mod numbers;
+mod ocp;
 mod one_place;
 mod outliers;
 mod pages;

@@ -10,13 +10,14 @@ use railgauge_analysis::{
     localise::{Localisation, Named},
     reason::Placed,
     status::Status,
-    verdict::{Kind, PREFLIGHT, RUN, SOAK, Trouble, Verdict, Verdicts},
+    verdict::{RUN, Trouble, Verdict, Verdicts},
     words::size,
 };
 use railgauge_model::plan::{count::capital, model::Limit, subset::Subset};
 
 use super::{
     error::JunitError,
+    steps::steps,
     view::{self, View},
 };
 
@@ -29,52 +30,44 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
     if let Some(duration) = duration(journal) {
         report.set_time(duration);
     }
-    let suite_of = |name: &str, belongs: &dyn Fn(&Verdict) -> bool| {
-        let mut suite = TestSuite::new(name.to_owned());
+    for step in steps(journal, verdicts) {
+        let mut suite = TestSuite::new(step.name.to_owned());
         if let Some(subset) = &verdicts.subset {
             suite.add_property(("subset", subset.words().as_str()));
         }
         // A pass of a test does not cover these.
-        for untested in verdicts.untested.iter().filter(|untested| untested.is_in(name)) {
+        for untested in verdicts.untested.iter().filter(|untested| untested.is_in(step.name)) {
             suite.add_property(("not tested", untested.to_string().as_str()));
         }
         let mut names = Names::default();
-        for verdict in verdicts.verdicts.iter().filter(|verdict| belongs(verdict)) {
+        for verdict in &step.verdicts {
             suite.add_test_case(of_verdict(verdicts, verdict, names.next(self::name(journal, verdict))));
         }
-        suite
-    };
-    for (kinds, name) in [(WHOLE, RUN), (&[Kind::Preflight], PREFLIGHT)] {
-        let mut suite = suite_of(name, &|verdict| kinds.contains(&verdict.kind));
-        if let Some(subset) = verdicts.subset.as_ref().filter(|_| name == RUN) {
+        if step.is_test {
+            of_test(&mut suite, verdicts, view, journal);
+        } else if let Some(subset) = verdicts.subset.as_ref().filter(|_| step.name == RUN) {
             suite.add_test_case(of_the_rest(verdicts, subset));
         }
-        if !suite.test_cases.is_empty() {
+        if step.is_test || !suite.test_cases.is_empty() {
             report.add_test_suite(suite);
         }
     }
-    for test in &journal.plan.tests {
-        let others = [WHOLE, &[Kind::Preflight, Kind::Soak]].concat();
-        let own = |verdict: &Verdict| !others.contains(&verdict.kind) && verdict.test == test.name;
-        let mut suite = suite_of(&test.name, &own);
-        for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
-            suite.add_test_case(of_trouble(verdicts, trouble));
-        }
-        if let Some(time) = lasted(journal, &test.name) {
-            suite.set_time(time);
-        }
-        let found = verdicts.localisation.iter().filter(|found| found.test == test.name);
-        let found: Vec<&Localisation> = found.collect();
-        if !found.is_empty() {
-            suite.set_system_out(parts(&found, view));
-        }
-        report.add_test_suite(suite);
-    }
-    let soak = suite_of(SOAK, &|verdict| verdict.kind == Kind::Soak);
-    if !soak.test_cases.is_empty() {
-        report.add_test_suite(soak);
-    }
     report.to_string().map_err(|error| JunitError(error.to_string()))
+}
+
+/// Cases of a test that were not simply measured, its time, and what stands out.
+fn of_test(suite: &mut TestSuite, verdicts: &Verdicts, view: &View, journal: &Journal) {
+    let test = suite.name.to_string();
+    for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test) {
+        suite.add_test_case(of_trouble(verdicts, trouble));
+    }
+    if let Some(time) = lasted(journal, &test) {
+        suite.set_time(time);
+    }
+    let found: Vec<&Localisation> = verdicts.localisation.iter().filter(|found| found.test == test).collect();
+    if !found.is_empty() {
+        suite.set_system_out(parts(&found, view));
+    }
 }
 
 /// What was left out of the plan: JUnit readers show skipped cases next to passed ones.
@@ -112,8 +105,6 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
 
 /// Properties `place` of one test case.
 const PLACES: usize = 16;
-
-const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];
 
 #[derive(Default)]
 struct Names(HashMap<String, usize>);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! records.jsonl ─ analysis ─▶ rows, verdicts ─ view ─▶ View ─ html, text ─▶ page, terminal
-//!                                       └─ junit, JSON, Parquet
+//!                                       └─ junit, ocp, JSON, Parquet
 //! ```
 //!
 //! [`write`] makes all of them, for old and new runs. The same records give the same bytes.
@@ -19,8 +19,10 @@ pub mod imported;
 pub mod index;
 mod junit;
 pub mod live;
+pub mod ocp;
 pub mod preflight;
 pub mod signoff;
+mod steps;
 pub mod text;
 pub mod trend;
 pub mod view;

@@ -95,12 +95,12 @@ pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     Ok(Drawn { verdicts, view })
 }
 
-fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j>>, ReportError> {
+pub(super) fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j>>, ReportError> {
     results(journal).map_err(|cause| ReportError::Mismatch { path: path.to_owned(), cause })
 }
 
 /// Cases per batch of rows of the frame.
-const CASES: usize = 1 << 14;
+pub(super) const CASES: usize = 1 << 14;
 
 fn made<'r>(journal: &'r Journal, results: &'r [CaseResult<'r>]) -> impl Iterator<Item = Vec<Row>> + 'r {
     let maker = Maker::new(journal, results);

@@ -34,7 +34,7 @@ const LARGEST: u64 = 256 << 20;
 /// Arguments of `runs import`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Outputs of perftest or nccl-tests (text) or iperf3 (JSON); several are repeats of one run
+    /// Outputs of perftest, nccl-tests or nixlbench (text) or iperf3 (JSON); several are repeats of one run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The directory of the imported run

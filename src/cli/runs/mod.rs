@@ -22,7 +22,7 @@ enum Command {
     List(list::Args),
     /// Print rows of results of many runs as a table, CSV or JSON
     Query(query::Args),
-    /// Make a run of the output of perftest, nccl-tests or iperf3
+    /// Make a run of the output of perftest, nccl-tests, nixlbench or iperf3
     Import(import::Args),
     /// Make a baseline from earlier runs, for plans to compare with
     Baseline(baseline::Args),

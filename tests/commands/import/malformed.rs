@@ -21,6 +21,7 @@ fn line_of(file: &str, piece: &str) -> u64 {
 fn malformed_outputs_are_refused_with_their_line() {
     let bandwidth = "perftest-4.5-write-bw-a.txt";
     let nccl = "nccl-tests-2.19.6-all-reduce.txt";
+    let nixl = "nixlbench-write-vram.txt";
     let cases = [
         (bandwidth, "11012.55", "11012,55"),
         (bandwidth, "11012.55", "inf"),
@@ -39,6 +40,20 @@ fn malformed_outputs_are_refused_with_their_line() {
         (nccl, "all_reduce_perf", "hypercube_perf"),
         ("nccl-tests-2.9-all-gather.txt", "26.14", "nan"),
         ("iperf3.json", "\"blksize\":\t131072", "\"blksize\":\t\"128K\""),
+        (nixl, "19.922944", "nan"),
+        (nixl, "262144              64", "262144              32"),
+        (nixl, "131072              64             5.767168", "131072              64"),
+        (nixl, "B/W (GB/Sec)", "B/W (Gb/Sec)"),
+        (nixl, "B/W (GB/Sec)   ", "B/W (GB/Sec)   Aggregate B/W (GB/Sec)   "),
+        (nixl, "AZURE_BLOB]): UCX", "AZURE_BLOB]): POSIX"),
+        (nixl, ": WRITE", ": SEND"),
+        (nixl, ": VRAM", ": DISK"),
+        (nixl, ": pairwise", ": tp"),
+        (
+            nixl,
+            "Max batch size (--max_batch_size=N)                         : 64",
+            "Max batch size (--max_batch_size=N)                         : 128",
+        ),
     ];
     for (file, from, to) in cases {
         let line = refused(file, from, to);
@@ -53,6 +68,8 @@ fn what_is_not_whole_is_refused_at_its_end() {
         ("nccl-tests-2.19.6-all-reduce.txt", "# Out of bounds"),
         ("nccl-tests-2.19.6-mpirun.txt", "[1,0]<stdout>:# Avg"),
         ("iperf3.json", "\"end\":\t{"),
+        ("nixlbench-write-vram.txt", "4194304 "),
+        ("nixlbench-write-vram.txt", "Block Size (B)"),
     ] {
         let whole = text(file);
         let cut = &whole[..whole.find(last).unwrap()];
@@ -99,7 +116,7 @@ fn two_runs_in_a_file_are_repeats_of_one_tool_and_the_memory_of_one_is_not_that_
     let gpu = text("perftest-6.29-write-bw-cuda.txt") + "deallocating GPU buffer 00007f0000000000\n";
     let both = gpu + &text("perftest-4.5-write-bw-a.txt");
     let outputs = import::read("b", both.as_bytes()).unwrap();
-    let memory: Vec<&str> = outputs.iter().map(|output| output.said[0].kind.memory.word()).collect();
+    let memory: Vec<&str> = outputs.iter().map(|output| output.said[0].kind.memory.from.word()).collect();
     assert_eq!(memory, ["cuda", "host"]);
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Judged<'r> {
     pub(crate) result: &'r CaseResult<'r>,
     pub(crate) row: &'r Row,
     pub(crate) limit: f64,
+    /// Whether the limit is the lowest good value; otherwise the highest.
+    pub(crate) at_least: bool,
     /// Value over limit, or limit over value where lower is better: under 1 is a violation.
     pub(crate) quality: f64,
     pub(crate) violates: bool,
@@ -110,9 +112,18 @@ impl<'r> Judgement<'r> {
     }
 }
 
+/// The cases and rows of a test.
+pub(crate) fn of_test<'r>(
+    test: &Test,
+    results: &'r [CaseResult<'r>],
+    rows: &'r [Row],
+) -> (Vec<&'r CaseResult<'r>>, Vec<&'r Row>) {
+    let results = results.iter().filter(|result| *result.case.test == *test.name).collect();
+    (results, rows.iter().filter(|row| *row.test == test.name).collect())
+}
+
 pub(crate) fn is_broken(journal: &Journal, test: &Test, results: &[CaseResult<'_>], rows: &[Row]) -> bool {
-    let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
-    let rows: Vec<&Row> = rows.iter().filter(|row| *row.test == test.name).collect();
+    let (results, rows) = of_test(test, results, rows);
     test.expect.iter().any(|wanted| Judgement::new(journal, test, wanted, &results, &rows).fails())
 }
 
@@ -189,7 +200,7 @@ fn held_against<'r>(
         }
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
-    Ok(Judged { result, row, limit, quality, violates })
+    Ok(Judged { result, row, limit, at_least: floor, quality, violates })
 }
 
 /// Whether a loss rests on fewer repeats than planned, because the flow lacks a number in some, alone or with the incast.

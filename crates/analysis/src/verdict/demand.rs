@@ -1,7 +1,8 @@
 //! Compares one expectation of the plan with the rows in its scope.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
+use foldhash::{HashMap, HashMapExt};
 use railgauge_model::{
     journal::event::Sample,
     plan::{
@@ -21,7 +22,7 @@ use crate::{
     case::{CaseResult, State},
     gpus,
     journal::Journal,
-    limits::{Judged, Judgement, Scoped, error},
+    limits::{Judged, Judgement, Scoped, error, of_test},
     localise::Searched,
     nics,
     reason::{Id, Reason, Reasons, Value},
@@ -52,6 +53,32 @@ pub(super) fn expectations(test: &Test, rows: &[&Row]) -> Vec<Expectation> {
             group: None,
             line: 0,
         });
+    }
+    all
+}
+
+/// A limit of the plan with which a value was compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    pub demand: Arc<str>,
+    /// In the metric's unit.
+    pub limit: f64,
+    /// Whether the limit is the lowest good value; otherwise the highest.
+    pub at_least: bool,
+}
+
+/// By case and metric. `rows` are those of `results`.
+pub fn applied(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> HashMap<(u64, Metric), Vec<Applied>> {
+    let mut all: HashMap<(u64, Metric), Vec<Applied>> = HashMap::new();
+    for test in &journal.plan.tests {
+        let (results, rows) = of_test(test, results, rows);
+        for wanted in expectations(test, &rows) {
+            let demand: Arc<str> = demand(&wanted).into();
+            for one in Judgement::new(journal, test, &wanted, &results, &rows).judged {
+                let applied = Applied { demand: Arc::clone(&demand), limit: one.limit, at_least: one.at_least };
+                all.entry((one.row.case, wanted.metric)).or_default().push(applied);
+            }
+        }
     }
     all
 }

@@ -33,6 +33,7 @@ mod untested;
 mod whole;
 
 pub use components::{ANSWERS, LISTED};
+pub use demand::{Applied, applied};
 pub use links::{loading, searched};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
@@ -51,6 +52,7 @@ use super::{
     compare::Interleaved,
     costs::costs,
     journal::Journal,
+    limits::of_test,
     localise::{Localisation, localise},
     outliers::{Link, Outliers, outliers},
     proven, results,
@@ -89,8 +91,7 @@ pub fn verdicts_of(
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
-        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
-        let rows: Vec<&Row> = rows.iter().filter(|row| *row.test == test.name).collect();
+        let (results, rows) = of_test(test, results, rows);
         let wanted = demand::expectations(test, &rows);
         verdicts.extend(wanted.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
         let corrupt: Vec<&CaseResult<'_>> =
