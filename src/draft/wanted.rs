@@ -43,7 +43,7 @@ pub(super) fn agreed(plan: &Plan, cluster: &Cluster, seen: &Seen) -> Option<Agre
         of_check.all(|finding| finding.severity > Severity::Notice)
     };
     let escalate = DEFECTS.iter().copied().filter(is_defect).map(str::to_owned).collect();
-    plan.preflight = Preflight { wanted: usual(cluster, seen), waive: Vec::new(), escalate };
+    plan.preflight = Preflight { wanted: usual(cluster, seen), waive: Vec::new(), escalate, ufm_telemetry: Vec::new() };
     let findings = judge(&plan, cluster);
     let (mut values, mut differ, mut defects) = (Vec::new(), Vec::new(), Vec::new());
     let mut inline: BTreeMap<String, Vec<String>> = BTreeMap::new();

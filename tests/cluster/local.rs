@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Log, comes, ends, failing, fake, host, launch, one};
+use crate::cluster::{Log, ends, failing, fake, host, launch, one};
 use railgauge::cluster::bring_up;
 use railgauge_model::plan::model::Launcher;
 use railgauge_wire::{

@@ -43,8 +43,16 @@ fn learned(scenarios: &[Scenario]) -> Baseline {
 /// The verdict on a test's metric against a baseline.
 fn held(journal: &mut Journal, test: usize, metric: Metric, percent: f64, baseline: &Baseline) -> Verdict {
     let limit = Limit::WithinPercentOfBaseline(percent);
-    journal.plan.tests[test].expect =
-        vec![Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }];
+    journal.plan.tests[test].expect = vec![Expectation {
+        metric,
+        limit,
+        written: None,
+        sizes: None,
+        rails: Vec::new(),
+        group: None,
+        source: None,
+        line: 1,
+    }];
     journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests));
     let results = results(journal).unwrap();
     let rows = rows(journal, &results);

@@ -202,6 +202,7 @@ fn limits_of_the_plan_are_validators_that_agree_with_the_verdict() {
         metric,
         limit,
         written: None,
+        source: None,
         sizes: None,
         rails: Vec::new(),
         group: None,

@@ -3,6 +3,7 @@
 mod degraded;
 mod forged;
 mod going_on;
+mod levels;
 mod lost;
 pub mod made;
 mod on_gpus;

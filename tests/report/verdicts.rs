@@ -12,7 +12,7 @@ use railgauge_analysis::{
     status::Status,
     verdict::{Kind, Verdict, Verdicts, verdicts},
 };
-use railgauge_model::plan::model::{Expectation, Limit, Waiver};
+use railgauge_model::plan::model::{Expectation, Limit, Source, Statistic, Waiver};
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::{self, Scenario};
@@ -29,7 +29,7 @@ fn judge(journal: &Journal, ceiling: Option<f64>) -> Verdicts {
 }
 
 fn demand(metric: Metric, limit: Limit) -> Expectation {
-    Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }
+    Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, source: None, line: 1 }
 }
 
 /// The status of one demand on the first test of a scenario.
@@ -239,6 +239,64 @@ fn a_group_and_a_rail_narrow_the_scope() {
     let (status, reason) = status_of(&scenario, floor("leaf2"), None);
     assert_eq!(status, Status::Fail);
     assert!(reason.contains("gpu005:1") && reason.contains("2 of 3 cases"), "{reason}");
+}
+
+/// A published limit says nothing of another scale, size or statistic: no pass, and no fail.
+#[test]
+fn a_published_limit_judges_only_what_it_was_published_for() {
+    let published = |limit: f64, hosts: u32, sizes: &[u64], statistic| {
+        let sizes = sizes.iter().copied().map(Bytes).collect();
+        let source = Source { system: "a system".into(), url: "a page".into(), hosts, gpus: None, sizes, statistic };
+        let wanted = demand(Metric::Bandwidth, Limit::AtLeast(limit));
+        let at = Some((Bytes::from_kib(64), Bytes::from_mib(1)));
+        status_of(&small(), Expectation { source: Some(source), sizes: at, ..wanted }, None).0
+    };
+    let both = &[65_536, 1 << 20];
+    for statistic in [Statistic::Mean, Statistic::Median, Statistic::MeanOfSizes] {
+        assert_eq!(published(1.0, 2, both, statistic), Status::Pass, "{statistic}");
+        assert_eq!(published(1e6, 2, both, statistic), Status::Fail, "{statistic}");
+        // Both of 1 and of 1e6: neither side of a limit is judged.
+        for limit in [1.0, 1e6] {
+            assert_eq!(published(limit, 8, both, statistic), Status::Inconclusive, "{statistic}");
+        }
+    }
+    for limit in [1.0, 1e6] {
+        assert_eq!(published(limit, 2, both, Statistic::P99), Status::Inconclusive);
+        assert_eq!(published(limit, 2, &[8 << 20], Statistic::Mean), Status::Inconclusive);
+        // A size of the mean that was not measured.
+        assert_eq!(published(limit, 2, &[65_536, 1 << 20, 8 << 20], Statistic::MeanOfSizes), Status::Inconclusive);
+    }
+    // A part within its source passes, the other part does not: no pass as a whole.
+    assert_eq!(published(1.0, 2, &[1 << 20], Statistic::Mean), Status::Inconclusive);
+}
+
+/// The mean lies between the values: a limit between them is broken by one size alone, and kept by the mean.
+#[test]
+fn a_mean_over_sizes_is_judged_as_one_value() {
+    let mut journal = journal(&small());
+    let at = [Bytes(4096), Bytes::from_kib(64), Bytes::from_mib(1)];
+    let judged = |journal: &mut Journal, limit: f64, statistic| {
+        let source = Source {
+            system: "a system".into(),
+            url: "a page".into(),
+            hosts: 2,
+            gpus: Some(2),
+            sizes: at.to_vec(),
+            statistic,
+        };
+        let wanted = demand(Metric::Bandwidth, Limit::AtLeast(limit));
+        journal.plan.tests[0].expect = vec![Expectation { source: Some(source), ..wanted }];
+        let verdicts = judge(journal, None).verdicts;
+        verdicts.into_iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap()
+    };
+    let lowest = judged(&mut journal, 1e6, Statistic::Mean).worst.unwrap().value.unwrap();
+    let mean = judged(&mut journal, 1e6, Statistic::MeanOfSizes).worst.unwrap().value.unwrap();
+    assert!(lowest < mean, "{lowest} {mean}");
+    let between = f64::midpoint(lowest, mean);
+    assert_eq!(judged(&mut journal, between, Statistic::Mean).status, Status::Fail);
+    let verdict = judged(&mut journal, between, Statistic::MeanOfSizes);
+    assert_eq!((verdict.status, verdict.tally.judged), (Status::Pass, verdict.tally.in_scope / 3));
+    assert_eq!(verdict.source.unwrap().system, "a system");
 }
 
 #[test]

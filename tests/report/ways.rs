@@ -110,8 +110,16 @@ fn a_baseline_of_one_way_holds_nothing_against_the_other() {
             let at = journal.plan.tests.iter().position(|test| test.metric == TestMetric::Latency).unwrap();
             let limit = Limit::WithinPercentOfBaseline(20.0);
             let metric = Metric::LatencyP50;
-            let expect =
-                Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 };
+            let expect = Expectation {
+                metric,
+                limit,
+                written: None,
+                sizes: None,
+                rails: Vec::new(),
+                group: None,
+                source: None,
+                line: 1,
+            };
             let test = &mut journal.plan.tests[at];
             (test.expect, test.knobs.write_latency) = (vec![expect], now);
             let name = test.name.clone();

@@ -149,5 +149,5 @@ pub fn plan(scenario: &Scenario) -> Plan {
 
 fn demand(metric: Metric, limit: Limit, sizes: Option<(u64, u64)>, line: usize) -> Expectation {
     let sizes = sizes.map(|(from, to)| (Bytes(from), Bytes(to)));
-    Expectation { metric, limit, written: None, sizes, rails: Vec::new(), group: None, line }
+    Expectation { metric, limit, written: None, sizes, rails: Vec::new(), group: None, source: None, line }
 }

@@ -10,22 +10,8 @@ pub use number::{
     between, brief, change, in_unit, number, percent, percent_of, scatter, share, share_of, short, signed, spread,
     with_unit, worse,
 };
-pub use railgauge_model::plan::count::{are, be, count, have, was, were};
+pub use railgauge_model::plan::count::{are, be, count, have, size, was, were};
 pub use time::{lasting, lasting_about, moment};
-
-/// With the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
-pub fn size(bytes: Bytes) -> String {
-    const UNITS: [(&str, Bytes); 4] = [
-        ("TiB", Bytes::from_gib(1024)),
-        ("GiB", Bytes::from_gib(1)),
-        ("MiB", Bytes::from_mib(1)),
-        ("KiB", Bytes::from_kib(1)),
-    ];
-    match UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
-        Some((name, unit)) => format!("{} {name}", bytes / *unit),
-        None => format!("{bytes} B"),
-    }
-}
 
 /// `a, b and 3 more` of all names.
 pub fn some(names: &[impl AsRef<str>], most: usize) -> String {

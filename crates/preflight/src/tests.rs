@@ -14,6 +14,7 @@ use super::*;
 mod cabling;
 mod containers;
 mod gpus;
+mod link_errors;
 mod locked_memory;
 
 fn host() -> HostFacts {

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use railgauge_wire::Bytes;
+
 /// A time in its two largest units: `3 min 20 s`, `2 h`, `7 s`.
 pub fn lasting(time: Duration) -> String {
     let seconds = time.as_secs() + u64::from(time.subsec_millis() >= 500);
@@ -11,6 +13,20 @@ pub fn lasting(time: Duration) -> String {
         _ => (seconds / 86_400, "d", seconds / 3_600 % 24, "h"),
     };
     if small == 0 { format!("{big} {name}") } else { format!("{big} {name} {small} {rest}") }
+}
+
+/// With the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
+pub fn size(bytes: Bytes) -> String {
+    const UNITS: [(&str, Bytes); 4] = [
+        ("TiB", Bytes::from_gib(1024)),
+        ("GiB", Bytes::from_gib(1)),
+        ("MiB", Bytes::from_mib(1)),
+        ("KiB", Bytes::from_kib(1)),
+    ];
+    match UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
+        Some((name, unit)) => format!("{} {name}", bytes / *unit),
+        None => format!("{bytes} B"),
+    }
 }
 
 /// `1 case`, `3 cases`, `2 entries`, `2 batches`. Only the last word of a noun is inflected.

@@ -30,6 +30,7 @@ pub mod grammar;
 mod hosts;
 mod interleave;
 mod launch;
+mod levels;
 pub mod limits;
 mod localise;
 mod metrics;
@@ -41,7 +42,9 @@ mod preflight;
 mod read;
 mod render;
 mod soak;
+mod source;
 pub mod subset;
+mod telemetry;
 mod test_model;
 mod test_table;
 mod topology;
@@ -67,6 +70,7 @@ pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
 pub use read::file::Fault as FileFault;
 use read::{Book, file};
+pub use telemetry::guid as telemetry_guid;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {

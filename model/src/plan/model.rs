@@ -11,8 +11,11 @@ use super::baseline::Baseline;
 pub use super::grammar::quantity::Written;
 pub use super::hosts::Host;
 pub use super::launch::{HostKeys, Launch, Launcher, Way, settings::*};
+pub use super::levels::{Level, Levels, LinkValue, Links};
 pub use super::soak::{Degraded, Soak};
+pub use super::source::{Misfit, Scale, Source, Statistic};
 pub use super::subset::{LeftOut, Subset};
+pub use super::telemetry::PortTelemetry;
 pub use super::test_model::{
     AtOnce, Beside, BesideCommand, BesideOn, BesideWay, Collective, Configure, Cut, Expectation, Grouping, Limit,
     OnFabric, Pattern, Rails, RateLimit, Test, Victim, is_loss,
@@ -82,6 +85,9 @@ pub struct Preflight {
     pub wanted: Wanted,
     pub waive: Vec<String>,
     pub escalate: Vec<String>,
+    /// Of all ports that UFM knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ufm_telemetry: Vec<PortTelemetry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use super::{
     grammar::quantity,
     model::{Preflight, Wanted},
     read::Table,
+    telemetry,
 };
 use crate::border::text::is_printable;
 
@@ -37,6 +38,9 @@ pub static PREFLIGHT: Section = Section {
         "governor": Text, Means("`performance` is advised"), "Frequency governor of every processor.";
         "iommu": Word(|| vec!["off", "passthrough", "translated"]), Means("`off` and `passthrough` are fine"),
             "How the IOMMU treats RDMA devices.";
+        "ufm_telemetry": Path, Means("none"),
+            "A CSV file of UFM's telemetry (`curl http://UFM:9002/csv/xcset/low_freq_debug`): error rates of the hosts' ports by \
+             NVIDIA's [levels](tests.md#levels-of-links).";
         "waive": Words(|| checks::NAMES.to_vec()), Means("none"),
             "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and \
              belongs to such a check is judged and does not count.";
@@ -63,7 +67,7 @@ pub fn read(top: &Table<'_>) -> Preflight {
         modules: versions(&table, "modules"),
         ..table.settings(|_| true)
     };
-    Preflight { wanted, waive: names("waive"), escalate }
+    Preflight { wanted, waive: names("waive"), escalate, ufm_telemetry: telemetry::read(&table) }
 }
 
 fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {

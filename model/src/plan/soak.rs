@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     format::{Section, keys},
     grammar::quantity,
+    levels::Levels,
     mistakes::Mistake,
     read::{At, Table},
     test_model::{RateLimit, Test},
@@ -29,6 +30,8 @@ pub struct Soak {
     /// Most rises per second, by the counter's name or the last part of it: `symbol_error`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, f64>,
+    /// Whose levels of links ports are judged by.
+    pub levels: Option<Levels>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +66,9 @@ pub static SOAK: Section = Section {
         "limits": Frequencies, Means("none: rises are reported"),
             "Most rises of counters of errors, each in any one reading: `{ symbol_error = \"10/s\" }`. The name is \
              the counter's, or the part of it after the last `/`.";
+        "levels": Word(Levels::all_words), Means("none"),
+            "Judges ports by the levels of this maker: errors after FEC and symbol errors per bit, link-downs in 24 hours, the \
+             longest outage ([levels](tests.md#levels-of-links)).";
     },
 };
 
@@ -88,7 +94,9 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     // The default is a value, too: only the plan's own limit applies to ports of unknown rate.
     let longest_degraded = Some(Degraded { longest, written: table.written("longest_degraded").is_some() });
     let limits = limits(&table);
-    Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, longest_degraded, limits })
+    let levels = table.term("levels", Levels::from_word).map(|at| at.value);
+    let lasts = lasts?.value.into();
+    Some(Soak { lasts, test: test?, rate_limit, window, longest_outage, longest_degraded, limits, levels })
 }
 
 fn unfit(test: &Test) -> Option<&'static str> {

@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{grammar::quantity::Written, per_end::PerEnd, traffic::Traffic};
+use super::{grammar::quantity::Written, per_end::PerEnd, source::Source, traffic::Traffic};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
@@ -340,6 +340,9 @@ pub struct Expectation {
     /// All if empty.
     pub rails: Vec<u32>,
     pub group: Option<String>,
+    /// Where the limit was published; `None` for a limit of the plan's author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// Line in the plan, from 1; 0 if the plan does not have it.
     pub line: usize,
 }

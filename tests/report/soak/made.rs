@@ -65,6 +65,7 @@ impl Made {
             longest_outage: Duration::ZERO,
             longest_degraded: Some(Degraded { longest: Duration::ZERO, written: true }),
             limits: BTreeMap::new(),
+            levels: None,
         };
         let spans = vec![(0, 600_000)];
         let (flaps, stalls, rises, narrow) = Default::default();

@@ -1,5 +1,6 @@
 //! Values compared with the limits of the plan: what breaks one, and what cannot be compared.
 
+mod over_sizes;
 mod peers;
 
 use std::collections::HashSet;
@@ -7,10 +8,10 @@ use std::collections::HashSet;
 use foldhash::HashMap;
 use railgauge_model::plan::{
     Plan,
-    model::{Expectation, Limit, Test, is_loss},
+    model::{Expectation, Limit, Misfit, Scale, Source, Test, is_loss},
 };
 
-use self::peers::Peers;
+use self::{over_sizes::OverSizes, peers::Peers};
 use crate::{
     baseline::Held,
     case::{CaseResult, State},
@@ -30,6 +31,8 @@ pub(crate) type Scoped<'r> = (&'r CaseResult<'r>, &'r Row);
 pub(crate) struct Judged<'r> {
     pub(crate) result: &'r CaseResult<'r>,
     pub(crate) row: &'r Row,
+    /// That of the row, or the mean over sizes.
+    pub(crate) value: f64,
     pub(crate) limit: f64,
     /// Whether the limit is the lowest good value; otherwise the highest.
     pub(crate) at_least: bool,
@@ -76,6 +79,8 @@ impl<'r> Judgement<'r> {
             _ => None,
         };
         let scope = in_scope(&journal.plan, wanted, results, of_metric());
+        let over_sizes = OverSizes::of(wanted.source.as_ref(), &scope);
+        let of_source = |(source, misfit)| other_than_source(source, misfit);
 
         let mut judged = Vec::new();
         // Judged ones that are also trusted.
@@ -90,10 +95,14 @@ impl<'r> Judgement<'r> {
                 State::Contaminated if !(is_loss(row.metric) && is_telling(result)) => doubtful.push(*one),
                 state => {
                     let is_doubtful = state == State::Short || lacks_repeats(result, row);
-                    match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
+                    let value = applies(wanted, *one).and_then(|()| over_sizes.value(*one).map_err(of_source));
+                    let compare = |value: Option<f64>| {
+                        value.map(|value| held_against(wanted.limit, *one, value, (&peers, &held)))
+                    };
+                    match value.map(compare).and_then(Option::transpose) {
                         Ok(one) => {
                             trusted += usize::from(!is_doubtful);
-                            judged.push(one);
+                            judged.extend(one);
                         }
                         Err(why) => unlimited.push((*why, *row)),
                     }
@@ -148,14 +157,27 @@ fn in_scope<'r>(
         .collect()
 }
 
+/// Whether a published limit is for values of this scale, size and statistic.
+fn applies(wanted: &Expectation, (result, row): Scoped<'_>) -> Result<(), Box<Reason>> {
+    let Some(source) = &wanted.source else { return Ok(()) };
+    let flow = &result.case.flow;
+    let hosts: HashSet<&str> = flow.members.iter().chain([&flow.from, &flow.to]).map(|port| &*port.host).collect();
+    let scale = Scale { hosts: u32::try_from(hosts.len()).ok(), ranks: Some(row.ranks) };
+    source.misfit(row.metric, scale, &[row.size_bytes]).map_or(Ok(()), |misfit| Err(other_than_source(source, misfit)))
+}
+
+fn other_than_source(source: &Source, misfit: Misfit) -> Box<Reason> {
+    let other = Reason::new(Id::OtherThanSource).with("system", &source.system);
+    Box::new(other.with("observed", misfit.here).with("required", misfit.published))
+}
+
 fn held_against<'r>(
     limit: Limit,
     (result, row): Scoped<'r>,
-    peers: Option<&Peers>,
-    held: Option<&Held<'_>>,
+    value: f64,
+    (peers, held): (&Option<Peers>, &Option<Held<'_>>),
 ) -> Result<Judged<'r>, Box<Reason>> {
     let number = |value| Value::Number(value, row.metric.unit());
-    let value = row.value.ok_or_else(|| Reason::new(Id::NoValue).with("error", error(row)))?;
     let higher = row.better == railgauge_wire::terms::Better::Higher;
     let (limit, floor) = match limit {
         Limit::AtLeast(limit) => (limit, true),
@@ -170,11 +192,11 @@ fn held_against<'r>(
         }
         Limit::WithinPercentOfPeers(percent) => {
             let few = Reason::new(Id::FewPeers).with("required", AT_LEAST);
-            let centre = peers.and_then(|peers| peers.centre(result, row)).ok_or(few)?;
+            let centre = peers.as_ref().and_then(|peers| peers.centre(result, row)).ok_or(few)?;
             (centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 }, higher)
         }
         Limit::WithinPercentOfBaseline(percent) => {
-            let held = held.ok_or(Reason::new(Id::NoBaseline))?;
+            let held = held.as_ref().ok_or(Reason::new(Id::NoBaseline))?;
             let refused = |refusal| Reason::new(Id::Baseline).with("refusal", Value::data(&refusal));
             (held.limit(result, row, percent).map_err(refused)?, higher)
         }
@@ -200,7 +222,7 @@ fn held_against<'r>(
         }
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
-    Ok(Judged { result, row, limit, at_least: floor, quality, violates })
+    Ok(Judged { result, row, value, limit, at_least: floor, quality, violates })
 }
 
 /// Whether a loss rests on fewer repeats than planned, because the flow lacks a number in some, alone or with the incast.

@@ -69,7 +69,7 @@ reasons! {
     OthersKept: "the other {cases} met the limit",
     Kept: "limit met in {of:case}[; closest: {place}: {observed} ({share} {required})]",
     // Why a value has no limit.
-    NoValue: "{error}",
+    OtherThanSource: "the limit of {system} does not apply: it is published for {required}, and this is {observed}",
     NoCeiling: "the ceiling of the link is unknown (its rate is not reported or not proven, or software emulates it)",
     AboveCeiling: "{subject} reached {observed}, and its ceiling is {required}: the rate of the link or its slot was read wrong \
         (docs/reading-the-report.md; what was read is in facts.json)",
@@ -137,6 +137,9 @@ reasons! {
     SoakUnknownRate: "{ports} of {of:watched port} report neither rate nor lanes",
     SoakOverLimit: "{counter} of {subject}: {observed} at {at}",
     SoakLimitKept: "[at most {observed}, at {subject}][{never}never rose]; {counted_by} of {ports:watched port} count it",
+    SoakLevel: "{observed} at {subject}[, {ports:port} in all]: {level} from {required} on ({source})",
+    SoakLevelKept: "[{observed} at most, at {subject}, ]below {required} ({source})",
+    SoakLevelUnjudged: "{ports} of {of:port} not judged, such as {subject}: {why}",
     SoakNotCounted: "{counted_by} of {ports:watched port} count it",
     SoakWrongBytes: "{observed:wrong byte} in {subject}[, all with {host}]",
     SoakFailed: "[{host}: agent lost at {lost_at}: ]{windows:window} of {subject} failed[; {unexplained}no outage of their ports][: {failure}]",

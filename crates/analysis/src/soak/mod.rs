@@ -5,6 +5,7 @@
 pub mod coverage;
 pub mod families;
 pub mod hit;
+pub mod levels;
 pub mod on_gpus;
 pub mod outages;
 pub mod ports;
@@ -22,6 +23,7 @@ use super::{journal::Journal, switches::ways::Ways};
 use coverage::{Hole, PortCoverage};
 pub use hit::LISTED;
 use hit::listed;
+use levels::OfLevel;
 use on_gpus::{GpuFailure, GpuInSoak};
 use outages::{Break, Index, Outage};
 use ports::{HOLE, Lower, PortName};
@@ -73,6 +75,9 @@ pub struct Soaking {
     #[serde(serialize_with = "listed")]
     pub counters: Vec<PortCounter>,
     pub limits: Vec<Limit>,
+    /// Ports by the levels of a maker, if the plan wants them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<OfLevel>,
     #[serde(serialize_with = "listed")]
     pub gauges: Vec<Gauge>,
     #[serde(serialize_with = "listed")]
@@ -212,6 +217,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         lower,
         families: tables::families(&counters),
         limits: tables::limits(&ports, &counters, &soak.limits),
+        levels: soak.levels.map(|levels| levels::of_ports(journal, levels, &ports)).unwrap_or_default(),
         counters,
         gauges,
         port_gauges,

@@ -72,6 +72,13 @@ pub fn within(spans: &[Span], span: &Span) -> Nanoseconds {
     meeting(spans, span).fold(Nanoseconds::ZERO, |sum, one| sum.saturating_add(one.common(span).length()))
 }
 
+/// What is left of `whole` without these times, in order.
+pub fn without(whole: &Span, times: Vec<Span>) -> Vec<Span> {
+    let ends = [Span::new(whole.from, whole.from), Span::new(whole.until, whole.until)];
+    let left = between(&union(times.into_iter().chain(ends).collect()), Nanoseconds::ZERO);
+    left.iter().map(|span| span.common(whole)).filter(|span| !span.length().is_zero()).collect()
+}
+
 /// The gaps longer than `least` between spans in order.
 pub fn between(spans: &[Span], least: Nanoseconds) -> Vec<Span> {
     let gaps = spans.windows(2).map(|pair| Span::new(pair[0].until, pair[1].from));
@@ -95,5 +102,8 @@ mod tests {
         assert_eq!(within(&joined, &span(20, 30)), Nanoseconds::ZERO);
         assert_eq!(between(&joined, Nanoseconds::ZERO), [span(4, 5)]);
         assert_eq!(hull(&joined), Some(span(0, 10)));
+        assert_eq!(without(&span(1, 8), joined), [span(4, 5)]);
+        assert_eq!(without(&span(2, 8), vec![span(0, 1), span(7, 12)]), [span(2, 7)]);
+        assert_eq!(without(&span(2, 8), vec![span(0, 12)]), []);
     }
 }

@@ -7,7 +7,7 @@ use railgauge_model::{
     journal::event::Sample,
     plan::{
         metrics_of,
-        model::{Expectation, Limit, Test},
+        model::{Expectation, Limit, Source, Test},
     },
 };
 use railgauge_wire::{
@@ -51,6 +51,7 @@ pub(super) fn expectations(test: &Test, rows: &[&Row]) -> Vec<Expectation> {
             sizes: Some((size, size)),
             rails: Vec::new(),
             group: None,
+            source: None,
             line: 0,
         });
     }
@@ -133,7 +134,8 @@ pub(super) fn judge<'r>(
         line: (wanted.line > 0).then_some(wanted.line),
         metric: Some(wanted.metric),
         unit: Some(wanted.metric.unit().to_owned()),
-        worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
+        source: wanted.source.clone(),
+        worst: judged.first().map(offender),
         offenders: offenders(&wrong, &judged),
         breaking: judged.iter().filter(|one| one.violates).map(|one| one.row.case).collect(),
         tally: Tally {
@@ -201,14 +203,19 @@ fn of_limit(judged: &[Judged<'_>]) -> Option<Entry> {
     })
 }
 
+fn offender(one: &Judged<'_>) -> Offender {
+    Offender { value: Some(one.value), ..Offender::new(one.result, one.row, Some(one.limit)) }
+}
+
 fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {
-    let slow = judged.iter().filter(|one| one.violates).map(|one| Offender::new(one.result, one.row, Some(one.limit)));
+    let slow = judged.iter().filter(|one| one.violates).map(offender);
     wrong.iter().map(|(result, row)| Offender::new(result, row, None)).chain(slow).take(OFFENDERS).collect()
 }
 
 /// `bandwidth at least 90 Gb/s`.
 fn demand(wanted: &Expectation) -> String {
-    let metric = wanted.metric;
+    let over_sizes = wanted.source.as_ref().is_some_and(Source::is_mean_of_sizes);
+    let metric = if over_sizes { format!("mean {} over sizes", wanted.metric) } else { wanted.metric.to_string() };
     let limit = words::limit(wanted).unwrap_or_default();
     match wanted.limit {
         Limit::AtLeast(_) => format!("{metric} at least {limit}"),
@@ -259,7 +266,7 @@ fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
     let shown = |value: f64, text: String| Value::Shown(value, wanted.metric.unit(), text);
     let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, one.limit));
     let reason = Reason::new(id).row((one.result, one.row)).with("required", shown(one.limit, limit));
-    let Some(value) = one.row.value else { return reason };
+    let value = one.value;
     let share = value / one.limit;
     reason
         .with("observed", shown(value, words::held_against(wanted, value)))

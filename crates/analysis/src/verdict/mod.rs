@@ -27,6 +27,7 @@ mod shared;
 mod soak;
 mod soak_events;
 mod soak_gpus;
+mod soak_levels;
 mod trouble;
 mod types;
 mod untested;

@@ -13,7 +13,7 @@ use super::{
     Tally, Verdict,
     shared::only_shared,
     soak_events::{Event, NAMED, WATCHED_PERCENT, at_least, event, of_events, standing, verdict, watched_too_little},
-    soak_gpus,
+    soak_gpus, soak_levels,
 };
 use crate::{
     journal::JournalEnd,
@@ -49,6 +49,7 @@ pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdi
     let mut verdicts = vec![length(soak, found, next), watched(found, running), outages(found)];
     verdicts.extend(soak.longest_degraded.and_then(|limit| degraded(limit, found)));
     verdicts.extend(found.limits.iter().map(of_limit));
+    verdicts.extend(found.levels.iter().map(soak_levels::judge));
     verdicts.push(bytes(found));
     verdicts.extend(soak_gpus::judge(found));
     verdicts

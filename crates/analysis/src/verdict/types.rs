@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_model::plan::model::Subset;
+use railgauge_model::plan::model::{Source, Subset};
 use railgauge_preflight::Holding;
 use railgauge_wire::{failure::Failure, remedy::Remedy, terms::Metric};
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ pub struct Verdict {
     pub line: Option<usize>,
     pub metric: Option<Metric>,
     pub unit: Option<String>,
+    /// Where the limit was published, and for what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     pub status: Status,
     pub waived: bool,
     #[serde(flatten)]
@@ -100,6 +103,7 @@ impl Verdict {
             line: None,
             metric: None,
             unit: None,
+            source: None,
             status,
             waived: false,
             reason,

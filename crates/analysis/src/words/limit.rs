@@ -34,7 +34,7 @@ mod tests {
 
     fn expectation(limit: Limit, written: Option<Written>) -> Expectation {
         let metric = Metric::LatencyP50;
-        Expectation { metric, limit, written, sizes: None, rails: Vec::new(), group: None, line: 1 }
+        Expectation { metric, limit, written, sizes: None, rails: Vec::new(), group: None, source: None, line: 1 }
     }
 
     #[test]

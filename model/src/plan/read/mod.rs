@@ -5,5 +5,5 @@ mod text;
 mod values;
 
 pub use book::Book;
-pub use table::{At, Table};
+pub use table::{At, Raw, Table};
 pub use text::{Words, texts_of};

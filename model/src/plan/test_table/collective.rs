@@ -191,7 +191,8 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     }
 }
 
-fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u64> {
+/// Of each group; those of several groups may differ.
+pub fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u64> {
     let groups: Vec<u64> = if let Some(members) = members {
         let all = members.list.len() as u64;
         let inside = |names: &Vec<String>| names.iter().filter(|name| members.has(name)).count() as u64;

@@ -1,6 +1,9 @@
 use railgauge_wire::{Better, Bytes, Family, Metric};
 
-use super::members::Members;
+use super::{
+    members::Members,
+    source::{self, SOURCE},
+};
 use crate::plan::{
     format::{Section, keys, one_of},
     grammar::{quantity, sweep},
@@ -8,6 +11,7 @@ use crate::plan::{
     mistakes::Mistake,
     model::{Expectation, Limit, Pattern, Rails, Written},
     read::{At, Table},
+    source::{Scale, Source},
 };
 
 fn measured() -> impl Iterator<Item = Metric> {
@@ -40,6 +44,8 @@ pub static EXPECT: Section = Section {
             "Only pairs of which both ends belong to this group; of collectives, only groups of ranks that lie within \
              it. `ingress_bandwidth` and `egress_bandwidth` are about the NIC that the flows share, `total_bandwidth` \
              about all hosts of the round.";
+        "source": Table(&SOURCE), Means("none: the limit is your own"),
+            "Where the limit was published, and for what; others do not apply.";
     },
 };
 
@@ -51,6 +57,8 @@ pub struct Subject<'a> {
     pub pattern: Option<&'a Pattern>,
     pub members: Option<&'a Members<'a>>,
     pub hosts: &'a Hosts,
+    /// Of all groups.
+    pub scales: Vec<Scale>,
     pub baseline: bool,
 }
 
@@ -70,7 +78,11 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let sizes = sizes(table, subject);
     let rails = rails(table, subject);
     let group = group(table, metric.as_ref().map(|metric| metric.value), subject);
+    let source = source::read(table);
     let (limit, written) = limit?;
+    if let (Some(source), Some(metric)) = (&source, &metric) {
+        applies(table, source, metric.value, subject, sizes);
+    }
     Some(Expectation {
         metric: metric?.value,
         limit,
@@ -78,6 +90,7 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
         sizes,
         rails,
         group,
+        source,
         line: table.book.line(table.span.start),
     })
 }
@@ -189,4 +202,16 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
         return table.reject(group.span, message, help);
     }
     Some(group.value)
+}
+
+/// Notes a limit that does not apply to all values of the test.
+fn applies(table: &Table<'_>, source: &Source, metric: Metric, subject: &Subject<'_>, scope: Option<(Bytes, Bytes)>) {
+    let is_of = |size: &&Bytes| scope.is_none_or(|(from, to)| (from..=to).contains(size));
+    let sizes: Vec<Bytes> = subject.sizes.unwrap_or_default().iter().filter(is_of).copied().collect();
+    let misfit = subject.scales.iter().find_map(|scale| source.misfit(metric, *scale, &sizes));
+    let Some(misfit) = misfit.or_else(|| source.incomplete(&sizes)) else { return };
+    let span = table.name_span("source").unwrap_or(table.span.clone());
+    let message = format!("the limit of {} does not apply: it is {misfit}", source.system);
+    let help = "such values are not judged (inconclusive): change the test or `sizes`, or set a limit of your own without `source`";
+    table.book.note(Mistake::at(span, message).help(help));
 }

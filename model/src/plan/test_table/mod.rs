@@ -15,6 +15,7 @@ mod node;
 pub mod pattern;
 mod rails;
 mod sizes;
+mod source;
 mod threads;
 mod traffic;
 pub mod training;
@@ -30,10 +31,11 @@ use super::{
     limits::TESTS as MOST,
     metrics::metrics_of,
     mistakes::Mistake,
-    model::{Pattern, Rails, Test},
+    model::{Collective, Pattern, Rails, Test},
     per_end::PerEnd,
     read::Table,
     soak,
+    source::Scale,
     subset::{Chosen, LeftOut},
 };
 
@@ -150,6 +152,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         pattern: pattern.as_ref(),
         members: members.as_ref(),
         hosts,
+        scales: scales(collective.as_ref(), members.as_ref(), within),
         baseline,
     };
     let demand = |table: &Table<'_>| match hosts.narrowed {
@@ -212,6 +215,19 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     }
     unjudged(table, &test);
     distances::spread(test, &distances)
+}
+
+/// Of each group of a collective; of every flow otherwise.
+fn scales(collective: Option<&Collective>, members: Option<&Members<'_>>, within: bool) -> Vec<Scale> {
+    let Some(collective) = collective else {
+        let (hosts, ranks) = if within { (1, None) } else { (2, Some(2)) };
+        return vec![Scale { hosts: Some(hosts), ranks }];
+    };
+    let scale = |ranks: u64| {
+        let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
+        Scale { hosts: Some(ranks / collective.ranks_per_host.max(1)), ranks: Some(ranks) }
+    };
+    collective::rank_counts(collective, members).into_iter().map(scale).collect()
 }
 
 fn unjudged(table: &Table<'_>, test: &Test) {

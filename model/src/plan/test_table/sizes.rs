@@ -10,7 +10,7 @@ use crate::plan::{
         sweep::{self, sweep},
     },
     mistakes::Mistake,
-    read::{Table, texts_of},
+    read::{Raw, Table, texts_of},
 };
 
 /// Largest RDMA message: 2^31 bytes (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).
@@ -32,6 +32,49 @@ pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Op
     }
 }
 
+/// Ascending, with their places, and whether all are right.
+pub fn listed(table: &Table<'_>, raw: Raw<'_>) -> (Vec<(Bytes, Range<usize>)>, bool) {
+    let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
+        DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
+        one => vec![(one, raw.span.clone())],
+    };
+    let mut sizes: Vec<(Bytes, Range<usize>)> = Vec::new();
+    let mut sound = true;
+    for (value, span) in elements {
+        if sizes.len() > sweep::MOST {
+            break;
+        }
+        if value.is_integer() {
+            match number(table, value, &span) {
+                Some(size) => sizes.push((size, span)),
+                None => sound = false,
+            }
+            continue;
+        }
+        for words in texts_of(table.book, value, span.clone()) {
+            match sweep(&words.text) {
+                Ok(some) => sizes.extend(some.into_iter().map(|size| (size, span.clone()))),
+                Err(wrong) => {
+                    table.book.add(words.mistake(wrong));
+                    sound = false;
+                }
+            }
+        }
+    }
+    sizes.sort_by_key(|(size, span)| (*size, span.start));
+    if let Some(twice) = sizes.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let mistake = Mistake::at(twice[1].1.clone(), format!("the size {} is listed twice", twice[0].0));
+        let mistake = if twice[0].1 == twice[1].1 { mistake } else { mistake.also(twice[0].1.clone(), "first here") };
+        table.book.add(mistake.help("list every size once; use `repeats` to measure more often"));
+        sound = false;
+    }
+    if sizes.is_empty() && sound {
+        table.wrong(raw.span, "`sizes` is empty", "for example sizes = \"64..8MiB x2\"");
+        sound = false;
+    }
+    (sizes, sound)
+}
+
 /// Ascending, unique; `None` after reporting a mistake.
 pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     let atomic = kind.op.is_some_and(Op::is_atomic);
@@ -46,46 +89,8 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
         };
         return test.written("sizes").is_none().then(|| vec![preset]);
     };
-    let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
-        DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
-        one => vec![(one, raw.span.clone())],
-    };
-    let mut sizes: Vec<(Bytes, Range<usize>)> = Vec::new();
-    let mut sound = true;
-    for (value, span) in elements {
-        if sizes.len() > sweep::MOST {
-            break;
-        }
-        if value.is_integer() {
-            match number(test, value, &span) {
-                Some(size) => sizes.push((size, span)),
-                None => sound = false,
-            }
-            continue;
-        }
-        for words in texts_of(test.book, value, span.clone()) {
-            match sweep(&words.text) {
-                Ok(some) => sizes.extend(some.into_iter().map(|size| (size, span.clone()))),
-                Err(wrong) => {
-                    test.book.add(words.mistake(wrong));
-                    sound = false;
-                }
-            }
-        }
-    }
-    sizes.sort_by_key(|(size, span)| (*size, span.start));
-    if let Some(twice) = sizes.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let mistake = Mistake::at(twice[1].1.clone(), format!("the size {} is listed twice", twice[0].0));
-        let mistake = if twice[0].1 == twice[1].1 { mistake } else { mistake.also(twice[0].1.clone(), "first here") };
-        test.book.add(mistake.help("list every size once; use `repeats` to measure more often"));
-        sound = false;
-    }
-    let Some((largest, span)) = sizes.last().cloned() else {
-        if sound {
-            test.wrong(raw.span, "`sizes` is empty", "for example sizes = \"64..8MiB x2\"");
-        }
-        return None;
-    };
+    let (sizes, mut sound) = listed(test, raw);
+    let (largest, span) = sizes.last().cloned()?;
     let add = |message: String, help: &str| test.wrong(span.clone(), message, help);
     if sizes.len() > sweep::MOST {
         add("the test has more than 1000 sizes".into(), "use larger steps or fewer sweeps");

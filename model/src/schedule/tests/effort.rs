@@ -77,6 +77,7 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
         sizes: None,
         rails: Vec::new(),
         group: None,
+        source: None,
         line: 1,
     };
     plan.tests[0].expect.push(limit);

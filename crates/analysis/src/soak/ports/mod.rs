@@ -4,6 +4,7 @@
 
 mod breaks;
 mod counted;
+mod errors;
 mod state;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
     fmt,
 };
 
+use railgauge_model::plan::model::LinkValue;
 use railgauge_wire::{
     unit::Nanoseconds,
     watch::{LONG_GAP, PortSeen},
@@ -19,6 +21,7 @@ use serde::Serialize;
 
 pub use breaks::Hidden;
 pub use counted::{Counted, Kept, Range};
+pub use errors::Errors;
 pub use state::{Down, Edge, Lower};
 
 use super::span::{self, Span};
@@ -69,7 +72,20 @@ pub struct Port {
     pub has_speed: bool,
     pub counters: BTreeMap<String, Counted>,
     pub gauges: BTreeMap<String, Range>,
+    pub errors: Errors,
+    /// Times of port-up at its best rate, watched without a break, in order.
+    pub up: Vec<Span>,
+    /// Best rate in Gb/s, with the lanes; `None` without both.
+    pub best: Option<(f64, u8)>,
     pub failure: Option<String>,
+}
+
+impl Port {
+    /// Whether a counter of this value is stuck at its largest value.
+    pub fn is_saturated(&self, of: LinkValue) -> bool {
+        let counters = self.counters.keys().filter(|name| Errors::of(name) == Some(of));
+        counters.into_iter().any(|name| self.gauges.contains_key(&format!("saturated/{name}")))
+    }
 }
 
 /// Every watched port in these times, which are disjoint and in order. By name.
@@ -114,6 +130,7 @@ struct Fold<'j> {
     rises: breaks::Rises,
     counters: BTreeMap<String, Counted>,
     gauges: BTreeMap<String, Range>,
+    errors: Errors,
     failure: Option<String>,
 }
 
@@ -132,6 +149,7 @@ impl<'j> Fold<'j> {
             rises: breaks::Rises::default(),
             counters: BTreeMap::new(),
             gauges: BTreeMap::new(),
+            errors: Errors::default(),
             failure: None,
         }
     }
@@ -155,6 +173,7 @@ impl<'j> Fold<'j> {
             let of_row = Span::new(row.from, row.until);
             if span::meeting(times, &of_row).next().is_some() {
                 self.rises.take(row, port.longest_gap, seen.error);
+                self.errors.take(row);
                 counted::take(row, kept, &mut self.counters, &mut self.gauges);
             }
         }
@@ -167,6 +186,7 @@ impl<'j> Fold<'j> {
 
     fn finish(mut self, times: &[Span]) -> Port {
         let asked = span::hull(times);
+        let mut cuts = self.holes.clone();
         if let (Some(asked), Some((until, error))) = (asked, self.last) {
             self.holes.insert(0, Span::new(asked.from, self.first));
             self.holes.push(Span::new(until, asked.until));
@@ -178,8 +198,13 @@ impl<'j> Fold<'j> {
             self.holes = span::union(std::mem::take(&mut self.holes));
         }
         let has_speed = self.state.has_speed();
-        let (mut outages, mut lower) = self.state.finish(self.last.unwrap_or_default());
+        let (mut outages, mut lower, best) = self.state.finish(self.last.unwrap_or_default());
         let breaks = self.rises.hidden(&outages);
+        cuts.extend(outages.iter().map(Down::span));
+        cuts.extend(breaks.iter().map(|one| one.span));
+        cuts.extend(lower.iter().map(|one| one.span));
+        let watched = Span::new(self.first, self.last.map_or(self.first, |(until, _)| until));
+        let up = asked.map_or_else(Vec::new, |asked| span::without(&asked.common(&watched), cuts));
         let is_asked = |span: &Span| span::meeting(times, span).next().is_some();
         outages.retain(|down| is_asked(&down.span()));
         lower.retain(|lower| is_asked(&lower.span));
@@ -194,6 +219,9 @@ impl<'j> Fold<'j> {
             has_speed,
             counters: self.counters,
             gauges: self.gauges,
+            errors: self.errors,
+            up,
+            best,
             failure: self.failure,
         }
     }

@@ -191,8 +191,11 @@ impl Watch {
         self.speed.is_some() || !self.speeds.is_empty()
     }
 
-    /// Outages and times of lower speed; nothing was watched after `last`.
-    pub(super) fn finish(mut self, (until, error): (Nanoseconds, Nanoseconds)) -> (Vec<Down>, Vec<Lower>) {
+    /// Outages, times of lower speed, and the best rate with its lanes; nothing was watched after `last`.
+    pub(super) fn finish(
+        mut self,
+        (until, error): (Nanoseconds, Nanoseconds),
+    ) -> (Vec<Down>, Vec<Lower>, Option<(f64, u8)>) {
         self.close(Edge { at: until, error, seen: false, clock: (usize::MAX, error) });
         self.slow_down(until, None, false);
         let rates = self.speeds.iter().filter_map(|one| one.speed.0.map(|rate| rate.0));
@@ -210,6 +213,6 @@ impl Watch {
             open: !one.is_whole,
         });
         let lower = lower.collect();
-        (self.outages, lower)
+        (self.outages, lower, best.zip(best_lanes))
     }
 }
