@@ -138,7 +138,7 @@ reasons! {
     SoakOverLimit: "{counter} of {subject}: {observed} at {at}",
     SoakLimitKept: "[at most {observed}, at {subject}][{never}never rose]; {counted_by} of {ports:watched port} count it",
     SoakLevel: "{observed} at {subject}[, {ports:port} in all]: {level} from {required} on ({source})",
-    SoakLevelKept: "[{observed} at most, at {subject}, ]below {required} ({source})",
+    SoakLevelKept: "{observed} at most, at {subject}",
     SoakLevelUnjudged: "{ports} of {of:port} not judged, such as {subject}: {why}",
     SoakNotCounted: "{counted_by} of {ports:watched port} count it",
     SoakWrongBytes: "{observed:wrong byte} in {subject}[, all with {host}]",

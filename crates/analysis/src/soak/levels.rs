@@ -46,8 +46,11 @@ pub struct PortValue {
 pub enum Unjudged {
     OtherLink,
     NotCounted,
-    /// Longest time of port-up.
-    Early(Nanoseconds),
+    /// The longest time of port-up is shorter than the level needs.
+    Early {
+        up: Nanoseconds,
+        needed: Nanoseconds,
+    },
 }
 
 impl fmt::Display for Unjudged {
@@ -55,7 +58,9 @@ impl fmt::Display for Unjudged {
         match self {
             Self::OtherLink => f.write_str("no level is published for its kind of link and rate"),
             Self::NotCounted => f.write_str("no counter of it can be read"),
-            Self::Early(up) => write!(f, "watched for {} of port-up at most", lasting(*up)),
+            Self::Early { up, needed } => {
+                write!(f, "watched for {} of port-up at most, and {} are needed", lasting(*up), lasting(*needed))
+            }
         }
     }
 }
@@ -91,7 +96,8 @@ fn error_rate(journal: &Journal, level: &Level, port: &Port) -> Result<f64, Unju
     let long = || port.up.iter().filter(|up| up.length() >= level.after);
     let longest = port.up.iter().map(Span::length).max().unwrap_or_default();
     port.errors.within(level.of, &Span::default()).ok_or(Unjudged::NotCounted)?;
-    let worst = long().filter_map(of).max_by(f64::total_cmp).ok_or(Unjudged::Early(longest))?;
+    let worst =
+        long().filter_map(of).max_by(f64::total_cmp).ok_or(Unjudged::Early { up: longest, needed: level.after })?;
     // A counter at its largest value hides later errors.
     let hidden = port.is_saturated(level.of) && level.error.is_none_or(|error| worst < error);
     if hidden { Err(Unjudged::NotCounted) } else { Ok(worst) }

@@ -81,7 +81,8 @@ const fn name(of: LinkValue) -> &'static str {
 fn words(of: LinkValue, value: f64) -> String {
     match of {
         LinkValue::PostFecBer | LinkValue::SymbolErrors if value > 0.0 => format!("{value:.1e}"),
-        LinkValue::Outage => format!("{} s", number(value)),
+        LinkValue::Outage if value.fract() != 0.0 => format!("{} s", number(value)),
+        LinkValue::Outage => format!("{value:.0} s"),
         _ => format!("{value:.0}"),
     }
 }
