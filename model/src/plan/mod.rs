@@ -70,7 +70,6 @@ pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
 pub use read::file::Fault as FileFault;
 use read::{Book, file};
-pub use telemetry::guid as telemetry_guid;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {

@@ -1,7 +1,4 @@
-use railgauge_model::plan::{
-    model::{Level, Levels, LinkValue, Links, PortTelemetry},
-    telemetry_guid,
-};
+use railgauge_model::plan::model::{Level, Levels, LinkValue, Links, PortTelemetry};
 
 use super::{Need, rule::*};
 
@@ -31,9 +28,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let ports = scene.ports().filter(|port| port.port.link_layer.as_deref() == Some("InfiniBand"));
     ports
         .flat_map(|port| {
-            let guid = port.device.guid.as_deref().and_then(telemetry_guid).unwrap_or_default();
             let notice = |what: &str| vec![port.found(Severity::Notice, what, remedy::LOOK_AT_CABLE)];
-            match known.get(&(guid.as_str(), port.port.number)) {
+            match known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)) {
                 None => notice("not judged: UFM's telemetry does not have the port"),
                 Some(one) => Levels::Nvidia.table().iter().filter_map(|level| of_level(&port, one, level)).collect(),
             }

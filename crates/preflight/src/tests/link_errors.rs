@@ -3,7 +3,7 @@ use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
 
 use super::*;
 
-const GUID: &str = "946dae0300f42e5a";
+const GUID: &str = "946d:ae03:00f4:2e5a";
 
 /// The graver findings of one host whose port UFM knows with these error rates after so many minutes.
 fn found(post_fec: f64, symbols: f64, minutes: u64, gbps: f64) -> Vec<Severity> {
@@ -18,7 +18,7 @@ fn found(post_fec: f64, symbols: f64, minutes: u64, gbps: f64) -> Vec<Severity> 
         counted: Nanoseconds::from_secs(60 * minutes),
     }];
     let mut host = host();
-    host.rdma[0].guid = Some("946d:ae03:00f4:2e5a".into());
+    host.rdma[0].guid = Some(GUID.into());
     host.rdma[0].ports[0].number = 1;
     host.rdma[0].ports[0].link_layer = Some("InfiniBand".into());
     host.rdma[0].ports[0].rate_gbps = Some(GigabitsPerSecond(gbps));
