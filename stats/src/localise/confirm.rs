@@ -127,14 +127,16 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
     }
     // For an end that is bad in one direction, the other direction says nothing of its ways.
-    let counts = |probe: &Probe| match settled.judgement {
-        Judgement::Confirmed { way, .. } => way == Way::Both || probe.way == way,
-        _ => true,
+    let bad_way = match settled.judgement {
+        Judgement::Confirmed { way, .. } => way,
+        _ => suspect.part.way(),
     };
-    let told = own.iter().filter(|(probe, _)| counts(probe)).map(|(probe, r)| (probe, scene.is_bad(*r)));
+    let counts = |probe: &Probe| bad_way == Way::Both || probe.way == bad_way;
+    let told = own.iter().filter(|(probe, _)| counts(probe));
     if let Judgement::Confirmed { effect, n, .. } | Judgement::Intermittent { effect, n, .. } = settled.judgement
-        && scene.tells()
-        && let Some(sure) = by_way(&settled.part, told)
+        && let lost = effect.min(scene.effect)
+        && -lost >= TELLS * scene.scale
+        && let Some(sure) = by_way(&settled.part, told.map(|(probe, r)| (probe, *r < lost / 2.0)))
     {
         settled.judgement = match sure {
             true => Judgement::Ways { effect, n },
@@ -221,7 +223,10 @@ impl<'a> Scene<'a> {
             _ => suspect.effect,
         };
         let suspected = (effect - suspect.explained).min(-setting.least);
-        Self { controls, scale: now.max(before).max(setting.noise), effect: suspected, states }
+        // A result that is low by chance suspects an end of little; what most of its pairs lose now may be far more.
+        let now_lost = median_in_place(&mut all.iter().map(|(_, r)| *r).collect::<Vec<_>>());
+        let effect = suspected.min(now_lost);
+        Self { controls, scale: now.max(before).max(setting.noise), effect, states }
     }
 
     fn tells(&self) -> bool {

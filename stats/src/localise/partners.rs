@@ -69,21 +69,15 @@ impl Partners {
         let of = |ends: &BTreeMap<u32, Vec<Port>>| -> Vec<Port> {
             let ends = ends.get(&end.rail).map_or(&[][..], Vec::as_slice);
             let others = spread(ends, end.host as usize).filter(|&port| port.host != end.host && fits(port));
-            let (mut met, mut new) = (Vec::new(), Vec::new());
-            for port in others {
-                let of = if self.met.contains(&(end, port)) { &mut met } else { &mut new };
-                if of.len() < TESTS {
-                    of.push(port);
-                }
-                // In a large cluster the first few are enough.
-                if new.len() == TESTS {
-                    break;
-                }
-            }
-            new.into_iter().chain(met).take(TESTS).collect()
+            let (met, new): (Vec<Port>, Vec<Port>) = others.partition(|port| self.met.contains(&(end, *port)));
+            [new, met].concat()
         };
-        let good = of(&self.good);
-        if good.len() >= 2 { good } else { [good, of(&self.fair)].concat() }
+        let mut all = of(&self.good);
+        if all.len() < 2 {
+            all.extend(of(&self.fair));
+        }
+        all.truncate(TESTS);
+        all
     }
 }
 

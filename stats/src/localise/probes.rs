@@ -7,8 +7,6 @@ use super::{
     partners::{Partners, TESTS},
 };
 
-/// Tests of an end that is bad in some of its results: with half of them bad, ten miss it once in a thousand times.
-const SHAKY_TESTS: usize = 10;
 /// Tests over pairs that separate one possible part from another.
 const APART: usize = 4;
 const AT_ONCE: usize = 16;
@@ -261,16 +259,11 @@ fn with_partners(
         Part::Nic(port, way) => (way, partners.ends.range(port..=port)),
         _ => return Vec::new(),
     };
-    let several = ends.clone().count();
     let kind = shows_in(suspect);
-    let one_way = setting.directed && way != Way::Both;
-    let tests = if one_way {
-        2 * TESTS
-    } else if suspect.share.is_some() && !suspect.latent {
-        SHAKY_TESTS.div_ceil(several).max(TESTS)
-    } else {
-        TESTS
-    };
+    // A direction, or a share of the results, is one of the end only if each partner shows it in both directions: otherwise those beyond a
+    // slow trunk could be the ones that it sends to.
+    let both_ways = setting.directed && way != Way::Both || suspect.share.is_some();
+    let tests = if both_ways { 2 * TESTS } else { TESTS };
     let mut wanted = Vec::new();
     for (&end, &like) in ends {
         let good = partners.of(end, kind, setting);
@@ -396,9 +389,7 @@ fn fresh_across(pairs: &[Pair], part: &Part, suspect: &Suspect, setting: &Settin
     let mut fresh: Vec<(usize, Port, Port)> = Vec::new();
     for (at, &one) in ports.iter().enumerate() {
         for &other in &ports[at + 1..] {
-            // Both ways alternately, where both count.
-            let turned = setting.directed && fresh.len() % 2 == 1;
-            let ways = if turned { [(other, one), (one, other)] } else { [(one, other), (other, one)] };
+            let ways = [(one, other), (other, one)];
             let passes = ways.into_iter().find(|&(from, to)| part.passed(from, to, setting.groups));
             if let Some((from, to)) = passes
                 && !measured.contains(&(one.host, other.host))
@@ -411,7 +402,13 @@ fn fresh_across(pairs: &[Pair], part: &Part, suspect: &Suspect, setting: &Settin
     // All at once load a trunk.
     let most = if matches!(part, Part::Cut(_)) { AT_ONCE } else { APART };
     let chosen = disjoint(fresh, |(_, from, to)| [from.host, to.host], most).into_iter();
-    chosen.map(|(_, from, to)| Ends { from, to, path: pairs[0].path, way: Way::Both }).collect()
+    let ends = |(at, (_, from, to)): (usize, (usize, Port, Port))| {
+        // Both ways alternately, where both count.
+        let turned = setting.directed && at % 2 == 1 && part.passed(to, from, setting.groups);
+        let (from, to) = if turned { (to, from) } else { (from, to) };
+        Ends { from, to, path: pairs[0].path, way: Way::Both }
+    };
+    chosen.enumerate().map(ends).collect()
 }
 
 /// Some of the low pairs, with as many different hosts as possible.

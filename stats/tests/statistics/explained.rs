@@ -6,7 +6,7 @@ use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
 };
-use railgauge_stats::localise::{Judgement, Part, Port, Probe, Role, Setting, Way, localise, probes, settle};
+use railgauge_stats::localise::{Judgement, Pair, Part, Port, Probe, Role, Setting, Way, localise, probes, settle};
 
 /// A slow trunk between switches that the plan does not name makes half of the pairs low. Its sides are named, and no host.
 #[test]
@@ -316,4 +316,28 @@ fn few_low_pairs_of_a_trunk_are_not_paths() {
         named += usize::from(names.into_iter().eq([Part::Cut(side)]));
     }
     assert!(named >= 36, "{named}");
+}
+
+/// A trunk between halves of a ring passes two of its links. Of the partners of their ends in further tests every other one is beyond the
+/// trunk: that is no direction of the end. A host that is slow in one direction is.
+#[test]
+fn a_trunk_that_two_links_of_a_ring_pass_is_no_direction_of_a_host() {
+    let setting = Setting { directed: true, ..Setting::default() };
+    let named = |hosts: u32, fault: Part, seed: u64| {
+        let mut noise = Noise::new(seed);
+        let cluster = Cluster { faults: vec![(fault, 0.7)], glitches: 0.0, ..Cluster::healthy(hosts, 0, 0.01) };
+        let link = |from: u32| {
+            let [from, to] = [from, (from + 1) % hosts].map(|host| Port { host, rail: 0 });
+            Pair { from, to, path: 0, value: cluster.measure(from, to, &mut noise) }
+        };
+        let pairs: Vec<Pair> = (0..hosts).map(link).collect();
+        confirmed(&cluster, &setting, &pairs, &mut noise).0
+    };
+    for (hosts, seed) in [8, 10, 14, 16, 24, 32].into_iter().flat_map(|hosts| (0..10).map(move |seed| (hosts, seed))) {
+        let names = named(hosts, Part::Cut((0..hosts / 2).collect()), seed);
+        assert!(!names.iter().any(Part::is_end), "{hosts} {names:?}");
+        let sends = Part::Host(5, Way::Send);
+        let names = named(hosts, sends.clone(), seed);
+        assert!(names.iter().eq([&sends]), "{hosts} {names:?}");
+    }
 }

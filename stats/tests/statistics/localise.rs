@@ -61,9 +61,10 @@ fn trials(hosts: u32, rounds: usize, noise_level: f64, factor: f64, count: usize
         }
         cluster.faults = truth.iter().map(|part| (part.clone(), factor)).collect();
         let pairs = cluster.run(&mut noise);
-        noise = Noise(again.0);
+        // The retests do not change the next trial.
+        noise = Noise(again.0.clone());
         let setting = Setting::default();
-        let (names, tests, _) = confirmed(&cluster, &setting, &pairs, &mut noise);
+        let (names, tests, _) = confirmed(&cluster, &setting, &pairs, &mut again);
         let hit = |part: &Part| match part {
             Part::Link(a, b, _) => truth.contains(&Part::Link(*a, *b, Way::Both)),
             other => truth.contains(other),
