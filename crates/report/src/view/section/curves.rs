@@ -240,7 +240,8 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
 pub(super) fn demanded(test: &Test, metric: Metric, points: &[(Bytes, Option<f64>)]) -> Vec<Demanded> {
     let of_all = |wanted: &&Expectation| wanted.metric == metric && wanted.rails.is_empty() && wanted.group.is_none();
     let one = |wanted: &Expectation| {
-        let applies = |size| wanted.source.as_ref().is_none_or(|of| of.misfit(metric, Default::default(), &[size]).is_none());
+        let applies =
+            |size| wanted.source.as_ref().is_none_or(|of| of.misfit(metric, Default::default(), &[size]).is_none());
         let about = |size: Bytes| wanted.sizes.is_none_or(|(from, to)| from <= size && size <= to) && applies(size);
         let at = |ceiling: Option<f64>| match wanted.limit {
             Limit::AtLeast(value) | Limit::AtMost(value) => Some(value),
