@@ -15,7 +15,7 @@ use railgauge_model::{
     plan::{self, Loaded, Plan, allocation::Allocation, model::Launcher},
 };
 use railgauge_report::text::Screen;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde::Serialize;
 
 use super::Misuse;

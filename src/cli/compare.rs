@@ -9,7 +9,7 @@ use railgauge_analysis::{
 use railgauge_frame::Parquet;
 use railgauge_model::border::text::path_text;
 use railgauge_report::compare as page;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     Common, Exit, Misuse,

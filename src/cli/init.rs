@@ -19,7 +19,7 @@ use railgauge_model::{
     },
 };
 use railgauge_preflight::Cluster;
-use railgauge_wire::failure::Failure;
+use railgauge_wire::Failure;
 use serde_json::json;
 
 use super::{

@@ -30,11 +30,7 @@ use railgauge_model::{
     plan::{self, Loaded, Plan, allocation::PLACEHOLDER},
 };
 use railgauge_report as report;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{Failure, GigabitsPerSecond, Kind, Stage, remedy};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{

@@ -4,12 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    PROTOCOL,
-    failure::{Failure, Kind, Stage},
-    message::{Answer, Ask},
-    remedy,
-};
+use railgauge_wire::{Answer, Ask, Failure, Kind, PROTOCOL, Stage, remedy};
 use tokio::{
     io::{AsyncRead, AsyncWrite, BufReader},
     sync::{Mutex, oneshot},

@@ -9,10 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use railgauge_model::border::text::path_text;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 

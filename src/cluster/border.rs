@@ -6,10 +6,7 @@
 
 use railgauge_model::border::{self, facts, text};
 use railgauge_wire::{
-    case::CaseAccount,
-    failure::{Failure, Kind, Stage},
-    frame, gpu_state,
-    message::{Answer, FromAgent},
+    Answer, CaseAccount, Failure, FromAgent, Kind, Stage, frame, gpu_state,
     remedy::{self, Entry, Place, Remedy},
 };
 use serde_json::Value;
@@ -113,12 +110,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use railgauge_wire::{
-        facts::{HostFacts, RdmaDevice, RdmaPort},
-        gpu_state::GpuSeen,
-        group::CollectiveMeasurement,
-        node::NodeAccount,
-        step::Stepped,
-        unit::Nanoseconds,
+        CollectiveMeasurement, GpuSeen, HostFacts, Nanoseconds, NodeAccount, RdmaDevice, RdmaPort, Stepped,
     };
 
     fn reply(outcome: Result<Answer, Failure>) -> Vec<u8> {

@@ -8,11 +8,7 @@ use std::{
 };
 
 use railgauge_model::plan::model::{Host, Launch};
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    message::Ask,
-    remedy,
-};
+use railgauge_wire::{Ask, Failure, Kind, Stage, remedy};
 use tokio::{
     sync::{Semaphore, mpsc},
     time::{sleep, timeout},

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ffi::OsString, process::Stdio};
 
 use railgauge_wire::{
-    failure::{Kind, Stage},
+    Kind, Stage,
     remedy::{self, Remedy},
 };
 use tokio::process::Command;

@@ -10,12 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 use railgauge_model::border::text;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    frame,
-    message::{Answer, Ask, FromAgent, Request},
-    remedy,
-};
+use railgauge_wire::{Answer, Ask, Failure, FromAgent, Kind, Request, Stage, frame, remedy};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf},
     sync::{mpsc, oneshot, watch},

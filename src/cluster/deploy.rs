@@ -11,10 +11,7 @@ use std::{
 };
 
 use railgauge_model::plan::model::Launch;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use tokio::{
     io::AsyncWriteExt,
     time::{sleep, timeout},

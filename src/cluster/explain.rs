@@ -2,7 +2,7 @@
 
 use railgauge_model::border::text;
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
+    Failure, Kind, Stage,
     remedy::{self, Entry},
 };
 

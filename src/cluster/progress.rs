@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use railgauge_wire::failure::Stage;
+use railgauge_wire::Stage;
 
 /// The stage of a try and its current action. Clones share it.
 #[derive(Debug, Clone)]

@@ -1,8 +1,5 @@
 use railgauge_model::plan::model::Host;
-use railgauge_wire::{
-    failure::{Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Kind, Stage, remedy};
 
 use super::trouble::Trouble;
 

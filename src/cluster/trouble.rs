@@ -1,5 +1,5 @@
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
+    Failure, Kind, Stage,
     remedy::{self, Remedy},
 };
 

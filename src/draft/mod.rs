@@ -26,7 +26,7 @@ use railgauge_model::{
     schedule::{Inventory, ScheduleError, Time, schedule},
 };
 use railgauge_preflight::{self as preflight, Cluster, Severity};
-use railgauge_wire::{failure::Failure, unit::GigabitsPerSecond};
+use railgauge_wire::{Failure, GigabitsPerSecond};
 use serde::Serialize;
 
 use self::{page::comment, seen::Seen};

@@ -4,8 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::hostlist::fold;
 use railgauge_preflight::Cluster;
-use railgauge_wire::facts::{HIP, HostFacts, Interface, RCCL, RdmaDevice, RdmaPort};
-use railgauge_wire::terms::{self, Distance};
+use railgauge_wire::{
+    Distance,
+    terms::{self},
+};
+use railgauge_wire::{
+    HostFacts, Interface, RdmaDevice, RdmaPort,
+    facts::{HIP, RCCL},
+};
 use serde::Serialize;
 
 use super::within::{Within, all_equal, has};

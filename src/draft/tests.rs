@@ -157,7 +157,7 @@ fn within(draft: &Draft) -> Vec<(&str, usize)> {
 
 #[test]
 fn hosts_with_gpus_are_measured_by_themselves_first() {
-    use railgauge_wire::facts::HostFacts;
+    use railgauge_wire::HostFacts;
     let of = |list: &str, change: &dyn Fn(&mut HostFacts)| {
         let mut hosts = cluster(&[(list, "roce8")]);
         hosts.1.facts.values_mut().for_each(change);
@@ -198,7 +198,7 @@ fn hosts_with_gpus_are_measured_by_themselves_first() {
 
 #[test]
 fn rails_far_from_gpus_have_no_limit_of_gpu_memory() {
-    use railgauge_wire::terms::Distance;
+    use railgauge_wire::Distance;
     let mut hosts = cluster(&[("gpu[1-4]", "roce8")]);
     assert!(limits(&drafted(Purpose::Acceptance, &hosts), "gpu-write-bandwidth") > 0);
     for distance in [Distance::Phb, Distance::Node] {
@@ -248,7 +248,7 @@ fn hosts_that_are_one_machine_are_recognised() {
 
 #[test]
 fn lost_hosts_are_left_out_by_reason_and_nothing_is_made_of_too_few() {
-    use railgauge_wire::failure::{Kind, Stage};
+    use railgauge_wire::{Kind, Stage};
     let (_, cluster) = cluster(&[("n[1-2]", "infiniband")]);
     let hosts = expand("n[1-5]").unwrap();
     let failure = |cause: &str| Failure::new(Stage::Connect, Kind::Lost, cause);

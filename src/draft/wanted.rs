@@ -7,10 +7,7 @@ use railgauge_model::plan::{
     model::{Preflight, Wanted},
 };
 use railgauge_preflight::{Cluster, Demand, Held, Severity, demands, judge};
-use railgauge_wire::{
-    facts::{HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{GigabitsPerSecond, HostFacts, Interface, RdmaDevice, RdmaPort, facts::port_name};
 
 use serde::Serialize;
 

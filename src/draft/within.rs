@@ -1,7 +1,10 @@
 //! What can be measured within hosts: every GPU by itself, and the memory of the processors.
 
 use railgauge_model::plan::hostlist::fold;
-use railgauge_wire::facts::{CUBLASLT, HIPBLASLT, HostFacts};
+use railgauge_wire::{
+    HostFacts,
+    facts::{CUBLASLT, HIPBLASLT},
+};
 use serde::Serialize;
 
 /// What of the hosts' GPUs and memory can be measured and compared; nothing where tests of GPUs are left out.

@@ -1,8 +1,5 @@
 use railgauge_model::plan::per_end::PerEnd;
-use railgauge_wire::{
-    terms::{Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kind {

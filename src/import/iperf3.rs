@@ -1,10 +1,7 @@
 //! iperf3's JSON (`--json`), of the client.
 
 use railgauge_model::plan::per_end::PerEnd;
-use railgauge_wire::{
-    terms::{Memory, Metric, Op, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Memory, Metric, Op, Service, TestMetric, Transport};
 use serde::Deserialize;
 use serde_json::Number;
 

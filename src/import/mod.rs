@@ -29,7 +29,7 @@ pub use refusal::ImportError;
 pub use run::{Given, Source, imported};
 
 use lines::Lines;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 /// Reads everything in a file. `name` is used in errors.
 ///

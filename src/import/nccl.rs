@@ -1,10 +1,7 @@
 //! nccl-tests' text: comments that name the ranks, a header, rows, a footer. Versions differ in columns; the header says which.
 
 use railgauge_model::plan::per_end::PerEnd;
-use railgauge_wire::{
-    terms::{Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport};
 
 use super::{
     ImportError, Kind, Output, Said,

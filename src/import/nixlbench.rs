@@ -2,10 +2,7 @@
 //! row has the largest block size. Columns are found by the header.
 
 use railgauge_model::plan::per_end::PerEnd;
-use railgauge_wire::{
-    terms::{Memory, Metric, Op, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Memory, Metric, Op, Service, TestMetric, Transport};
 
 use super::{
     ImportError, Kind, Output, Said,

@@ -2,10 +2,7 @@
 //! differ by version and options.
 
 use railgauge_model::plan::per_end::PerEnd;
-use railgauge_wire::{
-    terms::{Memory, Metric, Op, Service, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Memory, Metric, Op, Service, TestMetric, Transport};
 
 use super::{
     ImportError, Kind, Output, Said,

@@ -7,11 +7,7 @@ use railgauge_model::{
     plan::{self, Plan, model::Test},
     schedule::{Cell, Flow, Port},
 };
-use railgauge_wire::{
-    group::CollectiveOptions,
-    link::WriteLatency,
-    terms::{Op, TestMetric, Transport},
-};
+use railgauge_wire::{CollectiveOptions, Op, TestMetric, Transport, WriteLatency};
 
 use super::{ImportError, Kind, Output, Said};
 

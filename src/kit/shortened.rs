@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use railgauge_model::plan::{Plan, model::Pattern};
-use railgauge_wire::step::Window;
+use railgauge_wire::Window;
 
 const WINDOW: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(100);

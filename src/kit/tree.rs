@@ -1,7 +1,4 @@
-use railgauge_wire::{
-    facts::HostFacts,
-    raw::{RawContent, RawEntry, RawLeftOut},
-};
+use railgauge_wire::{HostFacts, RawContent, RawEntry, RawLeftOut};
 use serde_json::{Value, json};
 
 use super::archive::{Item, Items, UNSTORABLE, is_storable};

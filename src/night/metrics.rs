@@ -18,7 +18,7 @@ use railgauge_analysis::{
     verdict::{Cases, Verdict},
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     judged::Judged,

@@ -16,7 +16,7 @@ use railgauge_model::plan::{
     model::{Alert, Waiver},
 };
 use railgauge_report::index::{Cell, Grid, GridRow};
-use railgauge_wire::{natural, terms::Metric};
+use railgauge_wire::{Metric, natural};
 use serde::Serialize;
 
 use super::summary::{Summary, plan_of};

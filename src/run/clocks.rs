@@ -3,11 +3,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    message::{Answer, Ask},
-    unit::{Nanoseconds, NanosecondsI64},
-};
+use railgauge_wire::{Answer, Ask, Failure, Kind, Nanoseconds, NanosecondsI64, Stage};
 
 use super::failures::unexpected;
 use crate::cluster::{Agent, Asked};

@@ -12,10 +12,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Failure, Kind, Stage, remedy};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_model::plan::{Plan, model::Host};
-use railgauge_wire::{facts::HostFacts, failure::Failure};
+use railgauge_wire::{Failure, HostFacts};
 
 use super::{
     hosts,
@@ -50,7 +50,7 @@ pub(crate) async fn contact(plan: &Plan, run_id: &str, binary: AgentBinary, spin
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::failure::{Kind, Stage};
+    use railgauge_wire::{Kind, Stage};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::{
 
 use railgauge_model::schedule::devices::devices;
 use railgauge_preflight::{self as preflight, Cluster, Severity};
-use railgauge_wire::{facts::HostFacts, remedy::Remedy};
+use railgauge_wire::{HostFacts, remedy::Remedy};
 use tokio::{
     task::{AbortHandle, JoinHandle},
     time::sleep,

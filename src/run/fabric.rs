@@ -9,7 +9,7 @@ use railgauge_model::{
     schedule::{Inventory, Port},
     topology::{attach::nic_of, fabric::Route},
 };
-use railgauge_wire::{facts::HostFacts, terms::Transport};
+use railgauge_wire::{HostFacts, Transport};
 
 pub(super) fn place(inventory: &mut Inventory, host: &Host, facts: &HostFacts) {
     let Some(fabric) = inventory.fabric().cloned() else { return };

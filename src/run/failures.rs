@@ -1,9 +1,5 @@
 use railgauge_model::plan::model::Host;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    message::Answer,
-    remedy,
-};
+use railgauge_wire::{Answer, Failure, Kind, Stage, remedy};
 
 pub(super) fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     let text = format!("{answer:?}");

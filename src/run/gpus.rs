@@ -8,11 +8,7 @@ use railgauge_model::{
     schedule::Port,
 };
 use railgauge_wire::{
-    facts::{GpuDistance, HostFacts, port_name},
-    failure::{Failure, Kind, Stage},
-    link::{Opened, Role},
-    remedy,
-    terms::{Distance, Memory, Transport},
+    Distance, Failure, GpuDistance, HostFacts, Kind, Memory, Opened, Role, Stage, Transport, facts::port_name, remedy,
 };
 
 fn card(device: &str) -> &str {
@@ -80,7 +76,7 @@ pub(super) fn as_far(test: &Test, role: Role, host: &str, end: &Opened) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::{Gpu, RdmaDevice};
+    use railgauge_wire::{Gpu, RdmaDevice};
 
     use super::*;
     use railgauge_model::plan::parse;

@@ -3,13 +3,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    message::{Answer, Ask},
-    remedy,
-    unit::NanosecondsI64,
-};
+use railgauge_wire::{Answer, Ask, Failure, HostFacts, Kind, NanosecondsI64, Stage, remedy};
 
 use super::{
     clocks::{Clocks, Reading},

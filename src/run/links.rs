@@ -6,13 +6,8 @@ use std::{
 
 use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    link::{Endpoint, LinkId, LinkSpec, Opened, Role},
-    message::{Answer, Ask},
-    remedy,
-    terms::{GpuPath, LinkLayer, Transport},
-    unit::{Bytes, GigabitsPerSecond},
+    Answer, Ask, Bytes, Endpoint, Failure, GigabitsPerSecond, GpuPath, HostFacts, Kind, LinkId, LinkLayer, LinkSpec,
+    Opened, Role, Stage, Transport, remedy,
 };
 
 use super::{
@@ -422,7 +417,7 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::{DeviceFile, RdmaDevice, RdmaPort};
+    use railgauge_wire::{DeviceFile, RdmaDevice, RdmaPort};
 
     use super::*;
 

@@ -11,7 +11,7 @@ use railgauge_model::{
     schedule::{Cell, Cost, PerByte, Schedule, turns},
 };
 use railgauge_stats::compare::{Variant, block_orders};
-use railgauge_wire::unit::GigabitsPerSecond;
+use railgauge_wire::GigabitsPerSecond;
 
 use super::work::Work;
 

@@ -16,7 +16,7 @@ use railgauge_model::{
     plan::count::{count, lasting},
     schedule::Time,
 };
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{Failure, Kind, Stage};
 
 pub struct Progress {
     bar: Option<ProgressBar>,

@@ -1,10 +1,6 @@
 use std::time::{Duration, Instant};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    message::{Answer, Ask},
-    raw::{RawContent, RawEntry, RawLeftOut, RawPage},
-};
+use railgauge_wire::{Answer, Ask, Failure, Kind, RawContent, RawEntry, RawLeftOut, RawPage, Stage};
 
 use super::failures::unexpected;
 use crate::cluster::Agent;

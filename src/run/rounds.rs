@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{case::Spent, facts::HostFacts, failure::Failure, remedy, unit::Nanoseconds};
+use railgauge_wire::{Failure, HostFacts, Nanoseconds, Spent, remedy};
 use tokio::{
     sync::mpsc::{self, UnboundedSender},
     task::JoinSet,

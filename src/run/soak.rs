@@ -14,11 +14,7 @@ use railgauge_model::{
     journal::event::{Case, Event, Soaked},
     plan::model::Soak,
 };
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    step::Window,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Failure, Kind, Nanoseconds, Stage, Window};
 
 use super::{
     clocks, gather::Gather, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, watch::Watcher,

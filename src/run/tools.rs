@@ -1,10 +1,6 @@
 use std::time::{Duration, Instant};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    message::{Answer, Ask},
-    tool::Tool,
-};
+use railgauge_wire::{Answer, Ask, Failure, Kind, Stage, tool::Tool};
 
 use super::failures::unexpected;
 use crate::cluster::Agent;

@@ -11,7 +11,7 @@ use railgauge_model::{
     },
     schedule::{Cell, Cost},
 };
-use railgauge_wire::terms::TestMetric;
+use railgauge_wire::TestMetric;
 
 pub(super) struct Work {
     pub plan: Arc<Plan>,

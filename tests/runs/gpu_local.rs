@@ -53,6 +53,36 @@ fn a_rank_that_hangs_within_nccl_is_named_and_ended() {
     assert!(error.contains("b: ") && !error.contains("a: "), "{error}");
 }
 
+/// Each rank receives what the other one sends to it, at the place and with the length that the matrix gives.
+#[test]
+fn blocks_of_a_matrix_arrive_by_grouped_sends_and_receives() {
+    let scene = Scene::new();
+    let folder = libraries(&scene, true);
+    scene.write("bytes.txt", "0 4000\n1200 0\n");
+    let test = |rest: &str| {
+        format!(
+            "[[test]]\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nlibrary = \"libnccl_double.so.2\"\n\
+             measure = \"20 iterations\"\nwarm_up = \"1ms\"\n{rest}\n"
+        )
+    };
+    let plan = format!(
+        "name = \"matrix\"\nhosts = {{ names = [\"a\", \"b\"] }}\n[launch]\nvia = \"command\"\ncommand = [\"env\", \"NCCL_HOSTID={{name}}\"]\n\
+         env = {{ LD_LIBRARY_PATH = \"{}\", NCCL_DOUBLE_GROUP = \"1\" }}\n{}{}",
+        folder.display(),
+        test("op = \"all_to_all_v\"\ntraffic = { file = \"bytes.txt\" }"),
+        test("op = \"all_to_all\"\nsizes = 4096"),
+    );
+    scene.start(&scene.write("plan.toml", &plan)).end();
+    let results = scene.results();
+    let verified = |outcome: &serde_json::Value| -> Vec<u64> {
+        let ranks = outcome["result"]["Ok"]["ranks"].as_array().unwrap_or_else(|| panic!("{outcome:#}"));
+        ranks.iter().map(|rank| rank["checked"]["verified"].as_u64().unwrap()).collect()
+    };
+    let outcomes = results.outcomes();
+    assert_eq!(outcomes.iter().map(verified).collect::<Vec<_>>(), [[2 * 1200, 2 * 4000], [2 * 4096, 2 * 4096]]);
+    assert!(results.rows().iter().all(|row| row.wrong == 0 && row.value.is_some()), "{:?}", results.rows());
+}
+
 /// Runs an all-reduce that demands sockets on two local hosts, each with an environment of its own: `words` for `env`,
 /// where `{name}` is the host. The doubles of CUDA and NCCL join them; `fault` is what goes wrong there.
 fn all_reduce(words: &[&str], fault: &str) -> (Scene, Results) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use railgauge_model::plan::hostlist;
 use railgauge_preflight::{CHECKS, Finding, Observation, Severity, Spoils};
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 
 use super::{
     outliers::{Link, OfTest, Outliers, Part},

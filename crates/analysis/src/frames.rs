@@ -3,7 +3,7 @@
 
 use std::{error::Error, fs::File, io, path::Path};
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::row::{Reading, Row};
 

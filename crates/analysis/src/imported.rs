@@ -17,7 +17,7 @@ use railgauge_model::{
     plan::limits,
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     journal::{JournalError, tools},

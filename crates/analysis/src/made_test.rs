@@ -7,12 +7,7 @@ use railgauge_model::{
     plan,
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::{
-    facts::HostFacts,
-    measure::Measurement,
-    terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Carrier, GpuPath, HostFacts, LinkLayer, Measurement, Nanoseconds};
 
 use super::journal::{HostUp, Journal, JournalEnd, Try};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::Sample;
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostShare<'s> {
@@ -75,7 +75,7 @@ pub fn words(sample: &Sample) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use railgauge_model::journal::event::{NicBytes, RankAccount};
-    use railgauge_wire::unit::Nanoseconds;
+    use railgauge_wire::Nanoseconds;
 
     use super::*;
 

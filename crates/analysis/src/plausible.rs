@@ -19,11 +19,7 @@ use railgauge_model::{
     journal::event::{Sample, Started},
     plan::metrics_of,
 };
-use railgauge_wire::{
-    facts::HostFacts,
-    measure::Measurement,
-    unit::{Nanoseconds, NanosecondsF64},
-};
+use railgauge_wire::{HostFacts, Measurement, Nanoseconds, NanosecondsF64};
 
 use super::{
     case::{Absent, CaseResult, Contradiction, Implausible, Impossible, Lack},

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use foldhash::{HashMap, HashSet};
 use railgauge_model::plan::model::Host;
-use railgauge_wire::terms::{Carrier, Transport};
+use railgauge_wire::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
 use super::{ceiling::LinkEnd, journal::Journal};

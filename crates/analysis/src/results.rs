@@ -7,7 +7,7 @@ mod tries;
 use std::collections::{BTreeMap, HashSet};
 
 use railgauge_model::{journal::event::Case, plan::model::Test};
-use railgauge_wire::failure::{Failure, Kind};
+use railgauge_wire::{Failure, Kind};
 
 pub use mismatch::Mismatch;
 

@@ -2,10 +2,7 @@
 
 use std::{collections::HashSet, ops::Deref, sync::Arc};
 
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::compact::{Moment, Number};

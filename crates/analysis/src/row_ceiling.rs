@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use railgauge_wire::{
-    facts::HostFacts,
-    terms::{Metric, Transport},
-};
+use railgauge_wire::{HostFacts, Metric, Transport};
 
 use super::{
     ceiling::{self, RankHost},

@@ -11,10 +11,7 @@ use railgauge_model::{
     schedule::Cell,
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::{
-    facts::HostFacts,
-    terms::{Family, Metric, Reads, Side},
-};
+use railgauge_wire::{Family, HostFacts, Metric, Reads, Side};
 
 use super::{
     journal::Journal,

@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_wire::{
+    Bytes, Carrier, HostFacts, LinkLayer, TestMetric,
     drivers::{LOSSES, MEMBERS, of_member},
-    facts::HostFacts,
-    terms::{Carrier, LinkLayer, TestMetric},
-    unit::Bytes,
 };
 
 mod arrival;

@@ -5,11 +5,7 @@
 //! start to the last end, so that windows that overlap badly never give a higher number.
 
 use railgauge_model::{journal::event::Sample, schedule::Cell};
-use railgauge_wire::{
-    measure::{Latency, Measurement},
-    terms::{Collective, Metric, Reads, Side},
-    unit::{Bytes, Nanoseconds, NanosecondsI64},
-};
+use railgauge_wire::{Bytes, Collective, Latency, Measurement, Metric, Nanoseconds, NanosecondsI64, Reads, Side};
 
 use serde::Serialize;
 

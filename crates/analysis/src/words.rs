@@ -3,7 +3,7 @@ mod number;
 mod time;
 
 use railgauge_model::schedule::Flow;
-use railgauge_wire::{group::Training, terms::Transport, unit::Bytes};
+use railgauge_wire::{Bytes, Training, Transport};
 
 pub use limit::{held_against, limit};
 pub use number::{

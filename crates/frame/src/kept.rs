@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use polars::prelude::{AnyValue, BooleanChunked, DataFrame, NewChunkedArray, PolarsError, StringChunked};
 use railgauge_analysis::frames::FrameError;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde_json::Value;
 
 /// Keeps rows that match every member. An empty member matches all.

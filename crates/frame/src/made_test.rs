@@ -1,10 +1,7 @@
 //! A row for tests.
 
 use railgauge_analysis::row::{CaseColumns, CellColumns, Phase, Row};
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 
 pub(crate) fn made(case: u64) -> Row {
     let of = CellColumns {

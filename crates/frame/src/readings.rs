@@ -8,7 +8,7 @@ use railgauge_analysis::{
     row::{Reading, Texts},
 };
 use railgauge_model::border::text::path_text;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{polars, read_parquet};
 

@@ -6,7 +6,7 @@ use railgauge_analysis::{
     row::{Reading, Row},
 };
 use railgauge_model::border::text::path_text;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{VERSION, VERSION_KEY, frame, polars, readings::readings};
 

@@ -1,9 +1,6 @@
 //! The facts of a host that can be compared with those of another host, or of another day.
 
-use railgauge_wire::{
-    facts::{Bond, Gpu, HostFacts, Interface, PciFunction, RdmaDevice, RdmaPort, Sriov},
-    unit::Bytes,
-};
+use railgauge_wire::{Bond, Bytes, Gpu, HostFacts, Interface, PciFunction, RdmaDevice, RdmaPort, Sriov};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactOf<'f> {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, collections::BTreeMap};
 
-use railgauge_wire::{facts::HostFacts, natural};
+use railgauge_wire::{HostFacts, natural};
 use serde::{Deserialize, Serialize};
 
 use super::comparable::comparable;

@@ -4,7 +4,7 @@ use std::{
 };
 
 use railgauge_model::plan::{Plan, hostlist, model::Preflight};
-use railgauge_wire::{facts::HostFacts, natural, remedy::Remedy};
+use railgauge_wire::{HostFacts, natural, remedy::Remedy};
 
 use super::{
     check::{CHECKS, Check},

@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 
-use railgauge_wire::unit::GigabitsPerSecond;
+use railgauge_wire::GigabitsPerSecond;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -10,10 +10,8 @@ use railgauge_model::plan::{
     per_end::PerEnd,
 };
 use railgauge_wire::{
-    facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
-    remedy::Remedy,
-    terms::{Carrier, GpuPath, Memory, Transport},
-    unit::NanosecondsI64,
+    Carrier, Gpu, GpuPath, HostFacts, Interface, Memory, NanosecondsI64, RdmaDevice, RdmaPort, Transport,
+    facts::port_name, remedy::Remedy,
 };
 
 use super::{finding::Found, observed::Severity};

@@ -5,8 +5,8 @@ use railgauge_model::plan::{
     model::{Launcher, Slurm},
 };
 use railgauge_wire::{
-    facts::{GPUS, Gid, Gpu, HostFacts, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid},
-    unit::{Bytes, GigabitsPerSecond, NanosecondsI64},
+    Bytes, Gid, GigabitsPerSecond, Gpu, HostFacts, Interface, MemoryFaults, NanosecondsI64, RdmaDevice, RdmaPort, Xid,
+    facts::{GPUS, IOMMUS, LIMITS},
 };
 
 use super::*;

@@ -14,12 +14,7 @@ use railgauge_model::{
         told::{Device, Told},
     },
 };
-use railgauge_wire::{
-    facts::{GpuFabric, HostFacts, RdmaPort},
-    failure::{Failure, Kind, Stage},
-    remedy,
-    tool::Tool,
-};
+use railgauge_wire::{Failure, GpuFabric, HostFacts, Kind, RdmaPort, Stage, remedy, tool::Tool};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -284,13 +279,13 @@ fn has_layer(facts: &HostFacts, layer: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use railgauge_model::topology::told::{Cable, Nic, Plug};
-    use railgauge_wire::facts::{Gid, RdmaDevice};
+    use railgauge_wire::{Gid, RdmaDevice};
 
     use super::*;
 
     #[test]
     fn hosts_whose_gpus_share_a_clique_are_one_domain() {
-        use railgauge_wire::facts::{Gpu, GpuFabric, Registration};
+        use railgauge_wire::{Gpu, GpuFabric, Registration};
         let gpu = |cluster: Option<&str>, clique| Gpu {
             fabric: Some(GpuFabric {
                 state: Registration::Completed,

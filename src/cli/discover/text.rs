@@ -76,7 +76,7 @@ fn folded(all: &[NotRead]) -> Vec<(&NotRead, Vec<&str>)> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::failure::{Failure, Kind, Stage};
+    use railgauge_wire::{Failure, Kind, Stage};
 
     use super::{super::gather::Source, *};
 

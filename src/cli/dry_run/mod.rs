@@ -9,7 +9,7 @@ use std::{io::Write, path::Path};
 
 use anyhow::Context;
 use railgauge_model::schedule::{self, Inventory};
-use railgauge_wire::unit::GigabitsPerSecond;
+use railgauge_wire::GigabitsPerSecond;
 
 use self::preview::Preview;
 use crate::cli::{Common, Exit, Misuse, common::print, selection::Selection};

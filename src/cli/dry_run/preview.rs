@@ -12,7 +12,7 @@ use railgauge_model::{
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Round, Schedule, Time, Volume},
 };
-use railgauge_wire::{terms::Transport, unit::GigabitsPerSecond};
+use railgauge_wire::{GigabitsPerSecond, Transport};
 use serde::Serialize;
 
 use crate::run::order;

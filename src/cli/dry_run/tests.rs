@@ -6,7 +6,7 @@ use railgauge_model::{
     plan::{self, Plan},
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::{terms::Transport, unit::GigabitsPerSecond};
+use railgauge_wire::{GigabitsPerSecond, Transport};
 
 use super::{
     preview::{Preview, Seconds},

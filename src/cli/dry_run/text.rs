@@ -11,7 +11,7 @@ use railgauge_model::{
     schedule::{Flow, Port, Round},
 };
 use railgauge_report::view::{how, title};
-use railgauge_wire::{step::Window, terms::Transport, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, Transport, Window};
 
 use super::preview::{Bytes, HostPreview, Preview, TestPreview};
 

@@ -10,7 +10,7 @@ use railgauge_analysis::{
 };
 use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, files, plan::baseline::Baseline};
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use crate::cli::{
     Common, Exit, Misuse,

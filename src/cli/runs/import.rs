@@ -20,7 +20,7 @@ use railgauge_model::{
     schedule::Port,
 };
 use railgauge_report::imported;
-use railgauge_wire::terms::Op;
+use railgauge_wire::Op;
 use sha2::{Digest, Sha256};
 
 use crate::{

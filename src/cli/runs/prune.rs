@@ -8,7 +8,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     plan::count::count,
 };
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 use serde::Serialize;
 
 use crate::{

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use railgauge_analysis::{history, words::count};
 use railgauge_model::border::{hostlist, text::for_terminal};
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use crate::{
     cli::{

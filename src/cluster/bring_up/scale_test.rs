@@ -3,11 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use railgauge_wire::{
-    PROTOCOL, frame,
-    message::{Answer, Ask, FromAgent, Request},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Answer, Ask, FromAgent, Nanoseconds, PROTOCOL, Request, frame};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
     task::JoinSet,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::ready, time::Duration};
 
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{
-    failure::{Kind, Stage},
+    Kind, Stage,
     remedy::{self, Remedy},
 };
 

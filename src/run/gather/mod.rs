@@ -8,10 +8,7 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_wire::{
-    failure::{Failure, Kind},
-    gpu_state::{GpuSeen, beside},
-    measure::{Measurement, SLICE},
-    unit::{GigabitsPerSecond, Nanoseconds},
+    Failure, GigabitsPerSecond, GpuSeen, Kind, Measurement, Nanoseconds, gpu_state::beside, measure::SLICE,
 };
 
 use self::{silent::Silent, stalls::SHORTEST};

@@ -1,5 +1,5 @@
 use railgauge_model::journal::event::Stall;
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Silent {

@@ -1,9 +1,6 @@
 //! Times in which nothing of a flow arrived, from the slices of its windows.
 
-use railgauge_wire::{
-    measure::{Measurement, SLICE},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Measurement, Nanoseconds, measure::SLICE};
 
 /// Shortest time without an arrival that is a stall. A retransmission timeout of TCP is 200 ms at least (Linux `TCP_RTO_MIN`), and those of
 /// RDMA's acknowledgements are usually shorter than this.
@@ -39,7 +36,7 @@ fn usual(silences: &[(Nanoseconds, Nanoseconds)]) -> Nanoseconds {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::unit::Bytes;
+    use railgauge_wire::Bytes;
 
     use super::*;
 

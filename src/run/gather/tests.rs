@@ -2,14 +2,7 @@ use railgauge_model::{
     plan::per_end::PerEnd,
     schedule::{Cell, Port},
 };
-use railgauge_wire::{
-    case::Spent,
-    failure::Stage,
-    gpu_state::Range,
-    step::Checked,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, NanosecondsI64},
-};
+use railgauge_wire::{Bytes, Checked, Memory, NanosecondsI64, Op, Range, Service, Spent, Stage, TestMetric, Transport};
 
 use super::*;
 

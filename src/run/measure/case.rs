@@ -6,12 +6,7 @@ use railgauge_model::{
     journal::event::{Case, LinkRecord, Outcome, Sample, Started},
     plan::{Plan, model::Test},
 };
-use railgauge_wire::{
-    facts::HostFacts,
-    failure::Failure,
-    link::LinkId,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, HostFacts, LinkId, Nanoseconds};
 
 use super::super::links::{self, Link, Wanted};
 use super::traffic::Traffic;

@@ -6,12 +6,7 @@ use railgauge_model::plan::{
     Plan,
     model::{BesideOn, Test},
 };
-use railgauge_wire::{
-    errand::{EarlyEnd, Errand},
-    failure::{Failure, Kind, Stage},
-    message::{Answer, Ask},
-    remedy,
-};
+use railgauge_wire::{Answer, Ask, EarlyEnd, Errand, Failure, Kind, Stage, remedy};
 use tokio::task::JoinSet;
 
 use super::super::{
@@ -128,7 +123,7 @@ fn failed(Errand { early, left }: Errand) -> Option<Failure> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::unit::Nanoseconds;
+    use railgauge_wire::Nanoseconds;
 
     use super::*;
 

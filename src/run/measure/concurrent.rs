@@ -12,11 +12,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    step::Checked,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Checked, Failure, Kind, Nanoseconds, Stage};
 use tokio::task::JoinSet;
 
 use super::super::{

@@ -1,11 +1,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use railgauge_wire::{
+    Answer, Ask, Congestion, LinkLayer,
     case::COUNTERS_LIMIT,
-    drivers::{Congestion, congestion, counts_bytes, of_member},
+    drivers::{congestion, counts_bytes, of_member},
     facts::port_name,
-    message::{Answer, Ask},
-    terms::LinkLayer,
     watch::of_one_queue,
 };
 

@@ -13,14 +13,8 @@ use railgauge_model::{
     schedule::{AFTER, BEFORE, Cell, Flow, Port},
 };
 use railgauge_wire::{
-    facts::{HostFacts, port_name},
-    failure::{Failure, Kind, Stage},
-    link::Knobs,
-    measure::{Measurement, SLICE},
-    remedy,
-    step::Window,
-    terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    Bytes, Failure, GigabitsPerSecond, HostFacts, Kind, Knobs, Measurement, Memory, Nanoseconds, NanosecondsI64, Op,
+    Service, Stage, TestMetric, Transport, Window, facts::port_name, measure::SLICE, remedy,
 };
 
 use super::super::{

@@ -12,14 +12,8 @@ use railgauge_model::{
     schedule::Port,
 };
 use railgauge_wire::{
-    facts::{Gpu, HostFacts, port_name},
-    failure::{Failure, Kind, Stage},
-    link::{Footprint, Role},
-    message::{Answer, Ask},
-    node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
-    remedy,
-    terms::{Carrier, GpuPath, LinkLayer, Op, Transport},
-    unit::Nanoseconds,
+    Answer, Ask, Carrier, Failure, Footprint, Gpu, GpuOfNic, GpuPath, HostFacts, Kind, LinkLayer, Nanoseconds, NicPort,
+    NodeAccount, NodeFlow, NodeSpec, Op, Part, Role, Stage, Transport, facts::port_name, remedy,
 };
 
 use super::super::{

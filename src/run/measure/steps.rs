@@ -3,13 +3,10 @@
 use std::time::{Duration, Instant};
 
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    gpu_state::{ANSWER_WITHIN, GpuSeen},
-    measure::Measurement,
-    message::{Answer, Ask},
+    Answer, Ask, Checked, Failure, GpuSeen, Kind, Measurement, Nanoseconds, Pattern, Stage, Stepped, Timing, Window,
+    gpu_state::ANSWER_WITHIN,
     remedy,
-    step::{Checked, Pattern, Step, Stepped, Timing, Window, responder_takes_part},
-    unit::Nanoseconds,
+    step::{Step, responder_takes_part},
 };
 
 use super::super::{
@@ -226,7 +223,7 @@ pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::unit::Bytes;
+    use railgauge_wire::Bytes;
 
     use super::*;
 

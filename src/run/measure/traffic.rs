@@ -1,9 +1,5 @@
 use railgauge_model::plan::model::RateLimit;
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    remedy,
-    unit::{BitsPerSecond, GigabitsPerSecond},
-};
+use railgauge_wire::{BitsPerSecond, Failure, GigabitsPerSecond, Kind, Stage, remedy};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traffic {

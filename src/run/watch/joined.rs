@@ -1,9 +1,6 @@
 use std::collections::BTreeSet;
 
-use railgauge_wire::{
-    unit::{Nanoseconds, NanosecondsI64},
-    watch::{CounterRow, Gap, PortSeen, Watched, WatchedPort},
-};
+use railgauge_wire::{CounterRow, Gap, Nanoseconds, NanosecondsI64, PortSeen, Watched, WatchedPort};
 
 /// Most changes, rows, and names in a row of a port in an answer: more than an agent of ours ever sends.
 const MOST: usize = 10_000;
@@ -111,7 +108,7 @@ fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use railgauge_wire::watch::PortState;
+    use railgauge_wire::PortState;
 
     use super::*;
 

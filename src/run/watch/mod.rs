@@ -13,11 +13,9 @@ use parking_lot::Mutex;
 use railgauge_model::journal::event::{Event, LinkRecord};
 use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
-    facts::{HostFacts, port_name},
-    message::{Answer, Ask},
-    terms::Transport,
-    unit::{Nanoseconds, NanosecondsI64},
-    watch::{ANSWER_WITHIN, ASK_EVERY, Watched, WatchedPort},
+    Answer, Ask, HostFacts, Nanoseconds, NanosecondsI64, Transport, Watched, WatchedPort,
+    facts::port_name,
+    watch::{ANSWER_WITHIN, ASK_EVERY},
 };
 use tokio::{
     sync::{Notify, watch},
@@ -304,7 +302,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::Interface;
+    use railgauge_wire::Interface;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Classes of links that share one expected value.
 
 use railgauge_model::{journal::event::Case, plan::baseline::Class};
-use railgauge_wire::terms::Carrier;
+use railgauge_wire::Carrier;
 
 use crate::{history::cell_words, row::Reading};
 

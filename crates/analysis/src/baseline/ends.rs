@@ -4,10 +4,7 @@ use std::collections::HashMap;
 
 use railgauge_model::{journal::event::Case, plan::baseline::EndFacts};
 use railgauge_preflight::{FactOf, comparable};
-use railgauge_wire::{
-    facts::{HostFacts, port_name},
-    terms::Memory,
-};
+use railgauge_wire::{HostFacts, Memory, facts::port_name};
 use sha2::{Digest, Sha256};
 
 use crate::row::Reading;

@@ -9,7 +9,7 @@ use railgauge_model::plan::{
     baseline::{Baseline, Class, Entry},
     model::Test,
 };
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 
 use super::{class::class, ends::Ends, refusal::Refusal};
 use crate::{

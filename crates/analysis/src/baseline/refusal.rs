@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde::Serialize;
 
 use crate::{

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::{
-    terms::Metric,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Metric, Nanoseconds};
 use serde::Serialize;
 
 use super::{Contradiction, Stray};

@@ -1,6 +1,6 @@
 //! Objections to a case. Separate, because nearly all of millions of cases have none.
 
-use railgauge_wire::failure::Failure;
+use railgauge_wire::Failure;
 
 use super::{Doubt, Implausible, NotRun};
 

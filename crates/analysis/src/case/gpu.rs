@@ -3,7 +3,8 @@
 use std::fmt;
 
 use railgauge_wire::{
-    gpu_state::{Hold, counter},
+    Hold,
+    gpu_state::counter,
     remedy::{self, Entry},
 };
 use serde::Serialize;

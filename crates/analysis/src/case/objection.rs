@@ -2,11 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::{
-    failure::Failure,
-    terms::{Carrier, GpuPath, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Carrier, Failure, GpuPath, Transport};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::{Absent, Doubt, Impossible, WrongBytes};

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_model::schedule::Port;
-use railgauge_wire::unit::{Bytes, NanosecondsI64};
+use railgauge_wire::{Bytes, NanosecondsI64};
 
 use super::Scattered;
 

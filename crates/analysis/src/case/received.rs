@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::Op;
+use railgauge_wire::Op;
 
 use super::{CaseResult, WrongBytes, WrongRank};
 

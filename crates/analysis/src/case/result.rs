@@ -9,10 +9,8 @@ use railgauge_model::{
     schedule::{Cell, exchanges},
 };
 use railgauge_wire::{
-    failure::Failure,
+    Algorithm, Bytes, Failure, Op,
     remedy::{self, Remedy},
-    terms::{Algorithm, Op},
-    unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::unit::{Nanoseconds, NanosecondsI64};
+use railgauge_wire::{Nanoseconds, NanosecondsI64};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

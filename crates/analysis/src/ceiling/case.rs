@@ -1,10 +1,7 @@
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
-    drivers::{RateOrigin, known},
-    facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort, Sriov, port_name},
-    link::GRH,
-    terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
-    unit::{Bytes, GigabitsPerSecond},
+    Algorithm, Bond, Bytes, Carrier, GigabitsPerSecond, HostFacts, Interface, LinkLayer, Op, RateOrigin, RateSource,
+    RdmaDevice, RdmaPort, Sriov, TestMetric, drivers::known, facts::port_name, link::GRH,
 };
 
 use super::{Ceiling, Group, Link, Pcie, Traffic, bandwidth, busbw, wire};

@@ -2,9 +2,8 @@
 
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
-    facts::{Bond, BondMember, HostFacts, Interface, RateSource, RdmaPort, Sriov},
-    terms::{Carrier, LinkLayer},
-    unit::{GigabitsPerSecond, MegabitsPerSecond},
+    Bond, BondMember, Carrier, GigabitsPerSecond, HostFacts, Interface, LinkLayer, MegabitsPerSecond, RateSource,
+    RdmaPort, Sriov,
 };
 
 use super::{

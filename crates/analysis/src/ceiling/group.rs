@@ -3,7 +3,7 @@
 //! Source of the bound: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations"
 //! (2009): of S bytes reduced over h hosts each must send 2(h-1)/h × S. Bus bandwidth is nccl-tests' (PERFORMANCE.md).
 
-use railgauge_wire::terms::Op;
+use railgauge_wire::Op;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {

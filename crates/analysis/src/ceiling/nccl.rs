@@ -7,12 +7,7 @@ use railgauge_model::{
     journal::event::{COLLNET, LinkRecord},
     schedule::Cell,
 };
-use railgauge_wire::{
-    facts::{Gpu, HostFacts},
-    link::GRH,
-    terms::{Carrier, LinkLayer, Op, Service, TestMetric},
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::{Carrier, GigabitsPerSecond, Gpu, HostFacts, LinkLayer, Op, Service, TestMetric, link::GRH};
 
 use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM};
 

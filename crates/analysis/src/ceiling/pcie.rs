@@ -4,7 +4,7 @@
 //! of three or four double words) and 6.0 (flits: 236 of 256 bytes carry transactions); Intel AN 690 for the same
 //! formula, payload / (payload + overhead) × link data rate, without flow control.
 
-use railgauge_wire::facts::Gpu;
+use railgauge_wire::Gpu;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pcie {

@@ -8,9 +8,8 @@ use railgauge_model::{
     schedule::Cell,
 };
 use railgauge_wire::{
-    facts::{Gid, Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
-    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
-    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, MegabytesPerSecond},
+    Bytes, Carrier, Gid, GigabitsPerSecond, Gpu, GpuPath, HostFacts, Interface, LinkLayer, MegabitsPerSecond,
+    MegabytesPerSecond, Memory, Op, RdmaDevice, RdmaPort, Service, TestMetric, Transport,
 };
 
 use super::{Group, Limit, Link, Pcie, RankHost, Traffic, bandwidth, busbw, of_case, of_nccl, wire};

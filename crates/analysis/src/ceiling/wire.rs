@@ -4,7 +4,7 @@
 //! 802.3 (frame, preamble, gap); RFC 791, 8200, 768, 9293, 7323 (IP, UDP, TCP, its time stamps); RFC 5040, 5041, 5044
 //! (RDMAP, DDP, MPA: iWARP). Worked numbers in `docs/reading-the-report.md`.
 
-use railgauge_wire::terms::{LinkLayer, Op, Service};
+use railgauge_wire::{LinkLayer, Op, Service};
 
 use super::pcie::Pcie;
 

@@ -14,7 +14,7 @@ use railgauge_model::{
     schedule::{Cell, Flow},
 };
 use railgauge_stats::collide::{self, Class, FlowRates};
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 
 pub use told::{Collisions, LowFlow, NotTold};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_model::{plan::count::are, schedule::Flow};
 use railgauge_stats::collide::{self, FlowRates, Why};
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 use serde::Serialize;
 
 use crate::words::{count, short, size, some};

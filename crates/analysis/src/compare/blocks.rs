@@ -7,7 +7,7 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_stats::Refusal;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde::Serialize;
 
 use super::{

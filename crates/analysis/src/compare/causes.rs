@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_stats::changepoint::Member;
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 
 use super::{Cause, Part, Word, digits, judge::Judged, table::Collected};
 use crate::{

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use railgauge_preflight::{self as preflight, Change};
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::HostFacts;
 use serde::Serialize;
 
 use crate::{
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn cards_that_two_hosts_exchanged_are_told_with_where_they_were() {
-        use railgauge_wire::facts::{Card, Label};
+        use railgauge_wire::{Card, Label};
         let hosts = |serials: [&str; 3]| {
             let of = |(host, serial): (&str, &str)| {
                 let label = Label { serial: Some(serial.to_owned()), ..Label::default() };

@@ -6,7 +6,7 @@ use railgauge_stats::{
     robust::median,
     shift::Interval,
 };
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{Better, Metric};
 
 use super::{
     Case, Change, Comparison as Made, Counts, Design, Group, Obstacle, Options, Stray, When, Word,

@@ -13,10 +13,7 @@ mod reason;
 mod sentence;
 mod table;
 
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 use serde::Serialize;
 
 use crate::status::Status;

@@ -9,10 +9,7 @@ use indexmap::IndexSet;
 use jiff::Timestamp;
 use railgauge_model::border::text::path_text;
 use railgauge_stats::compare::Variant;
-use railgauge_wire::{
-    link::WriteLatency,
-    terms::{Metric, Op},
-};
+use railgauge_wire::{Metric, Op, WriteLatency};
 
 use super::{
     Comparison, LeftOut, OneSided, RunSummary, Side, When,

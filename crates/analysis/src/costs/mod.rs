@@ -8,10 +8,7 @@ use railgauge_model::{
     schedule::{Cell, Flow},
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::{
-    terms::{Better, Metric, TestMetric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric, TestMetric};
 use serde::Serialize;
 
 use super::{

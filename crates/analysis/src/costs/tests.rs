@@ -1,10 +1,7 @@
 use std::sync::Arc;
 
 use railgauge_model::journal::event::Case;
-use railgauge_wire::{
-    failure::{Failure, Kind as FailureKind, Stage},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Failure, Kind as FailureKind, Stage};
 
 use super::*;
 use crate::{

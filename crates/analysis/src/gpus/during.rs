@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::GpuDuring;
-use railgauge_wire::{
-    gpu_state::{GpuSeen, Hold, Range},
-    natural,
-};
+use railgauge_wire::{GpuSeen, Hold, Range, natural};
 
 use super::{bad, name};
 use crate::case::{Bad, CaseResult};

@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::{GpuDuring, LinkRecord, Sample};
 use railgauge_wire::{
-    gpu_state::{GpuSeen, Hold, counter, is_of_program},
+    Bytes, GpuPath, GpuSeen, Hold, LinkLayer, TestMetric,
+    gpu_state::{counter, is_of_program},
     remedy::Entry,
-    terms::{GpuPath, LinkLayer, TestMetric},
-    unit::Bytes,
 };
 
 pub use during::{OfGpu, OfTest, of_test};

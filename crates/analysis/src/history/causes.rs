@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexSet;
 use railgauge_model::schedule::Flow;
 use railgauge_stats::changepoint::{Member, Shared, together};
-use railgauge_wire::terms::Transport;
+use railgauge_wire::Transport;
 
 use super::Subject;
 use crate::words::{end_word, part_words};

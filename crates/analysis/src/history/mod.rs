@@ -21,7 +21,7 @@ use railgauge_model::{
     directory::{FRAME, JOURNAL, VERDICTS},
     files,
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     case::CaseResult,

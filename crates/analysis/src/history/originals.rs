@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{Run, RunError};
 

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use crate::frames::FrameFile;
 

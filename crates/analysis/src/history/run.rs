@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use railgauge_model::{border::text::path_text, journal::event::Case, plan::Plan};
 use railgauge_stats::robust::median;
-use railgauge_wire::{facts::HostFacts, terms::Metric};
+use railgauge_wire::{HostFacts, Metric};
 
 use crate::{
     frames::FrameError,

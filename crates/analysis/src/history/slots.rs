@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 pub use railgauge_model::plan::baseline::PartKind;
-use railgauge_wire::facts::{HostFacts, Sriov, serial_number};
+use railgauge_wire::{HostFacts, Sriov, facts::serial_number};
 use serde::Serialize;
 
 /// Kinds of ids, the most specific first.
@@ -134,7 +134,7 @@ fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::{Card, Gpu, Label, Module, RdmaDevice};
+    use railgauge_wire::{Card, Gpu, Label, Module, RdmaDevice};
 
     use super::*;
 

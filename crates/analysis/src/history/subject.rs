@@ -7,10 +7,7 @@ use railgauge_model::{
     plan::model::Victim,
     schedule::{Cell, Flow},
 };
-use railgauge_wire::{
-    link::WriteLatency,
-    terms::{Datatype, Metric, Op, Reduction, TestMetric},
-};
+use railgauge_wire::{Datatype, Metric, Op, Reduction, TestMetric, WriteLatency};
 
 use super::Run;
 use crate::words::{count, lane, link_name, neighbour_words, size, step, value_words};

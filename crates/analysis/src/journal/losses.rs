@@ -1,7 +1,7 @@
 //! When hosts were lost and when they came back. Lines have the time of a wall clock that may be set in between, parts
 //! of the soak that of a clock that never steps: what is recorded between two parts happened between them.
 
-use railgauge_wire::{failure::Failure, unit::Nanoseconds};
+use railgauge_wire::{Failure, Nanoseconds};
 
 use super::Loss;
 
@@ -45,7 +45,7 @@ impl Losses {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::failure::{Kind, Stage};
+    use railgauge_wire::{Kind, Stage};
 
     use super::*;
 

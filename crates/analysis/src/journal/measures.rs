@@ -1,5 +1,5 @@
 use railgauge_model::{journal::event::Case, plan::model::Test};
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 pub(crate) fn measures(case: &Case, test: &Test) -> bool {
     let qps = if test.collective.is_some() { case.cell.qps == 1 } else { test.qps.contains(&case.cell.qps) };

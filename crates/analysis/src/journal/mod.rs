@@ -32,13 +32,7 @@ use railgauge_model::{
 
 pub(crate) use measures::{measures, measures_on_any};
 pub use plan_hash::plan_hash;
-use railgauge_wire::{
-    facts::HostFacts,
-    failure::Failure,
-    remedy::Remedy,
-    unit::{Nanoseconds, NanosecondsI64},
-    watch::Watched,
-};
+use railgauge_wire::{Failure, HostFacts, Nanoseconds, NanosecondsI64, Watched, remedy::Remedy};
 pub use reader::{parse, read};
 
 /// Programs that wrote the files of an imported run, by name.

@@ -15,10 +15,7 @@ use railgauge_model::{
         devices::{active_ports, devices, parts},
     },
 };
-use railgauge_wire::{
-    facts::HostFacts,
-    terms::{Distance, Transport},
-};
+use railgauge_wire::{Distance, HostFacts, Transport};
 
 use crate::{
     journal::{measures, measures_on_any},

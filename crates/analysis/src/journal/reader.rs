@@ -25,7 +25,7 @@ use railgauge_model::{
     },
     plan::limits,
 };
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 /// # Errors
 /// The file cannot be read, is empty, lost its first line, holds a whole line that is not ours, or has another version.

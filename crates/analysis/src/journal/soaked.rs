@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use railgauge_model::journal::event::{Case, Soaked, SoakedFlow};
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 use super::{Journal, times};
 

@@ -1,5 +1,5 @@
 use jiff::{SignedDuration, Timestamp, civil::date, tz::Offset};
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 /// How far a report's clock may be behind that of the controller: another machine's, in any state.
 const SLACK: SignedDuration = SignedDuration::from_hours(24);

@@ -6,7 +6,7 @@ use railgauge_model::{
     plan::model::{Misfit, Source},
     schedule::Flow,
 };
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 use crate::{case::CaseResult, row::Row};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 use crate::{case::CaseResult, row::Row};
 

@@ -7,7 +7,7 @@ use railgauge_stats::{
     localise::{self, Pair, Part, Port, Way},
     robust::median,
 };
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 
 use super::{
     Cluster, Localisation, Named, OpenReason, PartName, Probe, Standing, TwoClusters,

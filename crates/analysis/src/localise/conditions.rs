@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::HostFacts;
 
 use super::told::OpenReason;
 use crate::journal::{HostUp, Journal};

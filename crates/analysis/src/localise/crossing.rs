@@ -13,7 +13,7 @@ use railgauge_stats::{
     localise::{Pair, Port},
     robust::{MAD_TO_SIGMA, median},
 };
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 use serde::Serialize;
 
 use crate::words::worse;

@@ -1,7 +1,7 @@
 //! What decides which side is the bad one.
 
 use railgauge_stats::localise::{Findings, Settled, Suspect};
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 
 use super::{DecidedBy, Localisation, rates::REACHES};
 

@@ -18,7 +18,7 @@ use railgauge_stats::{
     bisect::{Repeats, Search, Setting},
     robust::Level,
 };
-use railgauge_wire::terms::{Better, Memory, Transport};
+use railgauge_wire::{Better, Memory, Transport};
 
 pub use unlike::GroupsUnlike;
 

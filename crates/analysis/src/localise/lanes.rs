@@ -13,10 +13,7 @@ use railgauge_stats::{
     localise::{Part, lanes},
     robust::median,
 };
-use railgauge_wire::{
-    measure::SourcePort,
-    terms::{Metric, TestMetric, Transport},
-};
+use railgauge_wire::{Metric, SourcePort, TestMetric, Transport};
 
 use super::{Further, Lane, Localisation, Standing};
 use crate::{

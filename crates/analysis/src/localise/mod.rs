@@ -33,7 +33,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use railgauge_model::{plan::model::Test, schedule::Cell};
 use railgauge_stats::localise::{Findings, Judgement, Suspect};
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 use serde::Serialize;
 
 use super::{journal::Journal, row::Row};

@@ -13,11 +13,7 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_stats::robust::{Level, median, outlier_cut};
-use railgauge_wire::{
-    facts::Gpu,
-    terms::{Better, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Gpu, Transport};
 
 use super::{
     Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,

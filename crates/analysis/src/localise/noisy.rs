@@ -3,7 +3,7 @@
 use std::fmt;
 
 use railgauge_stats::localise::HALF;
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 use serde::Serialize;
 
 use super::told::{Good, Which, percent};

@@ -14,10 +14,7 @@ use railgauge_stats::{
     localise::{Findings, Pair, Suspect},
     robust::{Level, median, median_in_place, outlier_cut, quantile},
 };
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 use serde::Serialize;
 
 use super::names::One;

@@ -2,7 +2,7 @@ use railgauge_model::schedule::{Flow, Port};
 use railgauge_stats::localise::{
     self, Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Role, Setting, Settled, Suspect,
 };
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 
 use super::{
     Confirmation, Further, Localisation, OpenReason, Probe, Screen, Standing,

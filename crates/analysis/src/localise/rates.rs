@@ -18,7 +18,7 @@ use railgauge_stats::{
     localise::{Pair, Port},
     robust::{MAD_TO_SIGMA, median},
 };
-use railgauge_wire::{natural, terms::Metric};
+use railgauge_wire::{Metric, natural};
 use serde::Serialize;
 
 use super::{

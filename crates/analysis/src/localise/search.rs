@@ -9,7 +9,7 @@ use railgauge_stats::{
     Refusal,
     localise::{self, Evidence, Findings, Level, Pair, Setting, Suspect},
 };
-use railgauge_wire::terms::Better;
+use railgauge_wire::Better;
 
 use super::{
     Good, Localisation, Named, Screen, TooNoisy, Which, conditions,

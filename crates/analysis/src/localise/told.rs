@@ -4,7 +4,7 @@ use std::fmt;
 
 use railgauge_model::schedule::Flow;
 use railgauge_stats::localise::{self, Way};
-use railgauge_wire::{remedy::Entry, terms::Better};
+use railgauge_wire::{Better, remedy::Entry};
 use serde::{Serialize, Serializer};
 
 use crate::words::count;

@@ -12,10 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 use railgauge_model::schedule::Flow;
 use railgauge_stats::robust::{self, outlier_cut};
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 
 use super::{index::Index, look::Look, parts::Part};
 use crate::{

@@ -11,10 +11,7 @@ mod parts;
 
 use foldhash::HashMap;
 use railgauge_model::{plan, schedule::Flow};
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 
 use super::{
     journal::Journal,

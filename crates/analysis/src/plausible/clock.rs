@@ -1,6 +1,6 @@
 //! How far an agent's clock may be from the controller's.
 
-use railgauge_wire::unit::NanosecondsF64;
+use railgauge_wire::NanosecondsF64;
 
 /// Factor by which an agent's clock may run faster than the controller's. Far above the error of crystals, because
 /// stopped virtual machines catch up.

@@ -1,11 +1,7 @@
 //! Counts that exist more than once: of the parts and the whole, of both ends, of every rank. One rule judges each row of the table.
 
 use railgauge_model::journal::event::Sample;
-use railgauge_wire::{
-    measure::{Measurement, SLICE},
-    node::LINE,
-    terms::{Op, Service, TestMetric, Transport, flops},
-};
+use railgauge_wire::{Measurement, Op, Service, TestMetric, Transport, measure::SLICE, node::LINE, terms::flops};
 
 use crate::case::{CaseResult, Contradiction, Impossible, verified};
 

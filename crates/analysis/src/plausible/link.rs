@@ -1,7 +1,7 @@
 //! What a sample implies about its link, and limits of any link.
 
 use railgauge_model::journal::event::LinkRecord;
-use railgauge_wire::terms::{Carrier, Transport};
+use railgauge_wire::{Carrier, Transport};
 
 use super::outside::outside;
 use crate::case::{CaseResult, Contradiction};

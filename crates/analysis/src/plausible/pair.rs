@@ -1,8 +1,5 @@
 use railgauge_model::journal::event::Sample;
-use railgauge_wire::{
-    terms::{Op, TestMetric},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Nanoseconds, Op, TestMetric};
 
 use super::{
     link::{ANY_CACHE, ANY_GPU, ANY_MEMORY, ANY_PORT},

@@ -1,6 +1,6 @@
 //! Distributions of times that no samples can have.
 
-use railgauge_wire::{measure::Latency, unit::Nanoseconds};
+use railgauge_wire::{Latency, Nanoseconds};
 
 use super::outside::outside;
 use crate::case::Contradiction;
@@ -99,7 +99,7 @@ fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<Contradiction> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use railgauge_wire::unit::NanosecondsF64;
+    use railgauge_wire::NanosecondsF64;
 
     /// As an agent reports it: moments exact, the other times divided by `trips` and rounded down, buckets of at most a thousandth.
     fn reported(mut times: Vec<u64>, trips: u64) -> Latency {

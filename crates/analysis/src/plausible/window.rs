@@ -3,12 +3,7 @@
 use std::time::Duration;
 
 use railgauge_model::journal::event::Sample;
-use railgauge_wire::{
-    measure::{Measurement, SLICE},
-    step::Window,
-    terms::{TestMetric, Transport},
-    unit::{Bytes, Nanoseconds, NanosecondsF64},
-};
+use railgauge_wire::{Bytes, Measurement, Nanoseconds, NanosecondsF64, TestMetric, Transport, Window, measure::SLICE};
 
 use super::{
     clock::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE},

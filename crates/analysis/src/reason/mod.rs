@@ -7,7 +7,7 @@ mod value;
 use std::{collections::BTreeMap, fmt, ops::Deref};
 
 use railgauge_model::plan::hostlist;
-use railgauge_wire::{failure::Failure, remedy::Remedy};
+use railgauge_wire::{Failure, remedy::Remedy};
 use serde::{
     Serialize, Serializer,
     ser::{SerializeMap, SerializeStruct},

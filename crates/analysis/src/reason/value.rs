@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::unit::{Bytes, Nanoseconds};
+use railgauge_wire::{Bytes, Nanoseconds};
 use serde::{Serialize, Serializer};
 
 use crate::words::{self, amount, change, lasting, lasting_about, moment, number, size};

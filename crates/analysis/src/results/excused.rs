@@ -1,6 +1,6 @@
 //! Doubts that are not objections to a value.
 
-use railgauge_wire::terms::Transport;
+use railgauge_wire::Transport;
 
 use crate::case::{CaseResult, Doubt};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::Case;
 use railgauge_stats::lists::Lists;
-use railgauge_wire::failure::Kind;
+use railgauge_wire::Kind;
 
 use crate::{
     case::Few,

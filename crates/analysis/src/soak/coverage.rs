@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
 use super::{

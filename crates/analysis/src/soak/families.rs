@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_counter_of_congestion_is_one_wherever_it_is_asked_for() {
-        use railgauge_wire::drivers::{Congestion, congestion};
+        use railgauge_wire::{Congestion, drivers::congestion};
         for (of, names) in NAMES {
             let wanted = match of {
                 Family::PausesReceived | Family::PausesSent => Congestion::Pause,

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 use serde::{Serialize, Serializer};
 
 use super::{silence::Stalled, traffic::Traffic};

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use railgauge_model::plan::model::{Level, Levels, LinkValue, Links};
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
 use super::{

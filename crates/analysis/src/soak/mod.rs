@@ -16,7 +16,7 @@ pub mod stalls;
 pub mod tables;
 mod traffic;
 
-use railgauge_wire::unit::{Nanoseconds, NanosecondsF64};
+use railgauge_wire::{Nanoseconds, NanosecondsF64};
 use serde::Serialize;
 
 use super::{journal::Journal, switches::ways::Ways};

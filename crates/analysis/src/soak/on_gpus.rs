@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::journal::event::SoakedGpu;
-use railgauge_wire::{
-    failure::Failure,
-    gpu_state::{GpuSeen, Range},
-    natural,
-};
+use railgauge_wire::{Failure, GpuSeen, Range, natural};
 use serde::Serialize;
 
 use super::traffic::Traffic;

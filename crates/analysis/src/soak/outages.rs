@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::topology::fabric::Node;
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
 use super::{

@@ -2,10 +2,7 @@ use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::SoakedFlow;
 use railgauge_stats::robust::median;
-use railgauge_wire::{
-    failure::{Failure, Kind},
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Failure, GigabitsPerSecond, Kind, Nanoseconds};
 use serde::Serialize;
 
 use super::{outages::Index, silence::Stalled, span::Span, stalls::LostHost, traffic::Traffic};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::{measure::SLICE, unit::Nanoseconds};
+use railgauge_wire::{Nanoseconds, measure::SLICE};
 
 use super::{span::Span, traffic::Traffic};
 

@@ -1,6 +1,6 @@
 //! Times of a soak: spans and their unions.
 
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
 /// In nanoseconds since 1970 by the controller's clock.

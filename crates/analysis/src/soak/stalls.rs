@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::{failure::Failure, unit::Nanoseconds};
+use railgauge_wire::{Failure, Nanoseconds};
 use serde::Serialize;
 
 use super::{

@@ -7,9 +7,8 @@ use railgauge_model::{
     plan::model::{Soak, Test},
 };
 use railgauge_wire::{
-    facts::{HostFacts, port_name},
-    terms::TestMetric,
-    unit::Nanoseconds,
+    HostFacts, Nanoseconds, TestMetric,
+    facts::port_name,
     watch::{ANSWER_WITHIN, ASK_EVERY},
 };
 

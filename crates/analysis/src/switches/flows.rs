@@ -13,7 +13,7 @@ use railgauge_model::{
     topology::fabric::{Hop, Route},
 };
 use railgauge_stats::{fabric::FEWEST, robust::median};
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::ways::{Ways, way};
 use crate::{

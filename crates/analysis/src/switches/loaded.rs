@@ -9,7 +9,7 @@ use railgauge_model::{
     },
     topology::fabric::{Hop, Route},
 };
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 use serde::Serialize;
 
 use super::ways::{Ways, way};

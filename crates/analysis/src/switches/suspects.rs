@@ -14,7 +14,7 @@ use railgauge_stats::{
     fabric::{self, Judgement, Part, Setting, Suspect},
     robust::outlier_cut,
 };
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 use serde::Serialize;
 
 use super::{

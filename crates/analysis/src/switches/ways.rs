@@ -10,7 +10,7 @@ use railgauge_model::{
         fabric::{End, Hop, Node, Route},
     },
 };
-use railgauge_wire::terms::Transport;
+use railgauge_wire::Transport;
 
 use crate::{journal::Journal, row::Row};
 

@@ -4,11 +4,7 @@ use railgauge_model::{
     journal::event::{Moment, Sample},
     schedule::LEAD,
 };
-use railgauge_wire::{
-    measure::{Measurement, SLICE},
-    step::Window,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Measurement, Nanoseconds, Window, measure::SLICE};
 
 use crate::case::{CaseResult, Stray};
 

@@ -9,10 +9,7 @@ use railgauge_model::{
     plan::model::{BesideCommand, BesideWay},
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::{
-    drivers::{Congestion, congestion},
-    unit::{Bytes, GigabitsPerSecond},
-};
+use railgauge_wire::{Bytes, Congestion, GigabitsPerSecond, drivers::congestion};
 use serde::Serialize;
 
 use super::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use railgauge_model::schedule::Port;
-use railgauge_wire::{facts::HostFacts, terms::Metric};
+use railgauge_wire::{HostFacts, Metric};
 
 use super::cells::{Cell, cell, ends};
 use crate::{case::CaseResult, ceiling::of_nic};

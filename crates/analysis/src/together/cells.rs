@@ -2,7 +2,7 @@
 
 use railgauge_model::journal::event::{Case, Moment, Sample};
 use railgauge_model::schedule::Port;
-use railgauge_wire::unit::{Bytes, Nanoseconds, NanosecondsI64};
+use railgauge_wire::{Bytes, Nanoseconds, NanosecondsI64};
 
 use super::account::strays;
 use crate::{

@@ -26,12 +26,7 @@ use railgauge_model::{
     journal::event::{Case, Moment, Sample},
     schedule::Port,
 };
-use railgauge_wire::{
-    measure::{Measurement, SLICE},
-    step::Window,
-    terms::Metric,
-    unit::{Nanoseconds, NanosecondsI64},
-};
+use railgauge_wire::{Measurement, Metric, Nanoseconds, NanosecondsI64, Window, measure::SLICE};
 pub use scope::Subjects;
 pub use victims::{Loss, is_telling, judge_victims};
 

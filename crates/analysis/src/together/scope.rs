@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use railgauge_model::schedule::Port;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::cells::{Cell, cell, ends};
 use crate::case::CaseResult;

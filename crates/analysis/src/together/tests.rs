@@ -6,9 +6,7 @@ use railgauge_model::{
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
-    facts::{HostFacts, RdmaDevice, RdmaPort},
-    terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    Bytes, Carrier, GigabitsPerSecond, GpuPath, HostFacts, LinkLayer, Nanoseconds, NanosecondsI64, RdmaDevice, RdmaPort,
 };
 
 use super::*;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::{journal::event::Sample, plan::model::Victim, schedule::Flow};
 use railgauge_stats::student::paired;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::cells::{Cell, cell, direction};
 use crate::{

@@ -5,7 +5,7 @@ use railgauge_stats::{
     changepoint::{self, AlertEnd, Kind, Night, Rules, Watch, watch},
     shift::Interval,
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{Alert, Options, Rule, State, Way, date, parts::sign, reason};
 use crate::parallel::map_few;

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 use railgauge_stats::changepoint::Night;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     Options, Trend,

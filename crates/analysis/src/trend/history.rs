@@ -8,10 +8,7 @@ use std::{
 use indexmap::{IndexMap, IndexSet};
 use jiff::Timestamp;
 use railgauge_model::{border::text::path_text, plan::model::Plan, schedule::Flow};
-use railgauge_wire::{
-    facts::{HostFacts, port_name},
-    terms::Metric,
-};
+use railgauge_wire::{HostFacts, Metric, facts::port_name};
 use sha2::{Digest, Sha256};
 
 use super::{

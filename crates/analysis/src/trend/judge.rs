@@ -7,7 +7,7 @@ use railgauge_stats::{
     changepoint::{Grade, Member, Night, Watch},
     robust::median,
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     Change, Options, Series, State, Watched, Way,

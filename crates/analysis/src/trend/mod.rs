@@ -29,7 +29,7 @@ mod through;
 mod unread;
 
 use railgauge_stats::changepoint::Grade;
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{Better, Metric};
 use serde::Serialize;
 
 use crate::status::Status;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::schedule::Flow;
-use railgauge_wire::terms::{Better, Metric, Transport};
+use railgauge_wire::{Better, Metric, Transport};
 
 use crate::{
     history::{EVERY, Subject},

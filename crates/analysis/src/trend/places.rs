@@ -8,7 +8,7 @@ use std::{
 
 use railgauge_model::schedule::{Cell, Flow};
 use railgauge_stats::changepoint::Night;
-use railgauge_wire::{link::WriteLatency, terms::Metric};
+use railgauge_wire::{Metric, WriteLatency};
 
 use super::{parts::Part, presence::Collected};
 use crate::history::Subject;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_model::schedule::Cell;
 use railgauge_stats::changepoint::Night;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 use super::{
     history::PlanVersion,

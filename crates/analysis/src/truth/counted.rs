@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_wire::{
-    drivers::{ByteCounter, INTERFACE, MEMBERS, PHYSICAL, byte_counters},
-    facts::HostFacts,
-    terms::Carrier,
+    ByteCounter, Carrier, HostFacts,
+    drivers::{INTERFACE, MEMBERS, PHYSICAL, byte_counters},
 };
 
 use crate::ceiling::LinkEnd;

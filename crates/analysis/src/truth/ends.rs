@@ -1,7 +1,7 @@
 //! Objections to a case from the facts of both ends, before a byte is sent.
 
 use railgauge_model::journal::event::{Case, LinkRecord};
-use railgauge_wire::facts::Traffic;
+use railgauge_wire::Traffic;
 
 use super::Ends;
 use crate::{case::Doubt, ceiling::LinkEnd};
@@ -48,11 +48,7 @@ fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<Doubt> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::{
-        facts::{HostFacts, RdmaDevice, RdmaPort},
-        terms::Op,
-        unit::{BitsPerSecond, GigabitsPerSecond},
-    };
+    use railgauge_wire::{BitsPerSecond, GigabitsPerSecond, HostFacts, Op, RdmaDevice, RdmaPort};
 
     use super::{
         super::tests::{case, link},

@@ -3,10 +3,8 @@ use railgauge_model::{
     schedule::{Cell, Flow, Port},
 };
 use railgauge_wire::{
-    facts::{Interface, RdmaDevice, RdmaPort},
-    measure::Measurement,
-    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
-    unit::{Bytes, GigabitsPerSecond},
+    Bytes, Carrier, GigabitsPerSecond, GpuPath, Interface, LinkLayer, Measurement, Memory, Op, RdmaDevice, RdmaPort,
+    Service, Transport,
 };
 
 use super::*;

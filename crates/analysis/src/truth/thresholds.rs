@@ -1,6 +1,6 @@
 //! From where on a sample is doubted.
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 /// Factor by which bytes on the wire may exceed payload and headers.
 pub(super) const WIRE_TOLERANCE: f64 = 1.02;

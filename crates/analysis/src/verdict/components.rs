@@ -11,10 +11,7 @@ use railgauge_model::{
     schedule::{Flow, Port},
 };
 use railgauge_preflight::Held;
-use railgauge_wire::{
-    natural,
-    terms::{Better, Metric},
-};
+use railgauge_wire::{Better, Metric, natural};
 
 use super::{Component, Judged, Kind, Measured, PREFLIGHT, SOAK, Verdict};
 use crate::{

@@ -11,9 +11,8 @@ use railgauge_model::{
     },
 };
 use railgauge_wire::{
+    Bytes, Metric,
     remedy::{self, Entry, Remedy},
-    terms::Metric,
-    unit::Bytes,
 };
 use serde_json::json;
 

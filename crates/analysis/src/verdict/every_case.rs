@@ -7,7 +7,7 @@ use std::{
 };
 
 use railgauge_model::plan::model::Test;
-use railgauge_wire::{remedy, terms::Op, unit::Bytes};
+use railgauge_wire::{Bytes, Op, remedy};
 use serde_json::json;
 
 use super::{Kind, Tally, Verdict};

@@ -1,6 +1,6 @@
 //! Cases that stand out in a verdict, and their number in its scope.
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::{case::CaseResult, row::Row, together, words::size};

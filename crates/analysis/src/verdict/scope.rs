@@ -1,7 +1,7 @@
 use std::fmt;
 
 use railgauge_model::plan::model::Expectation;
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 use serde::Serialize;
 
 use crate::words::sizes;

@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::model::{Degraded, Soak};
-use railgauge_wire::{
-    failure, remedy,
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Nanoseconds, failure, remedy};
 
 use super::{
     Tally, Verdict,

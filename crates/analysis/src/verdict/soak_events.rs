@@ -1,6 +1,6 @@
 //! What the verdicts on a soak share: events with a length, and how these are judged and named.
 
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 use super::{Kind, Tally, Verdict};
 use crate::{

@@ -1,10 +1,9 @@
 //! Cases that do not simply count as measured.
 
 use railgauge_wire::{
-    failure::{self, Failure, Stage},
+    Bytes, Failure, Op, Stage,
+    failure::{self},
     remedy::{self, Remedy},
-    terms::Op,
-    unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::model::{Source, Subset};
 use railgauge_preflight::Holding;
-use railgauge_wire::{failure::Failure, remedy::Remedy, terms::Metric};
+use railgauge_wire::{Failure, Metric, remedy::Remedy};
 use serde::{Deserialize, Serialize};
 
 use super::{Offender, Scope, Tally, Trouble, Untested};

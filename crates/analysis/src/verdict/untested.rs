@@ -11,10 +11,7 @@ use railgauge_model::plan::{
     headline, hostlist,
     model::{Expectation, Test},
 };
-use railgauge_wire::{
-    terms::{Better, Metric},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Metric};
 use serde::{Deserialize, Serialize};
 
 use crate::{

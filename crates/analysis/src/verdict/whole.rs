@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::{failure::Failure, remedy};
+use railgauge_wire::{Failure, remedy};
 
 use super::{Kind, Verdict};
 use crate::{

@@ -28,7 +28,7 @@ pub fn held_against(wanted: &Expectation, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::terms::Metric;
+    use railgauge_wire::Metric;
 
     use super::*;
 

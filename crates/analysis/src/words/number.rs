@@ -11,7 +11,7 @@
 //! | [`scatter`] | a standard deviation in percent of its centre | as [`share`]; from 100 % on a factor |
 //! | [`change`], [`between`] | a difference from something, with its sign | as [`share`]; from +100 % on a factor |
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 
 /// Four significant digits, never an exponent: `104.66667` → `104.7`, `0.012345` → `0.01235`, `12345.6` → `12346`.
 pub fn number(value: f64) -> String {

@@ -1,7 +1,7 @@
 //! Durations and moments.
 
 use jiff::Timestamp;
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 /// `0.30 s`, `12.4 s`, `4 min 05 s`, `72 h 00 min`.
 pub fn lasting(time: Nanoseconds) -> String {

@@ -14,12 +14,7 @@ use railgauge_analysis::{
 };
 use railgauge_frame::{self as frame, Parquet};
 use railgauge_model::journal::event::{Event, Line, Outcome, VERSION};
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::Measurement,
-    terms::Metric,
-    unit::{Nanoseconds, NanosecondsI64},
-};
+use railgauge_wire::{Failure, Kind, Measurement, Metric, Nanoseconds, NanosecondsI64, Stage};
 
 use crate::support::{self, Scenario};
 

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use railgauge_model::schedule::{Inventory, Round, devices::devices, schedule};
-use railgauge_wire::{link::registered, terms::Memory};
+use railgauge_wire::{Memory, link::registered};
 
 use super::rule::*;
 

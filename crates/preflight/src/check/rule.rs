@@ -12,15 +12,11 @@ pub(super) use railgauge_model::plan::{
     model::{Launcher, Test},
 };
 pub(super) use railgauge_wire::{
-    facts::{
-        AMD_SMI, Bond, Bridge, CUBLASLT, DeviceFile, GPUS, Gid, Gpu, HIP, HIPBLASLT, HostFacts, IOMMUS, IpcLock,
-        LIMITS, NEIGHBOURS, POWER_CAP, PciErrors, RCCL, Registration, Traffic,
-    },
+    Bond, Bridge, Bytes, DeviceFile, Distance, Gid, Gpu, GpuPath, HostFacts, IpcLock, Joining, Nanoseconds, Op,
+    PciErrors, Registration, Service, TestMetric, Traffic, Transport,
+    facts::{AMD_SMI, CUBLASLT, GPUS, HIP, HIPBLASLT, IOMMUS, LIMITS, NEIGHBOURS, POWER_CAP, RCCL},
     gpu_state::is_of_program,
-    link::Joining,
     remedy::{self, Entry, Remedy},
-    terms::{Distance, GpuPath, Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
 };
 
 pub(super) use crate::{

@@ -1,5 +1,5 @@
 use railgauge_model::plan::Plan;
-use railgauge_wire::facts::{GPUS, HostFacts};
+use railgauge_wire::{HostFacts, facts::GPUS};
 
 use crate::{
     check::{CHECKS, Need, Subject},

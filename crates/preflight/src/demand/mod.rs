@@ -8,7 +8,7 @@ mod values;
 use std::{borrow::Borrow, collections::BTreeSet, fmt};
 
 use railgauge_model::plan::{Plan, hostlist, model::Preflight};
-use railgauge_wire::{facts::HostFacts, remedy};
+use railgauge_wire::{HostFacts, remedy};
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -1,7 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::{Plan, model::Host};
-use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
+use railgauge_wire::{
+    HostFacts,
+    facts::{GPUS, MODULES},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::scene::{Port, Seen, ports_of_plan};

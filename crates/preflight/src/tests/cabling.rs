@@ -1,4 +1,4 @@
-use railgauge_wire::facts::Neighbour;
+use railgauge_wire::Neighbour;
 
 use super::*;
 

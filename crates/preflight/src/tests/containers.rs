@@ -1,10 +1,7 @@
 //! Hosts that are containers and pods: what they lack, and who can give it to them.
 
 use railgauge_model::plan::model::{Kubectl, Launcher};
-use railgauge_wire::{
-    facts::{DeviceFile, IpcLock},
-    terms::Transport,
-};
+use railgauge_wire::{DeviceFile, IpcLock, Transport};
 
 use super::*;
 

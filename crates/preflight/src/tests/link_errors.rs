@@ -1,5 +1,5 @@
 use railgauge_model::plan::model::PortTelemetry;
-use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
+use railgauge_wire::{GigabitsPerSecond, Nanoseconds};
 
 use super::*;
 

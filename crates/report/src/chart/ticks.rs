@@ -1,5 +1,5 @@
 use railgauge_analysis::words::size;
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::Bytes;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axis {

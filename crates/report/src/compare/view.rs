@@ -8,7 +8,7 @@ use railgauge_analysis::{
     words::{count, some, with_unit},
 };
 use railgauge_preflight as preflight;
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{Better, Metric};
 use serde::Serialize;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use railgauge_analysis::journal::Journal;
-use railgauge_wire::facts::{Gpu, HostFacts, Label, RdmaDevice, port_name};
+use railgauge_wire::{Gpu, HostFacts, Label, RdmaDevice, facts::port_name};
 
 use super::artifact::HardwareInfo;
 

@@ -25,7 +25,7 @@ use railgauge_analysis::{
     verdict::{ANSWERS, Applied, Component, Judged, Measured, PREFLIGHT, RUN, Verdict, Verdicts, applied, verdicts},
     words::size,
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde::Serialize;
 
 use self::{

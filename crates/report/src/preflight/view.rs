@@ -7,7 +7,7 @@ use railgauge_model::plan::{
     hostlist,
 };
 use railgauge_preflight::{Cluster, Demand, Drift, Finding, Held, Severity};
-use railgauge_wire::{facts::HostFacts, failure::Failure};
+use railgauge_wire::{Failure, HostFacts};
 use serde::Serialize;
 
 use crate::view::{

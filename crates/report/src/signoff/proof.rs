@@ -14,7 +14,7 @@ use railgauge_model::{
     directory::{FACTS, FRAME, JOURNAL, JUNIT, PAGE, PLAN, VERDICTS},
     files,
 };
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::HostFacts;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

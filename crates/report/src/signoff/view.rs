@@ -12,7 +12,7 @@ use railgauge_analysis::{
     words::{count, number, was},
 };
 use railgauge_model::plan::count::capital;
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::HostFacts;
 use serde::Serialize;
 
 use crate::view::{CarrierGroup, Table, columns};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_analysis::case::CaseResult;
 use railgauge_model::journal::event::LinkRecord;
-use railgauge_wire::terms::{Carrier, GpuPath, LinkLayer};
+use railgauge_wire::{Carrier, GpuPath, LinkLayer};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -12,11 +12,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::hostlist;
 use railgauge_preflight::{self as preflight, Cluster, Drift, Finding, Severity};
-use railgauge_wire::{
-    facts::{Gpu, HostFacts, RdmaDevice, RdmaPort},
-    remedy::Remedy,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Gpu, HostFacts, Nanoseconds, RdmaDevice, RdmaPort, remedy::Remedy};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,10 +7,7 @@ use railgauge_analysis::{
     verdict::Trouble,
 };
 use railgauge_model::plan::hostlist;
-use railgauge_wire::{
-    failure::{Kind, Stage},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Kind, Stage};
 use serde::Serialize;
 
 use super::section::{sizes, telling};

@@ -9,8 +9,7 @@ use railgauge_model::{
     },
 };
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    natural,
+    Failure, Kind, Stage, natural,
     remedy::{self, Entry},
 };
 use serde::Deserialize;

@@ -1,9 +1,6 @@
 //! Why a step ended: slurmctld's knowledge of the job, else srun's own words. srun's texts are those of Slurm 22.05.
 
-use railgauge_wire::{
-    failure::{Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Kind, Stage, remedy};
 
 use super::{inquiry::Known, scontrol};
 use crate::cluster::{pipe::ProcessEnd, revoked::revoke, trouble::Trouble};

@@ -22,7 +22,7 @@ use std::{
 
 use railgauge_model::plan::model::{Host, Launch, Slurm};
 use railgauge_wire::{
-    failure::{Kind, Stage},
+    Kind, Stage,
     remedy::{self, Remedy},
 };
 

@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use railgauge_model::border::text::quoted;
-use railgauge_wire::{
-    failure::{Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Kind, Stage, remedy};
 
 use crate::cluster::trouble::Trouble;
 

@@ -14,10 +14,7 @@ use std::{
 
 use openssh::Session;
 use railgauge_model::plan::model::{Host, HostKeys, Ssh};
-use railgauge_wire::{
-    failure::{Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Kind, Stage, remedy};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 use tokio::process::Command;

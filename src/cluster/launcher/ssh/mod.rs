@@ -11,10 +11,7 @@ use railgauge_model::{
     border::text,
     plan::model::{Host, Launch, Ssh},
 };
-use railgauge_wire::{
-    failure::{Kind, Stage},
-    remedy,
-};
+use railgauge_wire::{Kind, Stage, remedy};
 use tempfile::TempDir;
 use tokio::time::sleep;
 

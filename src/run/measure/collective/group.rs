@@ -3,13 +3,7 @@
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use railgauge_model::{journal::event::LinkRecord, schedule::Port};
-use railgauge_wire::{
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    group::MemberOpened,
-    link::LinkId,
-    remedy,
-};
+use railgauge_wire::{Failure, HostFacts, Kind, LinkId, MemberOpened, Stage, remedy};
 use tokio::task::JoinSet;
 
 use crate::cluster::Agent;

@@ -8,13 +8,8 @@ use std::{
 
 use railgauge_model::schedule::devices::devices;
 use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, RankEndpoint, Ticket},
-    link::Role,
-    message::{Answer, Ask},
-    remedy,
-    terms::Transport,
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, CollectiveMeasurement, CollectiveSpec, Failure, Kind, MemberOpened, MemberSpec, Nanoseconds,
+    RankEndpoint, Role, Stage, Ticket, Transport, remedy,
 };
 use tokio::task::JoinSet;
 

@@ -3,12 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::schedule::Port;
-use railgauge_wire::{
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    remedy,
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Failure, HostFacts, Kind, Stage, remedy};
 
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'m> {
@@ -64,7 +59,7 @@ fn knows_gpus(facts: &HostFacts) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::Gpu;
+    use railgauge_wire::Gpu;
 
     use super::*;
 

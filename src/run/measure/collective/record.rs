@@ -2,12 +2,8 @@ use std::collections::BTreeSet;
 
 use railgauge_model::journal::event::{COLLNET, LinkRecord};
 use railgauge_wire::{
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    group::{Carried, CollectiveMeasurement},
+    Carried, Carrier, CollectiveMeasurement, Failure, GigabitsPerSecond, GpuPath, HostFacts, Kind, LinkLayer, Stage,
     remedy,
-    terms::{Carrier, GpuPath, LinkLayer},
-    unit::GigabitsPerSecond,
 };
 
 use super::group::{Group, Member};
@@ -133,7 +129,7 @@ fn nics_of(group: &Group, accounts: &[CollectiveMeasurement], host: &str) -> Opt
 mod tests {
     use std::collections::BTreeMap;
 
-    use railgauge_wire::facts::Interface;
+    use railgauge_wire::Interface;
 
     use super::*;
 

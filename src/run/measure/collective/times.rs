@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::GpuDuring;
-use railgauge_wire::{
-    group::CollectiveMeasurement,
-    measure::Latency,
-    unit::{Nanoseconds, NanosecondsF64},
-};
+use railgauge_wire::{CollectiveMeasurement, Latency, Nanoseconds, NanosecondsF64};
 
 pub(super) fn gpus<'a>(ranks: impl Iterator<Item = (&'a str, &'a CollectiveMeasurement)>) -> Vec<GpuDuring> {
     let seen = ranks.filter_map(|(host, account)| Some((host, account.gpu.as_deref()?)));

@@ -1,11 +1,5 @@
 use railgauge_model::journal::event::{GpuDuring, Sample};
-use railgauge_wire::{
-    case::CaseAccount,
-    failure::{Failure, Stage},
-    message::Answer,
-    step::Checked,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{Answer, CaseAccount, Checked, Failure, Nanoseconds, Stage};
 
 use super::super::{
     super::{failures::unexpected, links::Link},

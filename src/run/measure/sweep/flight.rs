@@ -1,12 +1,7 @@
 use std::time::Duration;
 
 use railgauge_model::journal::event::Case;
-use railgauge_wire::{
-    case::{CaseAccount, CaseSpec},
-    failure::Failure,
-    link::LinkId,
-    message::Ask,
-};
+use railgauge_wire::{Ask, CaseAccount, CaseSpec, Failure, LinkId};
 use tokio::time::Instant;
 
 use super::account;

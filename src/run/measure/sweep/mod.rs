@@ -24,12 +24,8 @@ use railgauge_model::{
     schedule::Cell,
 };
 use railgauge_wire::{
-    case::{COUNTERS_LIMIT, CaseSpec},
-    failure::{Failure, Kind, Stage},
-    link::LinkId,
-    message::Ask,
-    step::Timing,
-    unit::{BitsPerSecond, Bytes, GigabitsPerSecond, Nanoseconds},
+    Ask, BitsPerSecond, Bytes, CaseSpec, Failure, GigabitsPerSecond, Kind, LinkId, Nanoseconds, Stage, Timing,
+    case::COUNTERS_LIMIT,
 };
 use tokio::time::Instant;
 

@@ -1,9 +1,6 @@
 use std::time::{Duration, Instant};
 
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    unit::NanosecondsI64,
-};
+use railgauge_wire::{Failure, Kind, NanosecondsI64, Stage};
 use tokio::task::JoinHandle;
 
 use super::super::super::clocks;

@@ -16,16 +16,8 @@ use railgauge_model::{
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
-    case::{CaseAccount, Spent},
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    frame,
-    link::{Endpoint, Opened, TcpEndpoint, VerbsEndpoint},
-    measure::Measurement,
-    message::{Answer, Ask, FromAgent, Request},
-    step::Checked,
-    terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Bytes, Nanoseconds},
+    Answer, Ask, Bytes, Carrier, CaseAccount, Checked, Endpoint, Failure, FromAgent, GpuPath, HostFacts, Kind,
+    LinkLayer, Measurement, Nanoseconds, Opened, Request, Spent, Stage, TcpEndpoint, VerbsEndpoint, frame,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},

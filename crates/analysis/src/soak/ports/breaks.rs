@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::{drivers::of_member, unit::Nanoseconds, watch::CounterRow};
+use railgauge_wire::{CounterRow, Nanoseconds, drivers::of_member};
 use serde::Serialize;
 
 use super::Down;

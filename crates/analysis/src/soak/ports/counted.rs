@@ -1,9 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 
-use railgauge_wire::{
-    unit::Nanoseconds,
-    watch::{CounterRow, STATISTICS},
-};
+use railgauge_wire::{CounterRow, Nanoseconds, watch::STATISTICS};
 use serde::Serialize;
 
 use crate::soak::families::{Family, family};

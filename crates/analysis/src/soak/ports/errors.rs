@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::model::LinkValue;
-use railgauge_wire::{unit::Nanoseconds, watch::CounterRow};
+use railgauge_wire::{CounterRow, Nanoseconds};
 
 use crate::soak::{families::last_part, span::Span};
 

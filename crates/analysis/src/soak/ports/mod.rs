@@ -13,10 +13,7 @@ use std::{
 };
 
 use railgauge_model::plan::model::LinkValue;
-use railgauge_wire::{
-    unit::Nanoseconds,
-    watch::{LONG_GAP, PortSeen},
-};
+use railgauge_wire::{Nanoseconds, PortSeen, watch::LONG_GAP};
 use serde::Serialize;
 
 pub use breaks::Hidden;

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::{
-    unit::{GigabitsPerSecond, Nanoseconds},
-    watch::{PortSeen, PortState},
-};
+use railgauge_wire::{GigabitsPerSecond, Nanoseconds, PortSeen, PortState};
 use serde::Serialize;
 
 use crate::{

@@ -1,10 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use railgauge_wire::{
-    unit::{GigabitsPerSecond, Nanoseconds},
-    watch::{CounterRow, Gap, PortSeen, PortState, Watched},
-};
+use railgauge_wire::{CounterRow, Gap, GigabitsPerSecond, Nanoseconds, PortSeen, PortState, Watched};
 
 use super::*;
 

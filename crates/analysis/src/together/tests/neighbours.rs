@@ -1,7 +1,7 @@
 //! A flow alone and alongside TCP connections of its own two hosts, computed by hand.
 
 use railgauge_model::{journal::event::Neighbour, plan::Plan};
-use railgauge_wire::failure::{Failure, Kind as FailureKind, Stage};
+use railgauge_wire::{Failure, Kind as FailureKind, Stage};
 
 use super::{victims::scaled, *};
 use crate::{

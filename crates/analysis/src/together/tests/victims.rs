@@ -1,10 +1,7 @@
 //! A flow alone and alongside an incast among six hosts, computed by hand.
 
 use railgauge_model::plan::Plan;
-use railgauge_wire::{
-    drivers::Congestion,
-    failure::{Failure, Kind as FailureKind, Stage},
-};
+use railgauge_wire::{Congestion, Failure, Kind as FailureKind, Stage};
 
 use super::*;
 use crate::{

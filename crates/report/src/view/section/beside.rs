@@ -4,7 +4,7 @@ use railgauge_analysis::{
     together::{Answer, Beside},
     words::{count, size},
 };
-use railgauge_wire::drivers::Congestion;
+use railgauge_wire::Congestion;
 
 use super::block::{Block, Data, Table, columns, interval, told};
 use crate::chart::ChartError;

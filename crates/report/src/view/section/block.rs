@@ -13,7 +13,7 @@ use railgauge_analysis::{
     words::{number, size},
 };
 use railgauge_model::plan::{self, model::Test};
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 use serde::Serialize;
 
 use super::spreads::{Spread, Variants};

@@ -10,10 +10,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::model::{Expectation, Limit, Test};
 use railgauge_stats::robust::median;
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Metric, TestMetric};
 
 use super::{
     block::{Block, Data, Figure, headline},

@@ -8,7 +8,7 @@ use railgauge_analysis::{
     words::{brief, count, percent_of, share, size, spread, were},
 };
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
-use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
+use railgauge_wire::{Bytes, TestMetric, measure::SLICE};
 
 use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;

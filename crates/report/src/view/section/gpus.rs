@@ -5,7 +5,7 @@ use railgauge_analysis::{
     words::{count, number},
 };
 use railgauge_model::plan::hostlist;
-use railgauge_wire::{gpu_state::Hold, remedy::Remedy};
+use railgauge_wire::{Hold, remedy::Remedy};
 
 use super::block::{Block, Data, Table, columns};
 use crate::chart::ChartError;

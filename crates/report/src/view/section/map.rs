@@ -12,10 +12,7 @@ use railgauge_model::{
     plan::model::Test,
     schedule::{Flow, Port},
 };
-use railgauge_wire::{
-    terms::{Better, Op},
-    unit::Bytes,
-};
+use railgauge_wire::{Better, Bytes, Op};
 
 use super::{
     block::{Block, Data, Figure, Map, MapCell},

@@ -16,7 +16,7 @@ use railgauge_analysis::{
     verdict::Verdicts,
 };
 use railgauge_model::plan::model::Test;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::Metric;
 use serde::Serialize;
 
 use crate::{chart::ChartError, error::ReportError};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use railgauge_analysis::{case::CaseResult, parallel, rows::Maker};
 use railgauge_model::plan::{metrics_of, model::Test};
 use railgauge_stats::robust::quantile_sorted;
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{Bytes, Metric};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spread {

@@ -3,7 +3,7 @@ use railgauge_analysis::{
     words::{percent_of, size, spread, with_unit},
 };
 use railgauge_model::plan::model::Test;
-use railgauge_wire::terms::{Better, Metric, TestMetric};
+use railgauge_wire::{Better, Metric, TestMetric};
 
 use super::{
     block::{Data, Table, columns, headline, number_column, text_column},

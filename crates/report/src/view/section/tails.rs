@@ -7,10 +7,7 @@ use railgauge_analysis::{
     percentile::{self, carries_quantile},
     words::{count, number},
 };
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::{Bytes, Nanoseconds},
-};
+use railgauge_wire::{Bytes, Metric, Nanoseconds, TestMetric};
 
 use super::block::{Block, Data, Figure};
 use crate::chart::{

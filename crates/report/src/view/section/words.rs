@@ -10,11 +10,7 @@ use railgauge_model::{
     plan::model::{AtOnce, BesideWay, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
     plan::traffic::{Moe, Traffic},
 };
-use railgauge_wire::{
-    group::Training,
-    terms::{Op, TestMetric, Transport},
-    unit::Bytes,
-};
+use railgauge_wire::{Bytes, Op, TestMetric, Training, Transport};
 
 /// By the field's names: `RDMA write bandwidth`.
 pub fn title(test: &Test) -> String {

@@ -11,7 +11,7 @@ use railgauge_analysis::{
     },
     words::{lasting, moment, number},
 };
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 use crate::{
     chart::{

@@ -7,7 +7,7 @@ use railgauge_analysis::{
     },
     words::{count, lasting, lasting_about, moment},
 };
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::Nanoseconds;
 
 use super::tables::{Listed, listed};
 use crate::view::section::{Table, columns};

@@ -4,7 +4,7 @@ use railgauge_analysis::{
     soak::{LISTED, Soaking, families::Family},
     words::{count, lasting, moment, number, size},
 };
-use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
+use railgauge_wire::{GigabitsPerSecond, Nanoseconds};
 use serde::Serialize;
 
 use crate::view::section::{Column, Table, columns};
