@@ -64,7 +64,7 @@ fn plan(scene: &Scene, ssh_config: &Path, size: &str) -> std::path::PathBuf {
         op = "write"
         metric = "bandwidth"
         sizes = "{size}"
-        measure = "1s"
+        measure = "2s"
         warm_up = "300ms"
         # Shaped links take long to deliver what is in flight; acknowledgements wait behind it.
         # Label 1 is source port 49153 on the wire, label 2 is 49154, and so on.

@@ -94,6 +94,11 @@ impl Op {
         }
     }
 
+    /// Whether no rank of a collective ends it before every rank has begun it.
+    pub const fn synchronizes(self) -> bool {
+        matches!(self, Self::AllReduce | Self::AllGather | Self::ReduceScatter | Self::AllToAll)
+    }
+
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::AtomicFadd | Self::AtomicCas)
     }

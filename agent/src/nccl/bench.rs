@@ -285,7 +285,8 @@ impl Group for Operation<'_> {
 
     fn line_up(&mut self, number: u64) -> Result<(), Failure> {
         // Between batches the last operation has synchronized the ranks better than a barrier.
-        let apart = number == 0 || self.steps.is_some() || self.collective.metric == TestMetric::Latency;
+        let alike = self.collective.op.synchronizes() && self.collective.metric != TestMetric::Latency;
+        let apart = number == 0 || self.steps.is_some() || !alike;
         if apart { self.meet() } else { Ok(()) }
     }
 

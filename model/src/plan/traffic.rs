@@ -49,18 +49,43 @@ pub struct Moe {
 
 impl Moe {
     /// Bytes that each rank gets from each other one: the expected number of its tokens. A token with several experts on one rank
-    /// is sent there once, as DeepEP does; its `top_k` choices are independent.
+    /// is sent there once, as DeepEP does.
     fn sent_to(&self, ranks: u32) -> Vec<u64> {
         let weight = |expert: u32| f64::from(expert + 1).powf(-self.skew);
-        let all: f64 = (0..self.experts).map(weight).sum();
-        let edge = |rank: u32| u64::from(self.experts) * u64::from(rank) / u64::from(ranks);
-        let chosen = |rank: u32| (edge(rank) as u32..edge(rank + 1) as u32).map(weight).sum::<f64>() / all;
-        let reached = |rank| 1.0 - (1.0 - chosen(rank)).max(0.0).powf(f64::from(self.top_k));
-        (0..ranks)
-            .map(|rank| (self.tokens as f64 * reached(rank)).round() as u64 * self.hidden * self.value_bytes)
-            .collect()
+        let edge = |rank: u32| (u64::from(self.experts) * u64::from(rank) / u64::from(ranks)) as u32;
+        let held = |rank: u32| edge(rank)..edge(rank + 1);
+        let chosen = if self.skew > 0.0 { self.pace(weight) } else { 0.0 };
+        let missed = |rank: u32| match self.skew > 0.0 {
+            true => (-chosen * held(rank).map(weight).sum::<f64>()).exp(),
+            // Each of `top_k` different experts is on another rank.
+            false => (0..self.top_k)
+                .map(|k| {
+                    f64::from(self.experts.saturating_sub(held(rank).len() as u32 + k)) / f64::from(self.experts - k)
+                })
+                .product(),
+        };
+        let tokens = |rank| (self.tokens as f64 * (1.0 - missed(rank))).round() as u64;
+        (0..ranks).map(|rank| tokens(rank) * self.hidden * self.value_bytes).collect()
+    }
+
+    /// The rate at which experts with exponential arrival times, in proportion to their weights, are `top_k` arrivals in unit time on
+    /// average: choices without replacement by weight are the first arrivals.
+    fn pace(&self, weight: impl Fn(u32) -> f64) -> f64 {
+        let arrived = |pace: f64| (0..self.experts).map(|expert| 1.0 - (-pace * weight(expert)).exp()).sum::<f64>();
+        let (mut low, mut high) = (0.0, 1.0);
+        while arrived(high) < f64::from(self.top_k) && high < 1e9 {
+            high *= 2.0;
+        }
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            *(if arrived(middle) < f64::from(self.top_k) { &mut low } else { &mut high }) = middle;
+        }
+        high
     }
 }
+
+/// Most bytes of a rank in a round: the largest size of a plan.
+const MOST: u64 = 1 << 40;
 
 impl Traffic {
     /// Why it cannot be the traffic of so many ranks.
@@ -76,7 +101,11 @@ impl Traffic {
             Self::Pipeline { stages, .. } if !ranks.is_multiple_of(*stages) => {
                 Some(format!("{all} cannot be divided into {stages} stages"))
             }
-            _ => (busiest(&self.matrix(ranks)) == 0).then(|| "no rank sends anything to another".to_owned()),
+            _ => match busiest(&self.matrix(ranks)) {
+                0 => Some("no rank sends anything to another".to_owned()),
+                most if most > MOST => Some("a rank sends or receives more than 1024GiB".to_owned()),
+                _ => None,
+            },
         }
     }
 
@@ -108,37 +137,40 @@ impl Traffic {
         }
     }
 
-    /// Bytes of the busiest rank, as [`railgauge_wire::CollectiveSpec::size`] counts them, in whole elements of any type.
-    pub fn size(&self, ranks: u32) -> Bytes {
-        Bytes(busiest(&self.matrix(ranks)).next_multiple_of(8))
+    /// Bytes of the busiest rank, as [`railgauge_wire::CollectiveSpec::size`] counts them, in whole elements of `width` bytes.
+    pub fn size(&self, ranks: u32, width: Bytes) -> Bytes {
+        Bytes(busiest(&self.matrix(ranks)).next_multiple_of(width.0))
     }
 
-    /// What `members`, some of `ranks`, exchange in elements of `width` bytes, such that the busiest of them sends or receives `size`.
-    /// Members between which nothing flows exchange equal parts: a search for a slow host may measure any group.
-    pub fn exchanges(&self, ranks: u32, members: &[usize], size: Bytes, width: Bytes) -> Vec<Exchange> {
-        let whole = self.matrix(ranks);
-        let at = |from: usize, to: usize| whole.get(from).and_then(|row| row.get(to)).copied().unwrap_or(0);
-        let part: Matrix = members.iter().map(|from| members.iter().map(|to| at(*from, *to)).collect()).collect();
-        let (most, elements) = (busiest(&part), size / width);
-        let others = (members.len() as u64).saturating_sub(1).max(1);
-        let scaled = |from: usize, to: usize| match most {
-            0 if from == to => 0,
-            0 => elements / others,
-            _ => (u128::from(part[from][to]) * u128::from(elements) / u128::from(most)) as u64,
-        };
-        let blocks: Matrix =
-            (0..members.len()).map(|from| (0..members.len()).map(|to| scaled(from, to)).collect()).collect();
-        let starts =
-            |row: &Vec<u64>| row.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect();
-        let offsets: Matrix = blocks.iter().map(starts).collect();
-        let column = |matrix: &Matrix, rank: usize| matrix.iter().map(|row| row[rank]).collect();
-        let exchange = |rank: usize| Exchange {
-            send: blocks[rank].clone(),
-            receive: column(&blocks, rank),
-            offsets: column(&offsets, rank),
-        };
-        (0..members.len()).map(exchange).collect()
+    /// What all ranks exchange in elements of `width` bytes, such that the busiest of them sends or receives `size`.
+    pub fn exchanges(&self, ranks: u32, size: Bytes, width: Bytes) -> Vec<Exchange> {
+        let mut blocks = self.matrix(ranks);
+        let (most, elements) = (busiest(&blocks).next_multiple_of(width.0), size / width);
+        let scaled = |bytes: u64| u128::from(bytes) * u128::from(elements) / u128::from((most / width.0).max(1));
+        let whole = |bytes: u64| (scaled(bytes) / u128::from(width.0)) as u64;
+        blocks.iter_mut().flatten().for_each(|bytes| *bytes = whole(*bytes));
+        by_rank(&blocks)
     }
+}
+
+/// Equal parts between so many ranks: what some ranks of a matrix exchange when a slow host is searched for.
+pub fn equal_parts(ranks: usize, size: Bytes, width: Bytes) -> Vec<Exchange> {
+    let part = size / width / (ranks as u64).saturating_sub(1).max(1);
+    let row = |from| (0..ranks).map(|to| if from == to { 0 } else { part }).collect();
+    by_rank(&(0..ranks).map(row).collect())
+}
+
+fn by_rank(blocks: &Matrix) -> Vec<Exchange> {
+    let starts =
+        |row: &Vec<u64>| row.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect();
+    let offsets: Matrix = blocks.iter().map(starts).collect();
+    let column = |matrix: &Matrix, rank: usize| matrix.iter().map(|row| row[rank]).collect();
+    let exchange = |rank: usize| Exchange {
+        send: blocks[rank].clone(),
+        receive: column(blocks, rank),
+        offsets: column(&offsets, rank),
+    };
+    (0..blocks.len()).map(exchange).collect()
 }
 
 /// The most that a rank sends or receives.
@@ -150,17 +182,20 @@ fn busiest(matrix: &Matrix) -> u64 {
 }
 
 /// The matrix of a file: a row of bytes for each rank, values apart by commas or blanks, with K, M or G (powers of 1024) as those of
-/// kvbench's `ct-perftest`. Lines that start with `#` are comments.
+/// kvbench's `ct-perftest`. `#` starts a comment.
 ///
 /// # Errors
 /// The line, from 1, and what is wrong with it.
 pub fn parse(text: &str) -> Result<Matrix, (usize, String)> {
-    let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let text = text.trim_start_matches('\u{feff}');
+    let content = |line: &'_ str| line.split('#').next().unwrap_or_default().trim().to_owned();
+    let lines = (1..).zip(text.lines().map(content)).filter(|(_, line)| !line.is_empty());
     let mut rows = Matrix::new();
     let mut last = 1;
     for (number, line) in lines {
         let words = line.split([',', ' ', '\t']).filter(|word| !word.is_empty());
-        let value = |word: &str| bytes(word).ok_or_else(|| (number, format!("`{word}` is not a number of bytes")));
+        let value =
+            |word: &str| bytes(word).ok_or_else(|| (number, format!("`{word}` is not a number of bytes up to 1024G")));
         rows.push(words.map(value).collect::<Result<Vec<u64>, _>>()?);
         last = number;
         if rows.last().map(Vec::len) != rows.first().map(Vec::len) {
@@ -180,11 +215,11 @@ pub fn parse(text: &str) -> Result<Matrix, (usize, String)> {
 
 fn bytes(word: &str) -> Option<u64> {
     let Some(unit) = word.chars().last().and_then(|last| "KMG".find(last.to_ascii_uppercase())) else {
-        return word.parse().ok();
+        return word.parse().ok().filter(|bytes| *bytes <= MOST);
     };
     let number: f64 = word[..word.len() - 1].parse().ok()?;
     let bytes = number * 1024_f64.powi(unit as i32 + 1);
-    (0.0..1e15).contains(&bytes).then_some(bytes as u64)
+    (0.0..=MOST as f64).contains(&bytes).then_some(bytes as u64)
 }
 
 #[cfg(test)]
@@ -199,13 +234,18 @@ mod tests {
     #[test]
     fn generators_have_the_bytes_of_their_workload() {
         let even = Traffic::Moe(MOE).matrix(8);
-        // 8 of 64 experts are on each rank: a token reaches it with 1 - (7/8)^8.
-        let tokens = (4096.0 * (1.0 - 0.875_f64.powi(8))).round() as u64;
+        // 8 of 64 experts are on each rank: a token misses it if all of its 8 experts are among the 56 others.
+        let tokens =
+            (4096.0 * (1.0 - (0..8).map(|k| f64::from(56 - k) / f64::from(64 - k)).product::<f64>())).round() as u64;
         assert!(even.iter().enumerate().all(|(from, row)| {
             row.iter().enumerate().all(|(to, bytes)| *bytes == if from == to { 0 } else { tokens * 7168 })
         }));
         let skewed = Traffic::Moe(Moe { skew: 1.0, ..MOE }).matrix(8);
         assert!(skewed[7].windows(2).take(6).all(|pair| pair[0] > pair[1]), "{skewed:?}");
+        for skew in [0.0, 1.0] {
+            let all = Traffic::Moe(Moe { experts: 8, skew, ..MOE }).matrix(4);
+            assert_eq!(all[0], [0, 4096 * 7168, 4096 * 7168, 4096 * 7168], "all experts, so all ranks");
+        }
         let combined = Traffic::Moe(Moe { skew: 1.0, combine: true, ..MOE }).matrix(8);
         assert!((0..8).all(|from| (0..8).all(|to| combined[from][to] == skewed[to][from])));
         let bytes = Bytes(600);
@@ -213,38 +253,52 @@ mod tests {
         assert_eq!(Traffic::Weights { trainers: 2, bytes }.matrix(3), [[0, 0, 300], [0, 0, 300], [0; 3]]);
         let stages = Traffic::Pipeline { stages: 2, bytes }.matrix(4);
         assert_eq!(stages, [[0, 0, 600, 0], [0, 0, 0, 600], [0; 4], [0; 4]]);
-        assert_eq!(Traffic::Weights { trainers: 2, bytes }.size(3), Bytes(600));
+        assert_eq!(Traffic::Weights { trainers: 2, bytes }.size(3, Bytes(4)), Bytes(600));
     }
 
     #[test]
     fn files_are_square_and_whole() {
-        assert_eq!(parse("# bytes\n0, 5\n\n7 0\n").unwrap(), [[0, 5], [7, 0]]);
+        assert_eq!(parse("\u{feff}# bytes\n0, 5 # of the first\n\n7 0\n").unwrap(), [[0, 5], [7, 0]]);
         assert_eq!(parse("0 1.5k\n1M 0\n").unwrap(), [[0, 1536], [1 << 20, 0]]);
-        for (text, line) in
-            [("0,5\n7\n", 2), ("0,x\n", 1), ("0,1\n", 1), ("", 1), ("5\n", 1), ("0,-1\n1,0\n", 1), ("0,-1K\n1,0\n", 1)]
-        {
+        for (text, line) in [
+            ("0,5\n7\n", 2),
+            ("0,x\n", 1),
+            ("0,1\n", 1),
+            ("", 1),
+            ("5\n", 1),
+            ("0,-1\n1,0\n", 1),
+            ("0,-1K\n1,0\n", 1),
+            ("0 1025G\n1 0\n", 1),
+            ("0 18446744073709551615\n1 0\n", 1),
+        ] {
             assert_eq!(parse(text).unwrap_err().0, line, "{text:?}");
         }
     }
 
     #[test]
     fn a_thousand_ranks_are_quick() {
-        let ranks: Vec<usize> = (0..1024).collect();
-        let all =
-            Traffic::Moe(Moe { skew: 0.8, experts: 2048, ..MOE }).exchanges(1024, &ranks, Bytes(1 << 30), Bytes(2));
+        let all = Traffic::Moe(Moe { skew: 0.8, experts: 2048, ..MOE }).exchanges(1024, Bytes(1 << 30), Bytes(2));
         assert_eq!(all.len(), 1024);
+    }
+
+    #[test]
+    fn the_default_size_carries_the_bytes_of_the_matrix() {
+        let rows = vec![vec![0, 1501, 1502], vec![7, 0, 0], vec![0, 0, 0]];
+        let traffic = Traffic::Matrix(rows);
+        let sent = |width| traffic.exchanges(3, traffic.size(3, Bytes(width)), Bytes(width))[0].send.clone();
+        assert_eq!((traffic.size(3, Bytes(1)), sent(1)), (Bytes(3003), vec![0, 1501, 1502]));
+        // Whole elements: 1500 of 1501 bytes.
+        assert_eq!((traffic.size(3, Bytes(4)), sent(4)), (Bytes(3004), vec![0, 375, 375]));
+        assert_eq!(equal_parts(3, Bytes(32), Bytes(4))[1].send, [4, 0, 4]);
     }
 
     proptest! {
         #[test]
         fn blocks_fit_the_size_and_both_ends_agree(
-            rows in (2_usize..7).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(0_u64..1 << 50, n), n)),
-            size in 1_u64..1 << 40,
-            skip in 0_usize..2,
+            rows in (2_usize..7).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(0_u64..1 << 37, n), n)),
+            size in 1_u64..1 << 38,
         ) {
-            let ranks = rows.len() as u32;
-            let members: Vec<usize> = (skip.min(rows.len() - 2)..rows.len()).collect();
-            let all = Traffic::Matrix(rows).exchanges(ranks, &members, Bytes(size * 4), Bytes(4));
+            let all = Traffic::Matrix(rows.clone()).exchanges(rows.len() as u32, Bytes(size * 4), Bytes(4));
             for (rank, exchange) in all.iter().enumerate() {
                 prop_assert!(exchange.send.iter().sum::<u64>() <= size && exchange.receive.iter().sum::<u64>() <= size);
                 for (from, other) in all.iter().enumerate() {

@@ -1,9 +1,12 @@
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use railgauge_wire::{Bytes, Exchange};
 
-use super::{Flow, Port, ScheduleError, circle, pattern::Directory};
-use crate::plan::model::{Collective, Grouping, Test};
+use super::{Flow, ScheduleError, circle, pattern::Directory};
+use crate::plan::{
+    model::{Collective, Grouping, Test},
+    traffic::equal_parts,
+};
 
 /// Rounds of groups: in a round a host is in at most one group. Rank r of a group is the r-th member of its flow: ranks of one host are
 /// adjacent, hosts in the plan's order, and a port's rail is the rank's number on its host.
@@ -37,21 +40,16 @@ pub(super) fn rounds(
     Ok(rounds)
 }
 
-/// What the ranks of a group exchange, in elements of `width` bytes; `None` for operations that are equal for all ranks.
-pub fn exchanges<'p>(
-    test: &Test,
-    members: impl Iterator<Item = &'p Port>,
-    size: Bytes,
-    width: Bytes,
-) -> Option<Vec<Exchange>> {
+/// What the ranks of a group exchange, in elements of `width` bytes: their traffic if the group is the whole test, else equal parts.
+/// `None` for operations that are equal for all ranks.
+pub fn exchanges(test: &Test, ranks: usize, size: Bytes, width: Bytes) -> Option<Vec<Exchange>> {
     let collective = test.collective.as_ref()?;
     let traffic = collective.traffic.as_ref()?;
-    let each = collective.ranks_per_host as usize;
-    let places: HashMap<&str, usize> = test.hosts.iter().map(String::as_str).zip(0..).collect();
-    let place = |port: &Port| Some(places.get(&*port.host)? * each + port.rail as usize);
-    let members: Vec<usize> = members.map(|port| place(port).unwrap_or(usize::MAX)).collect();
-    let ranks = u32::try_from(test.hosts.len() * each).unwrap_or(u32::MAX);
-    Some(traffic.exchanges(ranks, &members, size, width))
+    let all = test.hosts.len() * collective.ranks_per_host as usize;
+    Some(match u32::try_from(all) {
+        Ok(all) if all as usize == ranks => traffic.exchanges(all, size, width),
+        _ => equal_parts(ranks, size, width),
+    })
 }
 
 fn sorted(a: u32, b: u32) -> Vec<u32> {

@@ -249,7 +249,7 @@ pub fn of_host(host: &str, failure: &Failure) -> String {
 pub(crate) fn verified(test: &Test, case: &Case) -> Bytes {
     let (Cell { op, size, .. }, flow) = (&*case.cell, &case.flow);
     let width = case.cell.manner.as_ref().map_or(Bytes(1), |manner| manner.datatype.bytes());
-    let once = match exchanges(test, flow.members.iter(), *size, width) {
+    let once = match exchanges(test, flow.members.len(), *size, width) {
         Some(all) => width.saturating_mul(all.iter().flat_map(|rank| &rank.receive).sum()),
         None if matches!(op, Op::Reduce | Op::ReduceScatter) => *size,
         None => size.saturating_mul(flow.ranks().into()),

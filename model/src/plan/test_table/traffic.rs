@@ -4,6 +4,7 @@ use super::{kind::Kind, members::Members};
 use crate::{
     border::text::path_text,
     plan::{
+        count::count,
         format::{Section, keys},
         grammar::quantity,
         model::Collective,
@@ -12,13 +13,15 @@ use crate::{
     },
 };
 
+/// Most ranks: a matrix of them has 16 million values.
+const MOST: u32 = 4096;
 /// A matrix of 1,024 ranks with ten digits for each value.
 const LARGEST: Bytes = Bytes::from_mib(16);
 
 pub static TRAFFIC: Section = Section {
     header: "[test.traffic]",
     about: "What each rank of an `all_to_all_v` sends to each other rank: exactly one of these keys. Ranks are counted in the order of \
-            the test's hosts. With `groups` a group has the part of the matrix between its ranks.",
+            the test's hosts, all of them in one group.",
     keys: keys! {
         "file": Path, Means("one of the other keys"),
             "A matrix in a file: a line for each rank with its bytes to each rank, separated by commas or blanks, such as `0 1.5M 5K` \
@@ -37,8 +40,8 @@ pub static TRAFFIC: Section = Section {
 
 static MOE: Section = Section {
     header: "[test.traffic.moe]",
-    about: "The expected bytes of a round, with `top_k` independent choices for each token. Each rank has as many experts as the others; \
-            a token is sent once to a rank with several of its experts.",
+    about: "The expected bytes of a round. Experts are on the ranks in equal numbers, in order. Each token has `top_k` different experts \
+            (with `skew` approximately) and is sent once to a rank with several of them.",
     keys: keys! {
         "experts": Whole(1, 65_536), Required, "Experts on all ranks together.";
         "top_k": Whole(1, 256), Required, "Experts of each token.";
@@ -113,7 +116,16 @@ pub(super) fn read(test: &Table<'_>, kind: &Kind, ranks: Option<u32>) -> Option<
             Traffic::Pipeline { stages: stages?.value, bytes: bytes? }
         }
     };
-    if let Some(why) = ranks.and_then(|ranks| traffic.misfit(ranks)) {
+    if let Some(groups) = test.word("groups").filter(|groups| groups.value != "all") {
+        let message = format!("[test.traffic] with groups = \"{}\"", groups.value);
+        return test.reject(groups.span, message, "leave `groups` out: the traffic is that of all ranks");
+    }
+    let Some(ranks) = ranks else { return Some(traffic) };
+    if ranks > MOST {
+        let message = format!("traffic between {}", count(ranks as usize, "rank"));
+        return test.reject(span, message, format!("at most {MOST} ranks: use fewer hosts"));
+    }
+    if let Some(why) = traffic.misfit(ranks) {
         return test.reject(span, why, "change the traffic, `hosts` or `ranks_per_host`");
     }
     Some(traffic)
@@ -151,7 +163,7 @@ fn from_file(table: &Table<'_>) -> Option<Vec<Vec<u64>>> {
         Ok(matrix) => Some(matrix),
         Err((line, why)) => reject(
             format!("{}:{line}: {why}", path_text(&path.value)),
-            "a line for each rank, with its bytes to each rank",
+            "a line for each rank, with its bytes to each rank: `0 1.5M 5K` (powers of 1024)",
         ),
     }
 }
@@ -166,12 +178,20 @@ pub(super) fn sizes(
     let Some((collective, traffic)) = collective.and_then(|all| Some((all, all.traffic.as_ref()?))) else {
         return sizes;
     };
-    match members {
-        Some(members) if !test.raw("sizes").is_some_and(|raw| raw.own) => {
-            Some(vec![traffic.size(ranks(members, collective.ranks_per_host))])
-        }
-        _ => sizes,
+    let Some(ranks) = members.map(|members| ranks(members, collective.ranks_per_host)).filter(|ranks| *ranks <= MOST)
+    else {
+        return sizes;
+    };
+    let width = collective.datatypes.iter().map(|datatype| datatype.bytes()).max().unwrap_or(Bytes(1));
+    let own = test.raw("sizes").filter(|raw| raw.own).map(|raw| raw.span);
+    let sizes = if own.is_some() { sizes? } else { vec![traffic.size(ranks, width)] };
+    let least = *sizes.first()?;
+    if traffic.exchanges(ranks, least, width).iter().all(|rank| rank.send.iter().all(|count| *count == 0)) {
+        let span = own.or(test.written("traffic")).unwrap_or(test.span.clone());
+        let message = format!("with {least} bytes at the busiest rank no rank sends a whole element of {width} bytes");
+        return test.reject(span, message, "use larger `sizes`, or datatype = \"u8\"");
     }
+    Some(sizes)
 }
 
 pub(super) fn ranks(members: &Members<'_>, ranks_per_host: u32) -> u32 {
@@ -221,6 +241,8 @@ mod tests {
     fn mistakes_are_found_before_any_host_is_contacted() {
         for (rest, words) in [
             ("", "needs [test.traffic]"),
+            ("sizes = 4\ntraffic = { kv = { prefill = 2, bytes = \"1MiB\" } }", "no rank sends a whole element"),
+            ("groups = \"pairs\"\ntraffic = { kv = { prefill = 1, bytes = \"1MiB\" } }", "groups"),
             ("traffic = {}", "has 0 of"),
             ("traffic = { file = \"none.csv\" }", "cannot be read"),
             ("traffic = { kv = { prefill = 4, bytes = 8 } }", "bytes"),

@@ -221,8 +221,8 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
     let limit_ms = milliseconds(limit);
     let before = nics::read(group, &plan.hosts).await;
     let asked = Instant::now();
-    let members = group.members.iter().map(|member| &member.port);
-    let exchanges = schedule::exchanges(test, members, cell.size, manner.datatype.bytes()).unwrap_or_default();
+    let exchanges =
+        schedule::exchanges(test, group.members.len(), cell.size, manner.datatype.bytes()).unwrap_or_default();
     let accounts: Vec<CollectiveMeasurement> = on_all(group, |rank, agent, link| {
         let exchange = exchanges.get(rank).cloned().map(Box::new);
         let collective = Box::new(CollectiveSpec { exchange, ..collective.clone() });
