@@ -83,12 +83,9 @@ fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
         [] => Ok(Vec::new()),
         [(_, read)] => read(lines),
         // A reader skips other tools' output: their values would be lost silently.
-        several => {
-            let last = several.iter().map(|(line, _)| line).max_by_key(|line| line.number);
-            Err(last.map_or_else(
-                || lines.truncated("a tool"),
-                |line| line.malformed("one tool in a file: give each its own"),
-            ))
+        [(first, _), rest @ ..] => {
+            let last = rest.iter().map(|(line, _)| *line).fold(*first, |a, b| if b.number > a.number { b } else { a });
+            Err(last.malformed("one tool in a file: give each its own"))
         }
     }
 }

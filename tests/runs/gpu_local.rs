@@ -67,10 +67,11 @@ fn blocks_of_a_matrix_arrive_by_grouped_sends_and_receives() {
     };
     let plan = format!(
         "name = \"matrix\"\nhosts = {{ names = [\"a\", \"b\"] }}\n[launch]\nvia = \"command\"\ncommand = [\"env\", \"NCCL_HOSTID={{name}}\"]\n\
-         env = {{ LD_LIBRARY_PATH = \"{}\", NCCL_DOUBLE_GROUP = \"1\" }}\n{}{}",
+         env = {{ LD_LIBRARY_PATH = \"{}\", NCCL_DOUBLE_GROUP = \"1\" }}\n{}{}{}",
         folder.display(),
         test("op = \"all_to_all_v\"\ntraffic = { file = \"bytes.txt\" }"),
         test("op = \"all_to_all\"\nsizes = 4096"),
+        test("op = \"send_recv\"\nsizes = 4096"),
     );
     scene.start(&scene.write("plan.toml", &plan)).end();
     let results = scene.results();
@@ -79,7 +80,10 @@ fn blocks_of_a_matrix_arrive_by_grouped_sends_and_receives() {
         ranks.iter().map(|rank| rank["checked"]["verified"].as_u64().unwrap()).collect()
     };
     let outcomes = results.outcomes();
-    assert_eq!(outcomes.iter().map(verified).collect::<Vec<_>>(), [[2 * 1200, 2 * 4000], [2 * 4096, 2 * 4096]]);
+    assert_eq!(
+        outcomes.iter().map(verified).collect::<Vec<_>>(),
+        [[2 * 1200, 2 * 4000], [2 * 4096, 2 * 4096], [2 * 4096, 2 * 4096]]
+    );
     assert!(results.rows().iter().all(|row| row.wrong == 0 && row.value.is_some()), "{:?}", results.rows());
 }
 

@@ -100,13 +100,18 @@ pub struct Training {
     pub compute: Nanoseconds,
 }
 
-/// What one rank of an `all_to_all_v` sends and receives, in elements, by rank. Blocks are adjacent, in the order of ranks.
+/// What one rank sends and receives, in elements, by rank. Blocks are adjacent, in the order of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Exchange {
     pub send: Vec<u64>,
     pub receive: Vec<u64>,
     /// Where each received block begins in what its sender sends.
     pub offsets: Vec<u64>,
+}
+
+/// Where each of adjacent blocks begins.
+pub fn starts(counts: &[u64]) -> impl Iterator<Item = u64> {
+    counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)))
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

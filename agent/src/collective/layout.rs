@@ -11,11 +11,11 @@
 use std::ops::Range;
 
 use railgauge_wire::{
-    Algorithm, Bytes, CollectiveSpec, Exchange, Failure, Kind, Nanoseconds, Op, Reduction, Stage, Training,
+    Algorithm, Bytes, CollectiveSpec, Exchange, Failure, Kind, Nanoseconds, Op, Reduction, Stage, Training, starts,
 };
 
 use super::{
-    script::{Job, ROOT, Script, exchange, starts},
+    script::{Job, ROOT, Script, exchange},
     table::{Kernel, Source, kernel},
 };
 use crate::memory::pattern::Part;
@@ -31,7 +31,7 @@ pub(crate) struct Layout {
     whole: u64,
     pub slots: u64,
     pub width: u64,
-    /// The blocks of an operation in which each rank sends to each.
+    /// The blocks of an operation that only moves them from rank to rank.
     pub exchange: Option<Exchange>,
 }
 
@@ -43,6 +43,7 @@ impl Layout {
         let slots = capacity / collective.size.0;
         let in_place = collective.options.in_place;
         let whole = collective.size.0 / width;
+        let one = |peer: u32| (0..ranks).map(|rank| if rank == peer { count } else { 0 }).collect();
         let exchange = match (collective.op, &collective.exchange) {
             (Op::AllToAll, _) => {
                 let counts = vec![count; ranks as usize];
@@ -50,6 +51,12 @@ impl Layout {
                 Some(Exchange { send: counts.clone(), receive: counts, offsets })
             }
             (Op::AllToAllV, exchange) => Some(exchange.as_deref().filter(|all| fit(all, ranks, whole))?.clone()),
+            // Every rank to the next, as nccl-tests' sendrecv.
+            (Op::SendRecv, _) => Some(Exchange {
+                send: one((rank + 1) % ranks),
+                receive: one((rank + ranks - 1) % ranks),
+                offsets: vec![0; ranks as usize],
+            }),
             _ => None,
         };
         (slots > 0).then_some(Self { op: collective.op, in_place, rank, ranks, count, whole, slots, width, exchange })
@@ -94,25 +101,24 @@ impl Layout {
             Op::Broadcast => vec![part(origin, ROOT, 1)],
             Op::Reduce if self.rank == ROOT => vec![part(origin, 0, self.ranks)],
             Op::ReduceScatter => vec![part(origin + self.own(), 0, self.ranks)],
-            Op::SendRecv => vec![part(origin, (self.rank + self.ranks - 1) % self.ranks, 1)],
             Op::AllGather if self.in_place => blocks(|layout, from| u64::from(from) * layout.count),
             Op::AllGather => blocks(|_, _| 0),
-            Op::AllToAll | Op::AllToAllV => {
-                let Exchange { receive, offsets, .. } = self.exchange.as_ref().unwrap_or(&NONE);
-                (0..)
-                    .zip(starts(receive).zip(receive.iter().zip(offsets)))
-                    .filter(|(_, (_, (count, _)))| **count > 0)
-                    .map(|(first, (start, (count, offset)))| Part {
-                        at: at + start,
-                        count: *count,
-                        offset: origin + offset,
-                        first,
-                        many: 1,
-                    })
-                    .collect()
-            }
-            _ => Vec::new(),
+            _ => self.received(at, origin),
         }
+    }
+
+    /// The blocks of the other ranks; none for operations without.
+    fn received(&self, at: u64, origin: u64) -> Vec<Part> {
+        let Some(Exchange { receive, offsets, .. }) = &self.exchange else { return Vec::new() };
+        let blocks = (0..).zip(starts(receive)).zip(receive.iter().zip(offsets)).filter(|(_, (count, _))| **count > 0);
+        let part = |((first, start), (count, offset)): ((u32, u64), (&u64, &u64))| Part {
+            at: at + start,
+            count: *count,
+            offset: origin + offset,
+            first,
+            many: 1,
+        };
+        blocks.map(part).collect()
     }
 
     /// Whether repeating the operation on its result leaves the same result, so that the last timed one can be verified.
@@ -120,8 +126,6 @@ impl Layout {
         !self.in_place || matches!(reduction, None | Some(Reduction::Min | Reduction::Max))
     }
 }
-
-static NONE: Exchange = Exchange { send: Vec::new(), receive: Vec::new(), offsets: Vec::new() };
 
 /// Whether there is a block for each rank, and all are within `whole` elements at both ends.
 fn fit(exchange: &Exchange, ranks: u32, whole: u64) -> bool {
@@ -175,7 +179,7 @@ impl<'e> Ready<'e> {
             in_place: options.in_place,
         };
         let scripted = |job: &Job| {
-            if let Some(blocks) = &layout.exchange {
+            if let Some(blocks) = layout.exchange.as_ref().filter(|_| Algorithm::Pairwise.does(collective.op)) {
                 return Ok((Algorithm::Pairwise, exchange(job, blocks)));
             }
             let algorithm = options.algorithm.or_else(|| job.suited());

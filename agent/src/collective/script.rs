@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{Algorithm, Exchange, Op};
+use railgauge_wire::{Algorithm, Exchange, Op, starts};
 
 /// The rank that broadcasts and that reductions go to.
 pub(crate) const ROOT: u32 = 0;
@@ -348,15 +348,6 @@ pub(crate) fn double(job: &Job, circle: &Circle, held: Side, script: &mut Script
         script.receive(partner, Stretch::output(job.all()), How::Reduce(held, 0), behind);
         held = Side::Output;
     }
-}
-
-/// Where each of adjacent blocks begins.
-pub(crate) fn starts(counts: &[u64]) -> impl Iterator<Item = u64> {
-    counts.iter().scan(0, |next, count| {
-        let start = *next;
-        *next += count;
-        Some(start)
-    })
 }
 
 /// Every rank sends a block to every other.

@@ -11,10 +11,10 @@ use std::{
 
 use parking_lot::Mutex;
 
-use railgauge_wire::{Datatype, Exchange, Failure, Kind, Op, Reduction, Stage, remedy};
+use railgauge_wire::{Datatype, Exchange, Failure, Kind, Op, Reduction, Stage, remedy, starts};
 
 use crate::{
-    collective::{ROOT, script::starts},
+    collective::ROOT,
     gpu::{self, Buffer, Graph, Stream, driver::Handle, stream::fits, table, vendor::Vendor},
     system::{
         library::{self, Library, NoFunction, functions, said},
@@ -236,7 +236,7 @@ pub(crate) struct Call<'b> {
     pub send_at: u64,
     pub receive: &'b Buffer,
     pub receive_at: u64,
-    /// Blocks of an all-to-all, by rank.
+    /// Blocks from rank to rank, of an operation that only moves them.
     pub exchange: Option<&'b Exchange>,
 }
 
@@ -315,6 +315,23 @@ impl Communicator {
         };
         fits(call.send, call.send_at, bytes(op == Op::ReduceScatter, call.exchange.map(|all| &*all.send)))?;
         fits(call.receive, call.receive_at, bytes(op == Op::AllGather, call.exchange.map(|all| &*all.receive)))?;
+        if let Some(Exchange { send, receive, .. }) = call.exchange {
+            let blocks = (0..).zip(starts(send).zip(send).zip(starts(receive).zip(receive)));
+            // SAFETY: as below; the blocks are within the buffers, checked above.
+            return self.grouped(|| unsafe {
+                for (peer, ((send_at, send), (receive_at, receive))) in blocks {
+                    if *send > 0 {
+                        let block = place(from + send_at * width).cast_const();
+                        self.check((nccl.send)(block, *send as usize, datatype, peer, comm, stream))?;
+                    }
+                    if *receive > 0 {
+                        let block = place(to + receive_at * width);
+                        self.check((nccl.receive)(block, *receive as usize, datatype, peer, comm, stream))?;
+                    }
+                }
+                Ok(())
+            });
+        }
         // SAFETY: the buffers hold what the operation reads and writes, checked above. They are freed only after the stream's work (see
         // `Buffer`); communicator and stream live through the call.
         let status = unsafe {
@@ -324,32 +341,6 @@ impl Communicator {
                 Op::Reduce => (nccl.reduce)(send, receive, elements, datatype, reduction, root, comm, stream),
                 Op::AllGather => (nccl.all_gather)(send, receive, elements, datatype, comm, stream),
                 Op::ReduceScatter => (nccl.reduce_scatter)(send, receive, elements, datatype, reduction, comm, stream),
-                Op::AllToAll | Op::AllToAllV => {
-                    let Some(Exchange { send, receive, .. }) = call.exchange else { return Ok(()) };
-                    let blocks = starts(send).zip(send).zip(starts(receive).zip(receive));
-                    return self.grouped(|| {
-                        for (peer, ((send_at, send), (receive_at, receive))) in (0..).zip(blocks) {
-                            if *send > 0 {
-                                let block = place(from + send_at * width).cast_const();
-                                self.check((nccl.send)(block, *send as usize, datatype, peer, comm, stream))?;
-                            }
-                            if *receive > 0 {
-                                let block = place(to + receive_at * width);
-                                self.check((nccl.receive)(block, *receive as usize, datatype, peer, comm, stream))?;
-                            }
-                        }
-                        Ok(())
-                    });
-                }
-                // Every rank to the next, as nccl-tests' sendrecv.
-                Op::SendRecv => {
-                    let next = (self.rank + 1) % self.ranks;
-                    let last = (self.rank + self.ranks - 1) % self.ranks;
-                    return self.grouped(|| {
-                        self.check((nccl.send)(send, elements, datatype, next.cast_signed(), comm, stream))?;
-                        self.check((nccl.receive)(receive, elements, datatype, last.cast_signed(), comm, stream))
-                    });
-                }
                 _ => {
                     let cause = format!("NCCL does not support {op}");
                     return Err(Failure::new(Stage::Measure, Kind::Internal, cause));

@@ -1,6 +1,6 @@
 //! Traffic of an `all_to_all_v`: how many bytes each rank sends to each other rank.
 
-use railgauge_wire::{Bytes, Exchange};
+use railgauge_wire::{Bytes, Exchange, starts};
 use serde::{Deserialize, Serialize};
 
 use super::count::count;
@@ -142,28 +142,26 @@ impl Traffic {
         Bytes(busiest(&self.matrix(ranks)).next_multiple_of(width.0))
     }
 
-    /// What all ranks exchange in elements of `width` bytes, such that the busiest of them sends or receives `size`.
-    pub fn exchanges(&self, ranks: u32, size: Bytes, width: Bytes) -> Vec<Exchange> {
+    /// Elements of `width` bytes from each rank to each, such that the busiest of them sends or receives `size`.
+    pub fn blocks(&self, ranks: u32, size: Bytes, width: Bytes) -> Matrix {
         let mut blocks = self.matrix(ranks);
-        let (most, elements) = (busiest(&blocks).next_multiple_of(width.0), size / width);
-        let scaled = |bytes: u64| u128::from(bytes) * u128::from(elements) / u128::from((most / width.0).max(1));
-        let whole = |bytes: u64| (scaled(bytes) / u128::from(width.0)) as u64;
-        blocks.iter_mut().flatten().for_each(|bytes| *bytes = whole(*bytes));
-        by_rank(&blocks)
+        let (most, elements) = (busiest(&blocks).div_ceil(width.0), size / width);
+        let scaled = |bytes: u64| u128::from(bytes) * u128::from(elements) / u128::from(most.max(1));
+        blocks.iter_mut().flatten().for_each(|bytes| *bytes = (scaled(*bytes) / u128::from(width.0)) as u64);
+        blocks
     }
 }
 
 /// Equal parts between so many ranks: what some ranks of a matrix exchange when a slow host is searched for.
-pub fn equal_parts(ranks: usize, size: Bytes, width: Bytes) -> Vec<Exchange> {
+pub fn equal_parts(ranks: usize, size: Bytes, width: Bytes) -> Matrix {
     let part = size / width / (ranks as u64).saturating_sub(1).max(1);
     let row = |from| (0..ranks).map(|to| if from == to { 0 } else { part }).collect();
-    by_rank(&(0..ranks).map(row).collect())
+    (0..ranks).map(row).collect()
 }
 
-fn by_rank(blocks: &Matrix) -> Vec<Exchange> {
-    let starts =
-        |row: &Vec<u64>| row.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect();
-    let offsets: Matrix = blocks.iter().map(starts).collect();
+/// What each rank sends and receives of such blocks.
+pub fn exchanges(blocks: &Matrix) -> Vec<Exchange> {
+    let offsets: Matrix = blocks.iter().map(|row| starts(row).collect()).collect();
     let column = |matrix: &Matrix, rank: usize| matrix.iter().map(|row| row[rank]).collect();
     let exchange = |rank: usize| Exchange {
         send: blocks[rank].clone(),
@@ -277,19 +275,19 @@ mod tests {
 
     #[test]
     fn a_thousand_ranks_are_quick() {
-        let all = Traffic::Moe(Moe { skew: 0.8, experts: 2048, ..MOE }).exchanges(1024, Bytes(1 << 30), Bytes(2));
-        assert_eq!(all.len(), 1024);
+        let all = Traffic::Moe(Moe { skew: 0.8, experts: 2048, ..MOE }).blocks(1024, Bytes(1 << 30), Bytes(2));
+        assert_eq!(exchanges(&all).len(), 1024);
     }
 
     #[test]
     fn the_default_size_carries_the_bytes_of_the_matrix() {
         let rows = vec![vec![0, 1501, 1502], vec![7, 0, 0], vec![0, 0, 0]];
         let traffic = Traffic::Matrix(rows);
-        let sent = |width| traffic.exchanges(3, traffic.size(3, Bytes(width)), Bytes(width))[0].send.clone();
+        let sent = |width| traffic.blocks(3, traffic.size(3, Bytes(width)), Bytes(width))[0].clone();
         assert_eq!((traffic.size(3, Bytes(1)), sent(1)), (Bytes(3003), vec![0, 1501, 1502]));
         // Whole elements: 1500 of 1501 bytes.
         assert_eq!((traffic.size(3, Bytes(4)), sent(4)), (Bytes(3004), vec![0, 375, 375]));
-        assert_eq!(equal_parts(3, Bytes(32), Bytes(4))[1].send, [4, 0, 4]);
+        assert_eq!(equal_parts(3, Bytes(32), Bytes(4))[1], [4, 0, 4]);
     }
 
     proptest! {
@@ -298,7 +296,7 @@ mod tests {
             rows in (2_usize..7).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(0_u64..1 << 37, n), n)),
             size in 1_u64..1 << 38,
         ) {
-            let all = Traffic::Matrix(rows.clone()).exchanges(rows.len() as u32, Bytes(size * 4), Bytes(4));
+            let all = exchanges(&Traffic::Matrix(rows.clone()).blocks(rows.len() as u32, Bytes(size * 4), Bytes(4)));
             for (rank, exchange) in all.iter().enumerate() {
                 prop_assert!(exchange.send.iter().sum::<u64>() <= size && exchange.receive.iter().sum::<u64>() <= size);
                 for (from, other) in all.iter().enumerate() {

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use railgauge_wire::{Bytes, Exchange};
+use railgauge_wire::Bytes;
 
 use super::{Flow, ScheduleError, circle, pattern::Directory};
 use crate::plan::{
     model::{Collective, Grouping, Test},
-    traffic::equal_parts,
+    traffic::{Matrix, equal_parts},
 };
 
 /// Rounds of groups: in a round a host is in at most one group. Rank r of a group is the r-th member of its flow: ranks of one host are
@@ -40,14 +40,14 @@ pub(super) fn rounds(
     Ok(rounds)
 }
 
-/// What the ranks of a group exchange, in elements of `width` bytes: their traffic if the group is the whole test, else equal parts.
-/// `None` for operations that are equal for all ranks.
-pub fn exchanges(test: &Test, ranks: usize, size: Bytes, width: Bytes) -> Option<Vec<Exchange>> {
+/// Elements of `width` bytes between the ranks of a group: their traffic if the group is the whole test, else equal parts. `None` for
+/// operations that are equal for all ranks.
+pub fn blocks(test: &Test, ranks: usize, size: Bytes, width: Bytes) -> Option<Matrix> {
     let collective = test.collective.as_ref()?;
     let traffic = collective.traffic.as_ref()?;
     let all = test.hosts.len() * collective.ranks_per_host as usize;
     Some(match u32::try_from(all) {
-        Ok(all) if all as usize == ranks => traffic.exchanges(all, size, width),
+        Ok(all) if all as usize == ranks => traffic.blocks(all, size, width),
         _ => equal_parts(ranks, size, width),
     })
 }

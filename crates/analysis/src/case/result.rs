@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use railgauge_model::{
     journal::event::{Case, LinkRecord, Sample, Started},
     plan::model::{Grouping, Test},
-    schedule::{Cell, exchanges},
+    schedule::{Cell, blocks},
 };
 use railgauge_wire::{
     Algorithm, Bytes, Failure, Op,
@@ -249,8 +249,8 @@ pub fn of_host(host: &str, failure: &Failure) -> String {
 pub(crate) fn verified(test: &Test, case: &Case) -> Bytes {
     let (Cell { op, size, .. }, flow) = (&*case.cell, &case.flow);
     let width = case.cell.manner.as_ref().map_or(Bytes(1), |manner| manner.datatype.bytes());
-    let once = match exchanges(test, flow.members.len(), *size, width) {
-        Some(all) => width.saturating_mul(all.iter().flat_map(|rank| &rank.receive).sum()),
+    let once = match blocks(test, flow.members.len(), *size, width) {
+        Some(all) => width.saturating_mul(all.iter().flatten().sum()),
         None if matches!(op, Op::Reduce | Op::ReduceScatter) => *size,
         None => size.saturating_mul(flow.ranks().into()),
     };

@@ -186,7 +186,7 @@ pub(super) fn sizes(
     let own = test.raw("sizes").filter(|raw| raw.own).map(|raw| raw.span);
     let sizes = if own.is_some() { sizes? } else { vec![traffic.size(ranks, width)] };
     let least = *sizes.first()?;
-    if traffic.exchanges(ranks, least, width).iter().all(|rank| rank.send.iter().all(|count| *count == 0)) {
+    if traffic.blocks(ranks, least, width).iter().flatten().all(|count| *count == 0) {
         let span = own.or(test.written("traffic")).unwrap_or(test.span.clone());
         let message = format!("with {least} bytes at the busiest rank no rank sends a whole element of {width} bytes");
         return test.reject(span, message, "use larger `sizes`, or datatype = \"u8\"");

@@ -35,6 +35,7 @@ use railgauge_model::{
     plan::{
         Plan,
         model::{Collective, Test},
+        traffic::exchanges,
     },
     schedule::{self, Cell, Flow, Port},
 };
@@ -221,8 +222,8 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
     let limit_ms = milliseconds(limit);
     let before = nics::read(group, &plan.hosts).await;
     let asked = Instant::now();
-    let exchanges =
-        schedule::exchanges(test, group.members.len(), cell.size, manner.datatype.bytes()).unwrap_or_default();
+    let blocks = schedule::blocks(test, group.members.len(), cell.size, manner.datatype.bytes());
+    let exchanges = blocks.as_ref().map(exchanges).unwrap_or_default();
     let accounts: Vec<CollectiveMeasurement> = on_all(group, |rank, agent, link| {
         let exchange = exchanges.get(rank).cloned().map(Box::new);
         let collective = Box::new(CollectiveSpec { exchange, ..collective.clone() });
