@@ -69,6 +69,7 @@ fn on_a_real_slurm() {
         println!("--- {name}");
         case(&slurm);
         slurm.is_clean(Duration::from_secs(60));
+        slurm.resumed();
         println!("    {:.1} s", started.elapsed().as_secs_f64());
     }
     println!("all in {:.1} s", all.elapsed().as_secs_f64());

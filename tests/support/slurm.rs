@@ -126,10 +126,28 @@ impl Slurm {
         let mut slurmd = Command::new("/usr/sbin/slurmd");
         slurmd.args(["-D", "-N", node]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.revived.borrow_mut().push(self.on(slurmd).spawn().unwrap());
-        self.until("all nodes are idle", Duration::from_secs(60), || {
-            self.says(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
-            self.idle() == 4
-        });
+        self.resumed();
+    }
+
+    /// Waits until all nodes are idle, and resumes those that Slurm drained: on a busy machine it does so when a step's end takes too
+    /// long, and the next job would wait for ever.
+    #[track_caller]
+    pub fn resumed(&self) {
+        let states = || self.says(&["sinfo", "-h", "-N", "-p", "main", "-o", "%N %T %E"]);
+        let end = Instant::now() + Duration::from_secs(60);
+        let others =
+            || states().lines().filter(|line| line.split(' ').nth(1) != Some("idle")).map(str::to_owned).collect();
+        loop {
+            let others: Vec<String> = others();
+            if others.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < end, "nodes never became idle: {others:?}");
+            for node in others.iter().filter_map(|line| line.split(' ').next()) {
+                self.says(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// A file in its directory.

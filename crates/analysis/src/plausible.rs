@@ -91,10 +91,8 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
         let Measurement { elapsed, operations, bytes, .. } = *measured;
         return vec![at(host, Lack::Window { operations, bytes, elapsed })];
     }
-    let arrived = sample
-        .responder
-        .as_ref()
-        .is_some_and(|end| !end.elapsed.is_zero() && end.operations > 0 && !end.bytes.is_zero());
+    // Its window starts when the first bytes have arrived, and has no length if they are all.
+    let arrived = sample.responder.as_ref().is_some_and(|end| end.operations > 0 && !end.bytes.is_zero());
     if responder_counts(result) && !arrived {
         return vec![at(&case.flow.to.host, Lack::Responder)];
     }
