@@ -283,6 +283,15 @@ fn a_bandwidth_over_tcp_is_what_the_responder_counted() {
     for change in changes {
         never_passes("tcp-baseline", State::NoValue, change);
     }
+    // Its window starts when the first bytes have arrived: these may be all.
+    for elapsed in [0, 1] {
+        let (verdicts, states) = changed("tcp-baseline", |one| {
+            let responder = one.result.as_mut().unwrap().responder.as_mut().unwrap();
+            (responder.elapsed, responder.slices) = (Nanoseconds(elapsed), Default::default());
+        });
+        assert!(states.iter().all(|state| *state == State::Measured), "{elapsed} ns: {states:?}");
+        assert_eq!(verdicts.status, Status::Pass, "{}", verdicts.sentence);
+    }
 }
 
 #[test]
