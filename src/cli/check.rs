@@ -56,7 +56,7 @@ fn planned(plan: &Plan, read: &Mistakes) -> Mistakes {
     let name = |index: usize| plan.tests.get(index).map_or("", |test| test.name.as_str());
     let scheduled = schedule(plan, &Inventory::of_plan(plan));
     let help = match scheduled {
-        Ok(_) => "a run measures it only if the hosts themselves tell more than the plan and its files",
+        Ok(_) => "a run measures it only if the hosts report more than the plan and its files",
         Err(_) => "`run` refuses the plan with these words",
     };
     let texts: Vec<String> = match scheduled {

@@ -165,7 +165,7 @@ fn launch(args: &Args) -> Result<String, Misuse> {
     };
     if !Launcher::WORDS.contains(&via) {
         return Err(Misuse(format!(
-            "--via {via}: there is no such launcher; there are {}",
+            "--via {via}: not a launcher; choose one of {}",
             Launcher::WORDS.join(", ")
         )));
     }

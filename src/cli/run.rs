@@ -273,7 +273,7 @@ async fn finish(
         RunEnd::Prevented(why, remedy) => {
             tell(format_args!("error: {why}"));
             match remedy {
-                Some(remedy) => tell(format_args!("help: {remedy}, and run the plan anew")),
+                Some(remedy) => tell(format_args!("help: {remedy}, and run the plan again")),
                 None => tell(format_args!("help: continue with: {resume}")),
             }
             Exit::Unable
@@ -297,7 +297,7 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let Some(loaded) = args.selection.load_of_hosts(path, common)? else { return Ok(None) };
     // Names that stand for nodes nobody has given yet: a run of them could never be resumed.
     if loaded.plan.hosts.iter().any(|host| host.name.starts_with(PLACEHOLDER)) {
-        let cause = "this is no Slurm allocation, and the plan takes its hosts from one";
+        let cause = "this is not a Slurm allocation, and the plan takes its hosts from one";
         let nodes = loaded.plan.hosts.len().to_string();
         let remedy = remedy::SLURM_NO_ALLOCATION.with([("plan", path_quoted(path)), ("nodes", nodes)]);
         return Err(Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy).into());

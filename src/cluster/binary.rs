@@ -86,7 +86,7 @@ impl AgentBinary {
                 .map_err(|failure| failure.remedy(remedy::CORRECT_LIBRARY_VARIABLE.with([("variable", VARIABLE)])));
         }
         let program = env::current_exe().map_err(|error| {
-            Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot tell where railgauge itself is: {error}"))
+            Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot find where railgauge itself is: {error}"))
                 .remedy(remedy::NAME_AGENT_FILE)
         })?;
         Self::beside(&program)

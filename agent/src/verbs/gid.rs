@@ -180,8 +180,8 @@ pub(crate) fn choose_pkey(table: &[Pkey], wanted: Option<u16>, port: &str) -> Re
         let all: Vec<_> = set.map(|key| format!("{} (index {})", key.hex(), key.index)).collect();
         let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
         let cause = match wanted {
-            Some(value) => format!("{port} is no member of partition {value:#06x}; it is one of: {all}"),
-            None => format!("{port} is no member of any partition"),
+            Some(value) => format!("{port} is not a member of partition {value:#06x}; it is one of: {all}"),
+            None => format!("{port} is not a member of any partition"),
         };
         Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::USE_SET_PKEY)
     })

@@ -185,7 +185,7 @@ impl Gathered {
         if document.domains.is_empty() {
             let cause = match gpus().next() {
                 Some(_) => "no GPU says that its NVLinks reach other hosts",
-                None => "no host has a GPU of NVIDIA's",
+                None => "no host has an NVIDIA GPU",
             };
             let why = Failure::new(Stage::Facts, Kind::Unsupported, cause);
             self.not_read.push(NotRead { key: NVLINK, why, wanted: false });
@@ -212,7 +212,7 @@ impl Gathered {
             let Some(facts) = facts.get(host) else { continue };
             let (other, unknown) = elsewhere(facts, &read);
             if !other.is_empty() {
-                let cause = format!("another subnet: what {reader} told has not {}", other.join(", "));
+                let cause = format!("another subnet: {reader} does not report {}", other.join(", "));
                 let why = Failure::new(Stage::Facts, Kind::Unsupported, cause).at(host).remedy(remedy::READ_SUBNETS);
                 self.not_read.push(NotRead { key: "ibnetdiscover", why, wanted: true });
             }

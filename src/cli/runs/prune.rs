@@ -61,7 +61,7 @@ struct Document<'a> {
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !args.runs.is_dir() {
         return Err(
-            Misuse(format!("{} is no directory: name the one that holds the runs", path_text(&args.runs))).into()
+            Misuse(format!("{} is not a directory: name the one that holds the runs", path_text(&args.runs))).into()
         );
     }
     let keep = Keep {

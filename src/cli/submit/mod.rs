@@ -166,7 +166,7 @@ fn forgotten(job: &Job, work: &Work, before: Option<&str>) -> Exit {
         return exit;
     }
     tell(format_args!(
-        "error: Slurm has forgotten job {number}, and its run left no exit code: it did not come to its end"
+        "error: Slurm has forgotten job {number}, and its run left no exit code: it did not finish"
     ));
     go_on(work);
     Exit::Unable

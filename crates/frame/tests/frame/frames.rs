@@ -81,7 +81,7 @@ fn the_value_is_the_median_of_the_repeats() {
     let row = &rows_of(&text)[0];
     assert_eq!((row.value, row.n, row.unit()), (Some(values[1]), 3, "Gb/s"));
     assert_eq!((row.verified_bytes, row.wrong), (3 * 2 * 65536, 0));
-    // 64 KiB over 200 Gb/s of RoCE v2 with a path MTU of 4096, as docs/reading-the-report.md works it by hand.
+    // 64 KiB over 200 Gb/s of RoCE v2 with a path MTU of 4096, as docs/methods.md works it by hand.
     let ceiling = 200.0 * 65536.0 / (65536.0 + 16.0 * 82.0 + 16.0);
     assert!(row.ceiling.is_some_and(|found| (found - ceiling).abs() < 1e-9), "{:?}, not {ceiling}", row.ceiling);
 }
