@@ -12,7 +12,7 @@ What to do about failures and findings, by the id that reports, `verdicts.json` 
 Programs act on the id: texts and commands may change. [remedies.json](remedies.json) has this page for them, with values in braces, `{0}` for
 the first command, and brackets around what is left out if its value is unknown.
 
-Capitals are values that a report fills in if they are known. Commands are for the host and change nothing unless the next line says so (here: where railgauge runs).
+Capitals are values that a report fills in if they are known. Commands are for the host and change nothing, unless the next line has *here* (where railgauge runs) or *changes*.
 ";
 
 const LOOK: &str = "on the host";
@@ -20,9 +20,9 @@ const LOOK: &str = "on the host";
 fn mark(command: &Template) -> &'static str {
     match (command.on, command.changes) {
         (Place::Host, false) => LOOK,
-        (Place::Host, true) => "changes something",
+        (Place::Host, true) => "changes",
         (Place::Controller, false) => "here",
-        (Place::Controller, true) => "here, changes something",
+        (Place::Controller, true) => "here, changes",
     }
 }
 
