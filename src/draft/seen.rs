@@ -54,7 +54,7 @@ pub(super) struct Seen {
     pub far_from_gpus: Vec<String>,
     /// What can be measured within the hosts, where they have GPUs.
     pub within: Within,
-    /// Why there is no limit; `None` where the hardware's limits are known.
+    /// Why no limit is set; `None` where the hardware's limits are known.
     pub unjudged: Option<String>,
     pub one_machine: bool,
     /// Whether the rails are emulated in software, or files of the hosts are.
@@ -126,7 +126,7 @@ fn rails(facts: &HostFacts) -> (Vec<Usable<'_>>, Vec<Usable<'_>>) {
 }
 
 impl Seen {
-    /// What hosts have of which nothing is known: nothing is left out, and nothing is demanded.
+    /// Unknown hardware of hosts: nothing is left out, and nothing is demanded.
     pub(super) fn unseen(hosts: &[String], is_local: bool) -> Self {
         Self {
             hosts: hosts.to_vec(),
@@ -436,14 +436,14 @@ fn is_one_machine(facts: &[(&String, &HostFacts)]) -> bool {
 
 /// Whether the loader of a host finds a library.
 pub(super) fn has_library(facts: &HostFacts, name: &str) -> bool {
-    // The loader's words are no path.
+    // The loader's words are not a path.
     facts.libraries.get(name).is_some_and(|path| path.starts_with('/'))
 }
 
 /// Version of NCCL, by its file's name, empty for RCCL; `None` without one that railgauge can use.
 fn nccl(facts: &HostFacts) -> Option<String> {
     if facts.has_amd_gpus() {
-        // Its file is called by another number; a rank tells the version, and refuses one that is too old.
+        // Its file is called by another number; a rank reports the version, and refuses one that is too old.
         return facts.finds(RCCL).then(String::new);
     }
     let path = facts.libraries.get("libnccl.so.2").filter(|path| path.starts_with('/'))?;

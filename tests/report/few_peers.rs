@@ -43,7 +43,7 @@ fn a_host_alone_is_told_what_it_lacks() {
     let step = drawn.view.banner.remedy.clone().unwrap();
     assert_eq!((step.about, step.anchor), (format!("all: {}", verdict.demand), "verdicts"));
     assert!(
-        step.text.starts_with("measure more hosts in one run") && step.text.ends_with("[more-peers]"),
+        step.text.starts_with("measure more hosts:") && step.text.ends_with("[more-peers]"),
         "{}",
         step.text
     );

@@ -66,9 +66,7 @@ pub(super) fn rounds(
     let rounds: Vec<Vec<Flow>> = pairs.into_iter().map(|round| round.into_iter().filter_map(flow).collect()).collect();
     if rounds.iter().all(Vec::is_empty) {
         Err(none(match pattern {
-            OnFabric::CrossLeaf(_) => {
-                "no known link joins two leaves; ibnetdiscover, slurm or `cables` add such links"
-            }
+            OnFabric::CrossLeaf(_) => "no known link joins two leaves; ibnetdiscover, slurm or `cables` add such links",
             _ => "no two NIC ports of different hosts are below one leaf",
         }))
     } else {

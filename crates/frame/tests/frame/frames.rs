@@ -23,7 +23,7 @@ fn rows_of(text: &str) -> Vec<Row> {
     rows(&journal, &results(&journal).unwrap())
 }
 
-/// What the frame has beside them decides nothing: rows of millions of cases are not kept for it.
+/// What the frame has besides them decides nothing: rows of millions of cases are not kept for it.
 #[test]
 fn the_rows_that_are_judged_say_what_all_rows_say() {
     let lab = crate::repository("reports/sample-lab/records.jsonl");
@@ -133,12 +133,12 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     };
     let (both, error) = value(&journal);
     assert!((both.unwrap() / one_way - 2.0).abs() < 1e-9, "{both:?} {error}");
-    // The run was resumed, and the responder's host had been started anew: its clock counts from there.
+    // The run was resumed, and the responder's host had been restarted: its clock counts from there.
     let responder = journal.cases[0].flow.to.host.to_string();
     journal.hosts.get_mut(&responder).unwrap().clock =
         Some((NanosecondsI64(-900_000_000_000_000), Nanoseconds(50_000)));
     assert_eq!(value(&journal).0, both);
-    // Clocks that nobody compared are no ground for a number.
+    // Clocks that were not compared are no ground for a number.
     journal.tries.iter_mut().filter_map(|attempt| attempt.result.as_mut().ok()).for_each(|sample| sample.offset = None);
     let (none, error) = value(&journal);
     assert!(none.is_none() && error.contains("clocks were not compared"), "{none:?} {error}");

@@ -33,8 +33,8 @@ remedies! {
         "send less background traffic (`rate`, `flows` in `[test.beside]`), or find what limits it";
     MEASURE_LONGER = "measure-longer", "measure longer, or use a smaller size";
     MORE_PEERS = "more-peers",
-        "measure more hosts: a value needs three others of its size and rail (within hosts: such a value; between \
-         GPUs: the same path on other hosts); or use `at_least` or `at_most` in place of `within_percent_of_peers`";
+        "measure more hosts: a value is compared with three others of its size and rail (between GPUs: the same path on \
+         other hosts); or use `at_least` or `at_most` in place of `within_percent_of_peers`";
     NCCL_CHOICE = "nccl-choice",
         "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; check NCCL_IB_HCA and NCCL_NET";
     NCCL_LOG = "nccl-log",
