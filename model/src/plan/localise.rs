@@ -25,7 +25,7 @@ pub static LOCALISE: Section = Section {
              paths; also `gpu[07-08]` outside the plan), groups (with uplinks), `rail 3` (as a whole), or `all`, \
              which also waives two clusters of values and too much noise.";
         "at_most": Time("1s", "1h"), Is("\"5min\""),
-            "Time for that; no further round starts later.";
+            "Time to measure suspects again; no further round starts later.";
         "ports": Whole(0, 32), Is("8"),
             "Queue pairs or streams over which a confirmed path is then measured, one at a time, three times each, \
              to find slow ports of equal paths. 0: none.";

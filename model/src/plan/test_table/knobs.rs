@@ -55,7 +55,7 @@ pub static KNOBS: Section = Section {
             "Core of the measuring thread, or of the first of several `threads`; by default any on the NIC's NUMA \
              node.", "`taskset`";
         "completion": Word(Completion::all_words), AGENT,
-            "Busy polling, or sleeping until the device signals; latency of `write` with `poll` has no `events`.", "perftest `--events`";
+            "Busy polling, or sleeping until the device signals (not for a polled `write` latency).", "perftest `--events`";
         "footprint": Word(Footprint::all_words), AGENT,
             "Buffers of a bandwidth test: in the last-level cache, or four times its size.",
             "perftest stays in the cache";
