@@ -343,8 +343,8 @@ impl Seen {
                 let unknown = facts.iter().flat_map(|(_, facts)| rails(facts).0);
                 let mut unknown = unknown.filter(|port| port.device.software || port.port.rate_gbps.is_none());
                 unknown.next().map(|port| match port.device.software {
-                    true => "The RDMA devices are emulated in software: their speed depends on the processors, so there is no \
-                             limit."
+                    true => "The RDMA devices are emulated in software: their speed depends on the processors, so no limit \
+                             is set."
                         .to_owned(),
                     false => format!(
                         "The rate of {} is unknown, so no limit is set. After a first run, set one from its result.",
@@ -354,7 +354,7 @@ impl Seen {
             }
             Carrier::Tcp if facts.iter().any(|(_, facts)| facts.surroundings.virtual_machine == Some(true)) => Some(
                 "The hosts are virtual machines: the speed that their interfaces report may differ from what the provider allows, so \
-                 there is no limit. After a first run, set one from its result."
+                 no limit is set. After a first run, set one from its result."
                     .to_owned(),
             ),
             Carrier::Tcp => {
@@ -364,8 +364,8 @@ impl Seen {
                     carrying.peek().is_some() && carrying.all(|one| slow(&one))
                 };
                 (!facts.iter().all(|(_, facts)| judged(facts))).then(|| {
-                    "The speed of some interfaces is unknown, or more than a few TCP streams can fill, so there is no \
-                     limit. After a first run, set one from its result."
+                    "The speed of some interfaces is unknown, or more than a few TCP streams can fill, so no limit \
+                     is set. After a first run, set one from its result."
                         .to_owned()
                 })
             }

@@ -109,7 +109,7 @@ fn failed(Errand { early, left }: Errand) -> Option<Failure> {
     if let Some(EarlyEnd { ran, status, said }) = early {
         let said = if said.is_empty() { "it said nothing".to_owned() } else { format!("it said: {said}") };
         let cause = format!(
-            "the background command ended by itself after {:.1} s ({status}), so it was not measured beside it; {said}",
+            "the background command ended by itself after {:.1} s ({status}), so it was not measured with it; {said}",
             ran.seconds()
         );
         return Some(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::RUN_BESIDE_BY_HAND));
