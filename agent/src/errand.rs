@@ -308,6 +308,6 @@ mod tests {
     #[test]
     fn nothing_is_ended_that_was_not_begun() {
         let errands = Errands::default();
-        assert!(answer(|reply| errands.end(reply)).unwrap_err().cause.contains("no command runs"));
+        assert!(answer(|reply| errands.end(reply)).unwrap_err().cause.contains("no background command runs"));
     }
 }

@@ -261,7 +261,7 @@ mod tests {
         );
         assert_eq!(index(&[0, 0, 0x8002, 0x8001]), 2);
         assert_eq!(index(&[0x0001, 0]), 0, "limited where there is nothing else");
-        assert!(choose_pkey(&table(&[0, 0x8000]), None, "mlx5_0:1").unwrap_err().cause.contains("no member of any"));
+        assert!(choose_pkey(&table(&[0, 0x8000]), None, "mlx5_0:1").unwrap_err().cause.contains("not a member of any"));
     }
 
     #[test]

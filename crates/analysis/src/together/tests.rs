@@ -241,10 +241,10 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
         sample.responder = Some(Box::new(sample.initiator.clone()));
     };
     let changes: [(&str, Change); 7] = [
-        ("every 100 ms", |sample| sample.initiator.slices.clear()),
-        ("every 100 ms", |sample| sample.initiator.slices.truncate(3)),
-        ("every 100 ms", none),
-        ("every 100 ms", |sample| {
+        ("slices of 100 ms", |sample| sample.initiator.slices.clear()),
+        ("slices of 100 ms", |sample| sample.initiator.slices.truncate(3)),
+        ("slices of 100 ms", none),
+        ("slices of 100 ms", |sample| {
             sample.responder = Some(Box::new(Measurement { slices: Vec::new().into(), ..sample.initiator.clone() }));
         }),
         ("when it ran", |sample| {

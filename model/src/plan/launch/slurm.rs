@@ -150,7 +150,7 @@ mod tests {
             ("--clusters=other", "jobs of this cluster only"),
             ("--wait", "--no-wait"),
             ("--requeue", "railgauge submit --resume"),
-            ("--output=x.log", "beside the run directory"),
+            ("--output=x.log", "next to the run directory"),
             ("--mem=8G", "exclusive = false"),
             ("--clus=other", "jobs of this cluster only"),
             ("--arr=1-4", "one run is one job"),

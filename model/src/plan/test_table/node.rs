@@ -265,7 +265,7 @@ mod tests {
         for (test, words) in [
             ("op = \"gpu_copy\"\nqps = 2", "`qps` does not apply"),
             ("op = \"gpu_memory_test\"", "how much of the memory"),
-            ("op = \"gpu_memory_test\"\nsizes = \"1B\"", "1 bytes are no test"),
+            ("op = \"gpu_memory_test\"\nsizes = \"1B\"", "1 bytes do not test"),
             ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nverify = false", "without comparing"),
             ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nmeasure = \"9 iterations\"", "9 iterations would be no test"),
             ("op = \"gpu_copy\"\npattern = \"ring\"", "`pattern` does not apply"),
