@@ -24,7 +24,7 @@
 //!
 //! Only `cluster`, `run` and `live` are asynchronous, the last on a thread of its own; only `cli` may import everything, and nothing imports `cli`.
 #![forbid(unsafe_code)]
-// What the tests do not need is not `pub`, so that the compiler sees what nobody uses.
+// What the tests do not need is not `pub`, so that the compiler sees what is unused.
 #![warn(unreachable_pub)]
 
 mod cli;

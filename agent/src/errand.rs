@@ -39,7 +39,7 @@ impl Errands {
     pub(crate) fn begin(&self, words: Vec<String>, reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static) {
         self.pass(reply, move |running| {
             if running.is_some() {
-                return Err(refused("a command runs beside a measurement already".to_owned()));
+                return Err(refused("a background command runs already".to_owned()));
             }
             *running = Some(Tended::start(&words)?);
             Ok(Answer::Done)
@@ -50,7 +50,7 @@ impl Errands {
     pub(crate) fn end(&self, reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static) {
         self.pass(reply, |running| match running.take() {
             Some(tended) => tended.end().map(|errand| Answer::Errand(Box::new(errand))),
-            None => Err(refused("no command runs beside a measurement".to_owned())),
+            None => Err(refused("no background command runs".to_owned())),
         });
     }
 
@@ -93,7 +93,7 @@ impl Tended {
             Told::Started => Ok(tended),
             Told::NotStarted(why) => {
                 let _ = tended.tender.wait();
-                let cause = format!("the command beside it cannot be started: {why}");
+                let cause = format!("the background command cannot be started: {why}");
                 Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::RUN_BESIDE_BY_HAND))
             }
             Told::Over(_) => Err(refused("its tender ended before it began".to_owned())),
@@ -133,7 +133,7 @@ impl Tended {
 }
 
 fn refused(cause: String) -> Failure {
-    Failure::new(Stage::Measure, Kind::Internal, format!("the command beside it: {cause}"))
+    Failure::new(Stage::Measure, Kind::Internal, format!("the background command: {cause}"))
 }
 
 /// The agent's argument for a tender; the command's words follow.
@@ -308,6 +308,6 @@ mod tests {
     #[test]
     fn nothing_is_ended_that_was_not_begun() {
         let errands = Errands::default();
-        assert!(answer(|reply| errands.end(reply)).unwrap_err().cause.contains("no command runs"));
+        assert!(answer(|reply| errands.end(reply)).unwrap_err().cause.contains("no background command runs"));
     }
 }

@@ -30,18 +30,18 @@ const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     #[error(
-        "the run directory {} holds a run; give another with -o DIR, or go on with that run by --resume {}",
+        "the run directory {} holds a run; give another with -o DIR, or continue that run with --resume {}",
         path_text(.0), path_quoted(.0)
     )]
     Taken(PathBuf),
     #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
     Foreign(PathBuf),
     /// It contains no run to resume.
-    #[error("{} holds no run to go on with: {why}; {instead}", path_text(path))]
+    #[error("{} holds no run to continue: {why}; {instead}", path_text(path))]
     Nothing { path: PathBuf, instead: String, why: &'static str },
     #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path_text(path))]
     Unusable { path: PathBuf, cause: io::Error },
-    #[error("cannot go on with the run in {}: {cause}", path_text(path))]
+    #[error("cannot continue the run in {}: {cause}", path_text(path))]
     Held { path: PathBuf, cause: io::Error },
 }
 

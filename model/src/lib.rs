@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`plan`] | TOML to a [`plan::Plan`], or every mistake with its place |
+//! | [`plan`] | TOML to a [`plan::Plan`], or every error with its place |
 //! | [`schedule`] | a plan and the hosts' facts to rounds without shared resources |
 //! | [`journal`] | events, their lines, and the file of those lines |
 //! | [`directory`] | the run directory and the names in it |

@@ -1,4 +1,4 @@
-//! `railgauge check PLAN`: every mistake in a plan, with its place.
+//! `railgauge check PLAN`: every error in a plan, with its place.
 
 use std::path::PathBuf;
 
@@ -17,12 +17,12 @@ use crate::{
 pub(super) struct Args {
     /// The plan, a TOML file
     plan: PathBuf,
-    /// Print the mistakes as JSON on stdout
+    /// Print the errors as JSON on stdout
     #[arg(long)]
     json: bool,
 }
 
-/// Reads the plan; mistakes go to stderr, or as JSON to stdout.
+/// Reads the plan; errors go to stderr, or as JSON to stdout.
 ///
 /// # Errors
 /// stdout cannot be written.
@@ -51,12 +51,12 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     Ok(Exit::Passed)
 }
 
-/// Tests of which nothing would be measured, and why. Notes and no mistakes: hosts that answer may know more than the plan.
+/// Tests without anything to measure, and why. Notes and no errors: hosts that answer may know more than the plan.
 fn planned(plan: &Plan, read: &Mistakes) -> Mistakes {
     let name = |index: usize| plan.tests.get(index).map_or("", |test| test.name.as_str());
     let scheduled = schedule(plan, &Inventory::of_plan(plan));
     let help = match scheduled {
-        Ok(_) => "a run measures it only if the hosts themselves tell more than the plan and its files",
+        Ok(_) => "a run measures it only if the hosts report more than the plan and its files",
         Err(_) => "`run` refuses the plan with these words",
     };
     let texts: Vec<String> = match scheduled {

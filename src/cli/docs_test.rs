@@ -32,7 +32,7 @@ fn words(line: &str) -> Vec<String> {
 struct Shown {
     place: String,
     words: Vec<String>,
-    /// Whether it stands in a block to be copied, and not only in a sentence.
+    /// Whether it is in a block to be copied, and not only in a sentence.
     whole: bool,
 }
 
@@ -52,7 +52,7 @@ fn shown(path: &Path) -> Vec<Shown> {
         } else if in_shell {
             add(number, line.trim_start(), true);
         } else if !in_block {
-            // Every second part is code. `[-o FILE]` and `a|b` stand for several commands.
+            // Every second part is code. `[-o FILE]` and `a|b` mean several commands.
             line.split('`')
                 .skip(1)
                 .step_by(2)

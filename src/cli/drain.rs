@@ -30,7 +30,7 @@ pub(super) struct Args {
 /// Prints the commands, one a line, on stdout; why there is none on stderr.
 ///
 /// # Errors
-/// There is no run, or stdout cannot be written.
+/// No run was found, or stdout cannot be written.
 pub(super) fn run(args: Args, _common: &Common) -> anyhow::Result<Exit> {
     let now = Timestamp::now();
     let nights = Nights::of(&args.runs, args.plan.as_deref(), now).map_err(no_run)?;

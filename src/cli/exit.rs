@@ -1,4 +1,4 @@
-//! What a process can come to, and the code for each: the only place that knows the numbers.
+//! Exit codes: the only place that knows the numbers.
 
 use std::process::ExitCode;
 

@@ -84,7 +84,7 @@ const SHOWN: usize = 80;
 /// Writes a plan.
 ///
 /// # Errors
-/// The command line is wrong, there is no agent to send, too few hosts answer, or the plan cannot be written.
+/// The command line is wrong, no agent can be sent, too few hosts answer, or the plan cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let is_stdout = args.output == Path::new("-");
     if is_stdout && args.json {
@@ -164,10 +164,7 @@ fn launch(args: &Args) -> Result<String, Misuse> {
         None => "ssh",
     };
     if !Launcher::WORDS.contains(&via) {
-        return Err(Misuse(format!(
-            "--via {via}: there is no such launcher; there are {}",
-            Launcher::WORDS.join(", ")
-        )));
+        return Err(Misuse(format!("--via {via}: not a launcher; choose one of {}", Launcher::WORDS.join(", "))));
     }
     if (via == "command") != args.command.is_some() {
         return Err(Misuse(
@@ -193,7 +190,7 @@ fn launch(args: &Args) -> Result<String, Misuse> {
     Ok(text)
 }
 
-/// The plan with which hosts are asked what they are; `None` after its mistakes were told.
+/// The plan with which hosts are asked what they are; `None` after its errors were reported.
 fn head(launch: &str, names: &[String]) -> Option<Plan> {
     let names = quoted(&fold(names.iter().map(String::as_str)));
     let text = format!(
@@ -271,7 +268,7 @@ fn summary(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> Stri
     out + &format!("next: railgauge run {command}\n")
 }
 
-/// Variables in which Slurm tells a job its nodes (sbatch(1), salloc(1)); the second is the older name.
+/// Variables in which Slurm gives a job its nodes (sbatch(1), salloc(1)); the second is the older name.
 const NODES: [&str; 2] = ["SLURM_JOB_NODELIST", "SLURM_NODELIST"];
 
 /// The names of the hosts, each once, in their order.

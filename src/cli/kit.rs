@@ -61,7 +61,7 @@ Nothing is uploaded: bundle writes one file here. Look into it before you send i
 /// Packs a kit.
 ///
 /// # Errors
-/// There is no agent to send, a file is in the way, there is no folder for it, or the kit cannot be written.
+/// No agent can be sent, a file is in the way, there is no folder for it, or the kit cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(loaded) = common.plan_of_hosts(&args.plan)? else { return Ok(Exit::Wrong) };
     let now = jiff::Timestamp::now();
@@ -194,10 +194,10 @@ fn random() -> anyhow::Result<[u8; 32]> {
     Ok(key)
 }
 
-/// Names of this machine and its user: they stand in records.
+/// Names of this machine and its user: they are in records.
 fn here() -> Vec<String> {
     let users = ["USER", "LOGNAME"].map(|name| std::env::var(name).unwrap_or_default());
-    // `root` is a word of its own, and tells nothing.
+    // `root` is a word of its own, and reveals nothing.
     let names = hostname().into_iter().chain(users).filter(|name| !name.is_empty() && name != "root");
     names.collect()
 }
@@ -229,7 +229,7 @@ fn ways(plan: &Plan) -> Vec<String> {
         }
     }
     if let Launcher::Kubectl(kubectl) = &plan.launch.via {
-        // The name that every cluster has tells nothing.
+        // The name that every cluster has reveals nothing.
         names.extend(kubectl.namespace.clone().filter(|namespace| namespace != "default"));
         names.extend(kubectl.context.clone());
     }
@@ -239,7 +239,7 @@ fn ways(plan: &Plan) -> Vec<String> {
     names
 }
 
-/// Where the table of placeholders lies: beside the kit.
+/// Where the table of placeholders lies: next to the kit.
 fn table_path(kit: &Path) -> PathBuf {
     let mut name = kit.as_os_str().to_owned();
     name.push(".names.tsv");

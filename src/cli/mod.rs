@@ -48,7 +48,7 @@ struct CommandLine {
 enum Command {
     /// Read the hosts and write a plan that runs
     Init(init::Args),
-    /// Find every mistake in a plan; contacts no host
+    /// Find every error in a plan; contacts no host
     Check(check::Args),
     /// Print the JSON Schema of the plan format
     Schema(schema::Args),
@@ -174,7 +174,7 @@ pub fn main() -> ExitCode {
         }
         Err(message) if message.kind() == ErrorKind::DisplayVersion => version::show().map(|()| Exit::Passed),
         Err(message) => {
-            // clap itself prints help and mistakes, on stdout and stderr, and honours NO_COLOR. If even this cannot be written,
+            // clap itself prints help and errors, on stdout and stderr, and honours NO_COLOR. If even this cannot be written,
             // the exit code is all that is left.
             let _ = message.print();
             Ok(if message.use_stderr() { wrong() } else { Exit::Passed })

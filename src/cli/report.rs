@@ -63,7 +63,7 @@ fn ocp(run: &Path) -> anyhow::Result<Exit> {
     Ok(exit_of(run.status()))
 }
 
-/// Says that what lies beside the records is of an earlier drawing, if it is.
+/// Says that what lies next to the records is of an earlier drawing, if it is.
 fn stale(error: ReportError, run: &Path) -> anyhow::Error {
     let older: Vec<&str> = [VERDICTS, JUNIT, PAGE].into_iter().filter(|name| run.join(name).exists()).collect();
     match older.as_slice() {

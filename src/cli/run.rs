@@ -158,7 +158,7 @@ fn drive(start: Start, page: Option<Listening>, shown: Shown, common: &Common) -
         });
         execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await
     });
-    // The report tells a run that goes on from one that ended: it ended.
+    // The report distinguishes a run in progress from one that ended: it ended.
     spine.close();
     // Another run may be there by now, and its report would be taken for this one's.
     let gone = || !identity.is_at(&directory.journal());
@@ -173,7 +173,7 @@ fn drive(start: Start, page: Option<Listening>, shown: Shown, common: &Common) -
     told.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// How long agents may take for their goodbye before somebody who waits at a terminal is told.
+/// How long agents may take for their goodbye before it is reported on a terminal.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Waits until the agents have said goodbye.
@@ -201,7 +201,7 @@ fn unwritable(directory: &Directory) -> String {
     format!("results cannot be written to {}", path_text(directory.path()))
 }
 
-/// What is wrong with the directory that was given, as what it is: the user's mistake, or the machine's.
+/// What is wrong with the directory that was given, as what it is: the user's error, or the machine's.
 fn refused(error: DirectoryError) -> anyhow::Error {
     match error {
         DirectoryError::Unusable { .. } | DirectoryError::Held { .. } => error.into(),
@@ -214,7 +214,7 @@ fn begun(directory: &Directory, claim: Claim, tail: Tail) -> anyhow::Result<Jour
     claim.go_on(tail, &directory.reserve()).with_context(|| unwritable(directory))
 }
 
-/// What analysis wants to be measured beside what the journal holds.
+/// What analysis requests in addition to what the journal holds.
 fn follow_up(path: &Path) -> Result<Asked, Box<dyn Error + Send + Sync>> {
     let journal = journal::read(path)?;
     let results = results(&journal)?;
@@ -230,7 +230,7 @@ fn follow_up(path: &Path) -> Result<Asked, Box<dyn Error + Send + Sync>> {
 /// How long drawing the report may take once the run is interrupted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Draws the report, says what the run came to. Returns the exit code.
+/// Draws the report, reports its result. Returns the exit code.
 async fn finish(
     directory: &Directory,
     end: RunEnd,
@@ -273,7 +273,7 @@ async fn finish(
         RunEnd::Prevented(why, remedy) => {
             tell(format_args!("error: {why}"));
             match remedy {
-                Some(remedy) => tell(format_args!("help: {remedy}, and run the plan anew")),
+                Some(remedy) => tell(format_args!("help: {remedy}, and run the plan again")),
                 None => tell(format_args!("help: continue with: {resume}")),
             }
             Exit::Unable
@@ -291,18 +291,18 @@ struct Start {
     first: Event,
 }
 
-/// A new run; `None` after the mistakes of its plan were told.
+/// A new run; `None` after the errors of its plan were reported.
 fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
     let Some(loaded) = args.selection.load_of_hosts(path, common)? else { return Ok(None) };
-    // Names that stand for nodes nobody has given yet: a run of them could never be resumed.
+    // Names for nodes that are not allocated yet: a run of them could never be resumed.
     if loaded.plan.hosts.iter().any(|host| host.name.starts_with(PLACEHOLDER)) {
-        let cause = "this is no Slurm allocation, and the plan takes its hosts from one";
+        let cause = "this is not a Slurm allocation, and the plan takes its hosts from one";
         let nodes = loaded.plan.hosts.len().to_string();
         let remedy = remedy::SLURM_NO_ALLOCATION.with([("plan", path_quoted(path)), ("nodes", nodes)]);
         return Err(Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy).into());
     }
-    // Before anything is made: a run directory that holds nothing would stand in the way of the next try.
+    // Before anything is made: a run directory that holds nothing would block the next try.
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
     let place = place.unwrap_or_else(|| Directory::default_path(&loaded.plan.name, jiff::Timestamp::now()));
@@ -311,7 +311,7 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
 
 /// Makes the directory of a new run.
 fn begin(place: &Path, mut loaded: Loaded, binary: AgentBinary) -> anyhow::Result<Start> {
-    // The turn is recorded with the plan: going on with the run, and its report, take it from there.
+    // The turn is recorded with the plan: continuing the run, and its report, take it from there.
     loaded.plan.rotate = loaded.plan.rotate.map(|_| turn(jiff::Timestamp::now()));
     let (directory, claim) = Directory::create(place).map_err(refused)?;
     files::write(&directory.plan(), &loaded.source).with_context(|| unwritable(&directory))?;

@@ -21,7 +21,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The part of the plan in a file, after what is worth knowing of it; `None` after every mistake in it.
+    /// The part of the plan in a file, after what is worth knowing of it; `None` after every error in it.
     ///
     /// # Errors
     /// The plan has no such hosts or tests, or no test can be run with the hosts.
@@ -32,7 +32,7 @@ impl Selection {
     /// [`Selection::load`] for a command that contacts the hosts.
     ///
     /// # Errors
-    /// As [`Selection::load`], and pods that stand in place of names cannot be listed.
+    /// As [`Selection::load`], and pods in place of names cannot be listed.
     pub(super) fn load_of_hosts(&self, path: &Path, common: &Common) -> anyhow::Result<Option<Loaded>> {
         self.narrowed(common.plan_of_hosts(path)?, common)
     }

@@ -124,7 +124,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         (Err(error), _) => Standing::of_nothing(error, host, args.max_age),
     });
     let plugin = |code| {
-        // A plugin whose line nobody can read still has its code.
+        // A plugin whose line cannot be read still has its code.
         let _ = print(&(standing.plugin_line() + "\n"));
         Ok(Exit::Plugin(code))
     };
@@ -167,7 +167,7 @@ fn health_code(standing: &Standing) -> u8 {
     u8::from(standing.state == State::Critical && standing.host.is_some())
 }
 
-/// How a command line ends that could not be understood, where its codes are those of a plugin: in a way that is no alarm and drains no
+/// How a command line ends that could not be understood, where its codes are those of a plugin: in a way that is not an alarm and drains no
 /// node.
 pub(super) fn misunderstood(words: impl Iterator<Item = OsString>) -> Option<Exit> {
     // `--format=nhc` is `--format nhc`.

@@ -79,14 +79,14 @@ impl AgentBinary {
     /// `railgauge-agent-ARCHITECTURE` in the same directory serve hosts of other architectures.
     ///
     /// # Errors
-    /// There is no such file, it cannot be read, or it is not an executable for Linux; the remedy says how to build it.
+    /// The file does not exist, it cannot be read, or it is not an executable for Linux; the remedy says how to build it.
     pub fn find() -> Result<Self, Failure> {
         if let Some(named) = env::var_os(VARIABLE) {
             return Self::open(Path::new(&named))
                 .map_err(|failure| failure.remedy(remedy::CORRECT_LIBRARY_VARIABLE.with([("variable", VARIABLE)])));
         }
         let program = env::current_exe().map_err(|error| {
-            Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot tell where railgauge itself is: {error}"))
+            Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot find where railgauge itself is: {error}"))
                 .remedy(remedy::NAME_AGENT_FILE)
         })?;
         Self::beside(&program)
@@ -138,7 +138,7 @@ impl AgentBinary {
     /// The agent for `machine`.
     ///
     /// # Errors
-    /// There is no usable agent; the failure lists existing ones and the searched places.
+    /// No agent is usable; the failure lists existing ones and the searched places.
     pub(crate) fn image(&self, machine: &Machine) -> Result<&Arc<Image>, Failure> {
         self.images.iter().find(|image| image.machine == *machine).ok_or_else(|| {
             let have = self.images.iter().map(|image| image.machine.to_string()).collect::<Vec<_>>().join(", ");

@@ -300,7 +300,7 @@ fn refusal(word: &str, rest: &str, launch: &Launch) -> Option<Trouble> {
     let refused = |cause: &str| Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
     Some(match word {
         "mangled" => refused("the launcher's command does not pass words on as they are").remedy(remedy::PASS_WORDS_ON),
-        "homeless" => refused("there is no home directory on the host").remedy(remedy::AGENT_DIR),
+        "homeless" => refused("the host has no home directory").remedy(remedy::AGENT_DIR),
         "open" => refused(&format!("others may write to the agent's directory there (mode {rest})"))
             .remedy(remedy::AGENT_DIR_CHMOD.with(launch.agent_dir.as_deref().map(|named| ("directory", named)))),
         "above" => refused(&format!("others could exchange the agent's directory there: {rest}"))

@@ -1,4 +1,4 @@
-//! Groups of hosts that their names tell: `rack1-node03`, `r1n03`, `node03.pod2.example`.
+//! Groups of hosts by their names: `rack1-node03`, `r1n03`, `node03.pod2.example`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 const WORDS: [&str; 12] =
     ["rack", "rk", "pod", "row", "su", "leaf", "block", "island", "cabinet", "cab", "cell", "rail-group"];
 
-/// Groups by name, each with its hosts in their order; none where the names do not tell, or tell it only of some hosts.
+/// Groups by name, each with its hosts in their order; none if the names do not have them, or only some hosts' do.
 pub(super) fn groups(hosts: &[String]) -> BTreeMap<String, Vec<&str>> {
     let mut found: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for host in hosts {
@@ -18,7 +18,7 @@ pub(super) fn groups(hosts: &[String]) -> BTreeMap<String, Vec<&str>> {
     if is_useful && is_free { found } else { BTreeMap::new() }
 }
 
-/// The group that a name tells: the word and its number.
+/// The group in a name: the word and its number.
 fn group_of(host: &str) -> Option<String> {
     let lower = host.to_ascii_lowercase();
     let numbered = |word: &str| {

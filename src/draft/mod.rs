@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `seen` | what the hosts have: rails, GPUs, libraries; whether their speeds can be judged |
-//! | `groups` | groups that the hosts' names tell |
+//! | `groups` | groups from the hosts' names |
 //! | `wanted` | `[preflight]`: the values that all hosts have |
 //! | `within` | what can be measured within hosts: GPUs and memory |
 //! | `page` | the text, by `templates/plan.toml`, which has the tests of each purpose |
@@ -114,7 +114,7 @@ pub enum DraftError {
     /// Too few hosts for a pair, and no GPU within the only one.
     #[error("a plan needs at least two hosts, or one with a GPU")]
     TooFew,
-    /// The text that was made is no plan.
+    /// The text that was made is not a plan.
     #[error("the new plan has errors:\n{}", .0.render(false))]
     Mistaken(Box<Mistakes>),
     /// The template does not fit what it is given.

@@ -54,7 +54,7 @@ pub(super) struct Seen {
     pub far_from_gpus: Vec<String>,
     /// What can be measured within the hosts, where they have GPUs.
     pub within: Within,
-    /// Why there is no limit; `None` where the hardware's limits are known.
+    /// Why no limit is set; `None` where the hardware's limits are known.
     pub unjudged: Option<String>,
     pub one_machine: bool,
     /// Whether the rails are emulated in software, or files of the hosts are.
@@ -126,7 +126,7 @@ fn rails(facts: &HostFacts) -> (Vec<Usable<'_>>, Vec<Usable<'_>>) {
 }
 
 impl Seen {
-    /// What hosts have of which nothing is known: nothing is left out, and nothing is demanded.
+    /// Unknown hardware of hosts: nothing is left out, and nothing is demanded.
     pub(super) fn unseen(hosts: &[String], is_local: bool) -> Self {
         Self {
             hosts: hosts.to_vec(),
@@ -191,7 +191,7 @@ impl Seen {
         for (hosts, what) in [(&without, "no active RDMA port"), (&missing, "no libibverbs")] {
             if !hosts.is_empty() {
                 let has = has(hosts);
-                self.notes.push(format!("{has} {what}: tests over RDMA fail there until it is mended or left out."));
+                self.notes.push(format!("{has} {what}: tests over RDMA fail there until it is repaired or left out."));
             }
         }
         // The list of most hosts, of those the longest.
@@ -302,7 +302,7 @@ impl Seen {
         self.gpudirect = blind.is_empty() && of_amd.is_empty();
         if !of_amd.is_empty() && self.carrier == Carrier::Verbs {
             self.notes.push(format!(
-                "{} GPUs of AMD, whose memory is not registered with NICs: its pair tests are left out.",
+                "{} AMD GPUs, whose memory is not registered with NICs: its pair tests are left out.",
                 has(&of_amd)
             ));
         }
@@ -323,7 +323,7 @@ impl Seen {
         if let Some((_, facts)) = facts.iter().find(|(_, facts)| !facts.overrides.is_empty()) {
             let names: Vec<&str> = facts.overrides.keys().map(String::as_str).collect();
             return Some(format!(
-                "Files or libraries of the hosts are replaced ({}): speeds say nothing about hardware, so there is no limit.",
+                "Files or libraries of the hosts are replaced ({}): speeds say nothing about hardware, so no limit is set.",
                 names.join(", ")
             ));
         }
@@ -333,7 +333,7 @@ impl Seen {
                 narrow.map(|(host, (ports, slot))| {
                     format!(
                         "{host}: {} share a PCIe slot that carries {slot:.0} Gb/s, less than all of them together, and rails are \
-                         measured all at once: what each gets is the card's choice, so there is no limit. With `rails = [0]` in a \
+                         measured all at once: what each gets is the card's choice, so no limit is set. With `rails = [0]` in a \
                          test one of them is measured alone.",
                         fold(ports.iter().map(String::as_str))
                     )
@@ -343,18 +343,18 @@ impl Seen {
                 let unknown = facts.iter().flat_map(|(_, facts)| rails(facts).0);
                 let mut unknown = unknown.filter(|port| port.device.software || port.port.rate_gbps.is_none());
                 unknown.next().map(|port| match port.device.software {
-                    true => "The RDMA devices are emulated in software: their speed depends on the processors, so there is no \
-                             limit."
+                    true => "The RDMA devices are emulated in software: their speed depends on the processors, so no limit \
+                             is set."
                         .to_owned(),
                     false => format!(
-                        "The rate of {} is unknown, so there is no limit. After a first run, set one from its result.",
+                        "The rate of {} is unknown, so no limit is set. After a first run, set one from its result.",
                         port.name()
                     ),
                 })
             }
             Carrier::Tcp if facts.iter().any(|(_, facts)| facts.surroundings.virtual_machine == Some(true)) => Some(
                 "The hosts are virtual machines: the speed that their interfaces report may differ from what the provider allows, so \
-                 there is no limit. After a first run, set one from its result."
+                 no limit is set. After a first run, set one from its result."
                     .to_owned(),
             ),
             Carrier::Tcp => {
@@ -364,8 +364,8 @@ impl Seen {
                     carrying.peek().is_some() && carrying.all(|one| slow(&one))
                 };
                 (!facts.iter().all(|(_, facts)| judged(facts))).then(|| {
-                    "The speed of some interfaces is unknown, or more than a few TCP streams can fill, so there is no \
-                     limit. After a first run, set one from its result."
+                    "The speed of some interfaces is unknown, or more than a few TCP streams can fill, so no limit \
+                     is set. After a first run, set one from its result."
                         .to_owned()
                 })
             }
@@ -377,11 +377,11 @@ impl Seen {
     }
 }
 
-const UNSEEN: &str = "No host was read, so there is no limit. After a first run, set one from its result.";
+const UNSEEN: &str = "No host was read, so no limit is set. After a first run, set one from its result.";
 
 /// What is said of hosts that share everything.
 const ONE_MACHINE: &str =
-    "All hosts are processes of one machine: their speeds say nothing about a network, so there is no limit.";
+    "All hosts are processes of one machine: their speeds say nothing about a network, so no limit is set.";
 
 /// Above this a few streams of TCP may leave a part of the link unused however healthy it is.
 const FASTEST_TCP_MBPS: u64 = 50_000;
@@ -394,7 +394,7 @@ fn far_rails(facts: &HostFacts) -> Vec<String> {
 }
 
 /// Share of a slot's transfers that is payload, at most: 128 of 130 bits by line coding, 256 of 284 bytes of a packet by its headers
-/// (PCI Express Base Specification 5.0; docs/reading-the-report.md has the formula).
+/// (PCI Express Base Specification 5.0; docs/methods.md has the formula).
 const SLOT: f64 = 128.0 / 130.0 * 256.0 / 284.0;
 
 /// Rails of a host in one slot that cannot carry all of them at their rates, and what the slot carries in Gb/s.
@@ -436,14 +436,14 @@ fn is_one_machine(facts: &[(&String, &HostFacts)]) -> bool {
 
 /// Whether the loader of a host finds a library.
 pub(super) fn has_library(facts: &HostFacts, name: &str) -> bool {
-    // The loader's words are no path.
+    // The loader's words are not a path.
     facts.libraries.get(name).is_some_and(|path| path.starts_with('/'))
 }
 
 /// Version of NCCL, by its file's name, empty for RCCL; `None` without one that railgauge can use.
 fn nccl(facts: &HostFacts) -> Option<String> {
     if facts.has_amd_gpus() {
-        // Its file is called by another number; a rank tells the version, and refuses one that is too old.
+        // Its file is called by another number; a rank reports the version, and refuses one that is too old.
         return facts.finds(RCCL).then(String::new);
     }
     let path = facts.libraries.get("libnccl.so.2").filter(|path| path.starts_with('/'))?;

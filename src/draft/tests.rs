@@ -109,7 +109,7 @@ fn hosts_without_rdma_are_measured_over_tcp() {
         "{}",
         draft.text
     );
-    // What the interface of a virtual machine tells is not what its provider allows.
+    // What the interface of a virtual machine reports is not what its provider allows.
     let is_virtual = |hosts: &mut (Vec<String>, Cluster), is: bool| {
         hosts.1.facts.values_mut().for_each(|facts| facts.surroundings.virtual_machine = Some(is));
     };
@@ -172,7 +172,7 @@ fn hosts_with_gpus_are_measured_by_themselves_first() {
     assert_eq!(within(&of("gpu[1-4]", &|_| ())), held(&|_| true));
     // The same way on three hosts, six NUMA nodes.
     assert_eq!(within(&of("gpu[1-3]", &|_| ())), held(&|name| name != "gpu-to-gpu"));
-    // What cannot run is left out, and what is missing is told.
+    // What cannot run is left out, and what is missing is reported.
     let single = of("gpu[1-2]", &|facts| {
         facts.gpus.truncate(1);
         facts.libraries.retain(|name, path| !(name.starts_with("libcublasLt") && path.starts_with('/')));
@@ -294,7 +294,7 @@ fn without_facts_nothing_is_required() {
     insta::assert_snapshot!("offline-acceptance", draft.text);
 }
 
-/// A round of pairs leaves one of three hosts out; of a host that was not measured nobody knows whether the setting helps it.
+/// A round of pairs leaves one of three hosts out; whether the setting helps a host that was not measured is unknown.
 #[test]
 fn tuning_measures_every_host_of_an_odd_number() {
     use railgauge_model::schedule::{Inventory, schedule};

@@ -85,7 +85,7 @@ fn usual(cluster: &Cluster, seen: &Seen) -> Wanted {
     let facts: Vec<&HostFacts> = seen.hosts.iter().filter_map(|host| cluster.facts.get(host)).collect();
     let mut wanted = Wanted {
         kernel: most(facts.iter().map(|facts| facts.kernel.clone()).filter(|kernel| !kernel.is_empty())),
-        // A governor that costs speed is no value to hold on to.
+        // A governor that costs speed is not a value to hold on to.
         governor: most(facts.iter().filter_map(|facts| facts.cpu.governor.clone())).filter(|one| one == "performance"),
         gpus: most(facts.iter().map(|facts| facts.gpus.len())).filter(|gpus| *gpus > 0),
         gpu_driver: most(facts.iter().flat_map(|facts| &facts.gpus).filter_map(|gpu| gpu.driver.clone())),
@@ -144,7 +144,7 @@ fn wires<'f>(facts: &'f HostFacts, port: &'f RdmaPort) -> Vec<&'f Interface> {
     }
 }
 
-/// As the key of a plan has it. `translated` costs something, and is no value to hold on to.
+/// As the key of a plan has it. `translated` costs something, and is not a value to hold on to.
 fn iommu(facts: &[&HostFacts], device: &RdmaDevice) -> Option<String> {
     match device.function.iommu.as_deref() {
         Some("identity") => Some("passthrough".to_owned()),
@@ -165,14 +165,14 @@ fn firmware<'f>(devices: impl Iterator<Item = &'f RdmaDevice>) -> BTreeMap<Strin
     versions.into_iter().filter_map(|(name, versions)| Some((name, most(versions)?))).collect()
 }
 
-/// The rate that stands most often, the greatest of several.
+/// The rate that is most frequent, the greatest of several.
 fn most_rate(rates: impl IntoIterator<Item = GigabitsPerSecond>) -> Option<GigabitsPerSecond> {
     // Whole Mb/s can be compared exactly.
     let megabits = rates.into_iter().map(|rate| (rate.0 * 1e3).round() as u64);
     most(megabits).map(|megabits| GigabitsPerSecond(megabits as f64 / 1e3))
 }
 
-/// The value that stands most often, the greatest of several.
+/// The value that is most frequent, the greatest of several.
 fn most<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for value in values {

@@ -19,13 +19,13 @@ pub(super) struct Within {
     has_equal_processors: bool,
     /// Whether the loader of every host finds a cuBLASLt or hipBLASLt.
     multiplies: bool,
-    /// Nine tenths of the memory of the GPU that has least, in GiB; `None` where a driver does not tell.
+    /// Nine tenths of the memory of the GPU that has least, in GiB; `None` if a driver does not report it.
     tested_gib: Option<u64>,
     pub notes: Vec<String>,
 }
 
 impl Within {
-    /// What these hosts have, each of which has a GPU that CUDA or HIP shows.
+    /// What these hosts have, each with a GPU that CUDA or HIP shows.
     pub(super) fn of(facts: &[(&String, &HostFacts)]) -> Self {
         let hosts = |is: fn(&HostFacts) -> bool| -> Vec<String> {
             facts.iter().filter(|(_, facts)| is(facts)).map(|(host, _)| (*host).clone()).collect()

@@ -76,7 +76,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
         found.map_or(1, |(line, _)| line)
     };
     if let Some(error) = &document.error {
-        return Err(ImportError::malformed(file, line_of("\"error\""), "a test that came to its end", error));
+        return Err(ImportError::malformed(file, line_of("\"error\""), "a finished test", error));
     }
     let start = document.start;
     let test = start.test_start.ok_or_else(|| ImportError::truncated(file, last, "`test_start`"))?;

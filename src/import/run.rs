@@ -249,7 +249,7 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
         };
         let from = end(&given.from, from).ok_or_else(|| need("which host sends", "--from HOST or HOST:RAIL"))?;
         let to = end(&given.to, to).ok_or_else(|| need("which host receives", "--to HOST or HOST:RAIL"))?;
-        // Some tools name both ends of a loopback alike; given by hand it is a mistake.
+        // Some tools name both ends of a loopback alike; given by hand it is an error.
         if given.from.is_some() && given.from == given.to {
             return contradicts(
                 "--from and --to are the same end: give two hosts, or two rails of one as HOST:0 and HOST:1",

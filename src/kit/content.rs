@@ -138,7 +138,7 @@ fn anonymiser(key: [u8; 32], sources: &Sources<'_>) -> anyhow::Result<Anonymiser
 }
 
 fn run_directory(sources: &Sources<'_>, mut names: Option<&mut Anonymiser>) -> anyhow::Result<Items> {
-    let records = files::read(&sources.run.join(JOURNAL)).context("there are no records")?;
+    let records = files::read(&sources.run.join(JOURNAL)).context("records are missing")?;
     let place = tempfile::tempdir().context("no temporary directory")?;
     let (mut lines, mut facts, mut of) = (Vec::new(), BTreeMap::new(), None);
     let mut withheld = Withheld::new(names.is_some());

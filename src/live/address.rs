@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no address of this machine; write 127.0.0.1, 0.0.0.0:8080 or [::1]:8080 (other names than localhost are not looked up)"
+    "`{0}` is not an address of this machine; write 127.0.0.1, 0.0.0.0:8080 or [::1]:8080 (other names than localhost are not looked up)"
 )]
 pub struct NoAddress(String);
 

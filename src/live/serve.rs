@@ -141,7 +141,7 @@ async fn answered(request: &Request<Incoming>, token: &Token, pages: &Pages) -> 
             whole.into_iter().for_each(|whole| drop(answer.headers_mut().insert(LOCATION, whole)));
             Ok(answer)
         }
-        _ => refused(StatusCode::NOT_FOUND, "there is no such page"),
+        _ => refused(StatusCode::NOT_FOUND, "no such page exists"),
     }
 }
 

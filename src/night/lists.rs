@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{nights::Nights, state::Standing, states::Known};
 
-/// What every reason begins with, by which the undo tells its own.
+/// What every reason begins with, by which the undo recognises its own.
 const OURS: &str = "railgauge:";
 /// Longest reason, in characters: more is hard to read in a list of nodes.
 const LONGEST: usize = 120;

@@ -88,7 +88,7 @@ fn of_run(all: &mut All, run: &Judged) {
     all.one("run_start_time_seconds", "When the run began, Unix time", &[], seconds(run.began));
     all.one("run_end_time_seconds", "When the last record of the run was written, Unix time", &[], seconds(run.ended));
     let finished = f64::from(u8::from(run.journal.end == JournalEnd::Finished && run.is_whole()));
-    let help = "Whether the run came to its end and its records are whole; 0 means that nothing else here is certain";
+    let help = "Whether the run finished and its records are whole; with 0 nothing else here is certain";
     all.one("run_finished", help, &[], finished);
     let status = all.family("run_status", "1 for the status that the run has, 0 for the others");
     for each in STATUSES {

@@ -24,7 +24,7 @@ impl Nights {
     /// The runs of `word`: a run directory, a directory of run directories, or a pattern; optionally of one plan.
     ///
     /// # Errors
-    /// There is no such run, or there are runs of several plans and none is named.
+    /// No such run exists, or there are runs of several plans and none is named.
     pub fn of(word: &str, plan: Option<&str>, now: Timestamp) -> Result<Self, NightError> {
         let (runs, plans) = read(word, plan, now)?;
         if plan.is_none() && plans.len() > 1 {

@@ -141,8 +141,8 @@ const fn is_over(outcome: Outcome) -> bool {
 /// Why this must not be deleted automatically; `None` for a complete run of ours.
 fn unsure(above: &Path, path: &Path, row: &Row) -> Option<String> {
     let why = match row.outcome {
-        Outcome::Running => Some("it is still going on".to_owned()),
-        Outcome::Unfinished => Some("it did not come to its end; it may be resumed".to_owned()),
+        Outcome::Running => Some("it is in progress".to_owned()),
+        Outcome::Unfinished => Some("it did not finish; it may be resumed".to_owned()),
         Outcome::Damaged => Some("its records are damaged".to_owned()),
         Outcome::Imported => Some("it was imported".to_owned()),
         Outcome::Unreadable => Some(format!("its records cannot be read: {}", row.sentence)),

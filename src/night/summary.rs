@@ -178,7 +178,7 @@ fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
         _ if directory.join(PAGE).symlink_metadata().is_ok() => {
             row.remarks.push("The report is not of these records: `railgauge report` renders it again.".to_owned());
         }
-        _ => row.remarks.push("There is no report: `railgauge report` renders it.".to_owned()),
+        _ => row.remarks.push("The report is missing: `railgauge report` renders it.".to_owned()),
     }
     if run.journal.end != JournalEnd::Running && !run.is_whole() {
         row.outcome = Outcome::Damaged;

@@ -160,7 +160,7 @@ async fn change(
     let (gone, failed): (Vec<_>, Vec<_>) =
         failed.into_iter().partition(|(host, _)| undo && !host.is_empty() && !hosts.agents.contains_key(host));
     for (host, cause) in gone {
-        // A lost host is not measured any more, so its configuration is no reason to stop.
+        // A lost host is not measured any more, so its configuration is not a reason to stop.
         let text = format!("was lost while configured for {change}, which could not be undone: {cause}");
         spine.emit(Event::Note { host, text });
     }

@@ -65,7 +65,7 @@ pub(super) async fn raw(agent: &Agent, limit: Duration) -> Result<RawTree, Failu
             None => return Ok(tree),
         }
     }
-    Err(broken("the pages of its files do not come to an end"))
+    Err(broken("the pages of its files do not end"))
 }
 
 #[cfg(test)]

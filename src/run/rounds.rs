@@ -441,7 +441,7 @@ impl RunState<'_> {
                     && remedy.id == remedy::RATE_FOR_SHARE.id =>
             {
                 let told = Failure { remedy: None, ..failure.clone() };
-                self.spine.halt(Halt::Unfit(format!("the soak cannot begin: {told}"), (**remedy).clone()));
+                self.spine.halt(Halt::Unfit(format!("the soak cannot start: {told}"), (**remedy).clone()));
             }
             Some(gather) => gather.lock().add(case, &outcome, progress, clocks::since_1970()),
             None => {

@@ -25,7 +25,7 @@ impl<T: Copy + Default> Lists<T> {
     }
 
     /// # Panics
-    /// If there is no such list.
+    /// If the list does not exist.
     pub fn of(&self, list: usize) -> &[T] {
         let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.all[from..self.ends[list]]

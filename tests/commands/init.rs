@@ -180,7 +180,7 @@ fn every_refusal_says_what_to_do_and_contacts_nobody() {
         (&["--hosts-file", "bad"], "bad, line 2: `gpu[3-1]`: "),
         (&["a,b", "--offline", "--ssh-config", "missing"], "cannot read missing: "),
         (&["--slurm"], "SLURM_JOB_NODELIST is not set, so this is not inside an allocation"),
-        (&["a,b", "--via", "rsh"], "--via rsh: there is no such launcher; there are local, ssh, "),
+        (&["a,b", "--via", "rsh"], "--via rsh: not a launcher; choose one of local, ssh, "),
         (&["a,b", "--via", "command"], "--via command and --command belong together"),
         (&["a,b", "--via", "local", "--command", "x"], "--via command and --command belong together"),
         (&["a,b", "--via", "local", "--ssh-config", "bad"], "--ssh-config does not apply with --via local"),

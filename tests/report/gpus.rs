@@ -97,7 +97,7 @@ fn errors_and_xids_of_a_gpu_contaminate_the_case_and_name_what_to_do() {
     let xid = run(|_| 1.0, |case| with(case, |seen| seen.xids = Some(vec![79])));
     let (state, error, remedy) = told(&xid);
     assert_eq!((state, remedy.as_deref()), (State::Contaminated, Some("xid")));
-    assert_eq!(error, "contaminated: a3: GPU 1: the driver told Xid 79 of it");
+    assert_eq!(error, "contaminated: a3: GPU 1: the driver reported Xid 79 of it");
     // What was disturbed cannot pass.
     let (_, verdicts) = judged(&xid);
     let of = |kind| verdicts.iter().find(|verdict| verdict.kind == kind).unwrap().status;

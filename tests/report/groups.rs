@@ -71,7 +71,7 @@ fn ranks_bytes_and_operations_that_do_not_fit_the_plan_are_impossible() {
     let changes: [(&str, Change); 10] = [
         ("5 ranks", |_, sample| sample.ranks.truncate(5)),
         ("0 ranks", |_, sample| sample.ranks.clear()),
-        ("rank 1 speaks for a4", |_, sample| sample.ranks[1].host = "a4".into()),
+        ("rank 1 reports for a4", |_, sample| sample.ranks[1].host = "a4".into()),
         ("6 ranks", |_, sample| sample.ranks[1].rank = 0),
         ("bytes counted", |case, sample| sample.initiator.bytes = sample.initiator.bytes - case.cell.size),
         ("bytes counted", |_, sample| sample.initiator.bytes = Bytes::ZERO),

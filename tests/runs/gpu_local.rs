@@ -164,15 +164,15 @@ fn memory_of_the_gpu_that_the_plan_names_is_staged_and_verified() {
 #[test]
 fn gpus_that_cannot_be_used_are_refused_in_words() {
     for (test, double, words) in [
-        (STAGED, None, "there is no CUDA driver on this host"),
+        (STAGED, None, "this host has no CUDA driver"),
         (STAGED, Some(", CUDA_DOUBLE_VERSION = \"10020\""), "too old: 10.2"),
         (STAGED, Some(", CUDA_DOUBLE_MANAGED = \"1\""), "this is managed memory"),
         (&format!("{STAGED}\ngpus = 5"), Some(""), "GPU 5 does not exist: this host has GPUs 0 to 1"),
         (&STAGED.replace("64KiB", "1GiB"), Some(""), "are free"),
-        (ALL_REDUCE, None, "there is no CUDA driver on this host"),
+        (ALL_REDUCE, None, "this host has no CUDA driver"),
         (ALL_REDUCE, Some(""), "NCCL cannot be opened"),
         (&format!("{ALL_REDUCE}\ngpus = [4, 5]"), Some(""), "GPU 4 does not exist"),
-        (&format!("{ALL_REDUCE}\nlibrary = \"libc.so.6\""), Some(""), "it is no NCCL, or too old"),
+        (&format!("{ALL_REDUCE}\nlibrary = \"libc.so.6\""), Some(""), "it is not NCCL, or too old"),
         (
             &format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\""),
             Some(", NCCL_DOUBLE_VERSION = \"21003\""),

@@ -94,7 +94,7 @@ fn a_training_step_tells_what_of_its_communication_is_not_hidden() {
     // The last bucket is never hidden, and a step moves all of them.
     assert!(exposed > 0.0 && value("step_alone") > 0.0);
     assert!((value("algbw") - f64::from(1 << 20) / step / 1e3).abs() < 0.001);
-    assert!(scene.results().report().contains("stands for the backward pass"));
+    assert!(scene.results().report().contains("replaces the backward pass"));
 }
 
 /// The warm-up is too short to tell how many operations fill the window.

@@ -173,7 +173,7 @@ fn outside_an_allocation(slurm: &Slurm) {
     let path = scene.write("plan.toml", &plan("{ names = \"n[1-2]\" }", "{}", 1));
     let ended = scene.spawn(slurm.on(scene_run(&scene, &path)), "run").end();
     ended.expect(4);
-    ended.says("this is no Slurm allocation");
+    ended.says("this is not a Slurm allocation");
     ended.says("railgauge submit");
     // Hosts that nobody has given yet: nothing is left that could never be resumed.
     let scene = Scene::new();

@@ -24,7 +24,7 @@ pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 pub const MOST: usize = 64;
 pub const MOST_XIDS: usize = 16;
 
-/// Xids that a program's own mistake causes (NVIDIA, XID Errors), with a healthy GPU.
+/// Xids that a program's own error causes (NVIDIA, XID Errors), with a healthy GPU.
 const OF_PROGRAMS: [u32; 4] = [13, 31, 43, 45];
 
 pub fn is_of_program(xid: u32) -> bool {
@@ -385,7 +385,7 @@ mod tests {
         };
         let both = beside([one, other]);
         assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids, both.readings), (3, Some(vec![79, 31]), 2));
-        // Sixteen mistakes of programs do not hide an ill GPU.
+        // Sixteen errors of programs do not hide an ill GPU.
         let program = GpuSeen { xids: Some(vec![31; MOST_XIDS]), ..GpuSeen::default() };
         let ill = GpuSeen { xids: Some(vec![79]), ..GpuSeen::default() };
         assert_eq!(program.joined(ill).xids, Some(vec![79, 31]));

@@ -8,13 +8,11 @@ use railgauge_wire::remedy::{DOCS, Entry, Place, Remedy, Template, all};
 const HEAD: &str = "\
 # Remedies
 
-What to do about failures and findings. `verdicts.json`, the report of the preflight and the journal name a remedy by its `id`,
-with the `values` it fills in, its `text`, its `commands` and a link to this page. Programs act on the id: words and commands may
-change. railgauge runs none of these commands. [remedies.json](remedies.json) is this page for programs.
+What to do about failures and findings, by the id that reports, `verdicts.json` and the journal have. railgauge runs none of these commands.
+Programs act on the id: texts and commands may change. [remedies.json](remedies.json) has this page for them, with values in braces, `{0}` for
+the first command, and brackets around what is left out if its value is unknown.
 
-Values in capitals are filled in if they are known; a command lists those that it lacks (`missing`). In remedies.json a value is in
-braces (`{interface}`), `{0}` is the first command, and a part of a command in brackets (`[--context {context}]`) is left out if its
-value is not known. Commands are for the host and change nothing, unless the line after a text says otherwise (here: where railgauge runs).
+Capitals are values that a report fills in if they are known. Commands are for the host and change nothing, unless the next line has *here* (where railgauge runs) or *changes*.
 ";
 
 const LOOK: &str = "on the host";
@@ -22,9 +20,9 @@ const LOOK: &str = "on the host";
 fn mark(command: &Template) -> &'static str {
     match (command.on, command.changes) {
         (Place::Host, false) => LOOK,
-        (Place::Host, true) => "on the host, changes something",
+        (Place::Host, true) => "changes",
         (Place::Controller, false) => "here",
-        (Place::Controller, true) => "here, changes something",
+        (Place::Controller, true) => "here, changes",
     }
 }
 

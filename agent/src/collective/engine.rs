@@ -201,7 +201,7 @@ pub(crate) trait Wire {
 }
 
 pub(super) fn unconnected(rank: usize) -> Failure {
-    Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
+    Failure::new(Stage::Measure, Kind::Internal, format!("no connection to rank {rank}"))
 }
 
 #[derive(Debug, Clone)]

@@ -186,7 +186,7 @@ impl<'e> Ready<'e> {
             let script = algorithm.and_then(|algorithm| Some((algorithm, job.script(algorithm)?)));
             script.ok_or_else(|| {
                 let how = algorithm.map_or(String::new(), |algorithm| format!(" by {algorithm}"));
-                refused(format!("there is no {}{how} over host memory", collective.op))
+                refused(format!("{}{how} does not run over host memory", collective.op))
             })
         };
         let cut = |training| buckets(layout.count, layout.width, training);

@@ -132,7 +132,7 @@ fn bonded(tree: &Tree, interface: &str) -> Option<String> {
 
 fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
     let unknown = |what: String| {
-        Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
+        Failure::new(Stage::Facts, Kind::Configuration, format!("{what} does not exist"))
             .remedy(remedy::NAME_DEVICE_OF_FACTS)
     };
     // A device name has no path.

@@ -44,7 +44,7 @@ impl Buffer {
         let reserve = if length > GRANULE { RESERVE } else { 0 };
         if taken.saturating_add(reserve) > free {
             let cause = format!(
-                "GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free, of which {reserve} are left to the driver and \
+                "GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free, less {reserve} for the driver and \
                  others: {} can be taken",
                 device.index(),
                 (free.saturating_sub(reserve) / GRANULE * GRANULE).saturating_sub(GRANULE)

@@ -12,7 +12,7 @@ use crate::system::process;
 pub(crate) enum Unread {
     #[error("{0}")]
     NoLibrary(String),
-    #[error("{} does not tell of the GPU at {pci}: {why}", .of.monitor())]
+    #[error("{} does not report the GPU at {pci}: {why}", .of.monitor())]
     Gpu {
         /// The library without an answer.
         of: Vendor,

@@ -133,7 +133,7 @@ fn refused(cause: String) -> Failure {
 
 fn open_cuda() -> Result<Driver, Unused> {
     let library = Library::open("libcuda.so.1", RTLD_LAZY).map_err(|error| {
-        let cause = format!("there is no CUDA driver on this host: {error}");
+        let cause = format!("this host has no CUDA driver: {error}");
         Unused::NotThere(refused(cause).remedy(remedy::INSTALL_CUDA_DRIVER))
     })?;
     let driver = Driver::look_up(&library, Vendor::Nvidia as usize, Vendor::Nvidia).map_err(|NoFunction(symbol)| {
@@ -156,7 +156,7 @@ fn open_cuda() -> Result<Driver, Unused> {
 
 fn open_hip() -> Result<Driver, Unused> {
     let library = Library::first(&HIP).map_err(|why| {
-        let cause = format!("there is no HIP runtime for the AMD GPUs of this host: {why}");
+        let cause = format!("this host has no HIP runtime for its AMD GPUs: {why}");
         Unused::NotThere(refused(cause).remedy(remedy::INSTALL_HIP))
     })?;
     let driver = Driver::look_up(&library, Vendor::Amd as usize, Vendor::Amd).map_err(|NoFunction(symbol)| {

@@ -372,8 +372,7 @@ fn refused(cause: String) -> Failure {
 
 fn open() -> Result<Compiler, Failure> {
     let library = Library::first(&NAMES).map_err(|why| {
-        refused(format!("there is no HIPRTC on this host to compile the kernels with: {why}"))
-            .remedy(remedy::INSTALL_HIPRTC)
+        refused(format!("this host has no HIPRTC to compile the kernels with: {why}")).remedy(remedy::INSTALL_HIPRTC)
     })?;
     Compiler::look_up(&library, 0)
         .map_err(|missing| refused(format!("{}: {missing}", library.name())).remedy(remedy::INSTALL_HIPRTC))

@@ -158,7 +158,7 @@ impl Product {
     fn words(&self) -> String {
         if self.device.vendor() == Vendor::Amd {
             // hipBLASLt does not report its algorithms.
-            return "not told by hipBLASLt".to_owned();
+            return "not reported by hipBLASLt".to_owned();
         }
         let number = |attribute| {
             let told = self.blas.configuration(&self.algorithm, attribute);

@@ -93,7 +93,7 @@ fn groups(tree: &Tree) -> Vec<u64> {
     let mut path = Some(std::path::Path::new(path));
     while let Some(group) = path {
         let number = |file: &str| tree.text(std::path::Path::new("sys/fs/cgroup").join(group).join(file))?.parse().ok();
-        // "max" is no number, and no limit.
+        // "max" is not a number, and no limit.
         if let (Some(limit), Some(used)) = (number("memory.max"), number("memory.current")) {
             left.push(u64::saturating_sub(limit, used));
         }

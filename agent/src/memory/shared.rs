@@ -1,5 +1,5 @@
 //! Host memory that devices and threads write at any time. It is only lent as atomics, words where they are aligned: a slice of plain bytes
-//! would promise that nobody else writes.
+//! would promise that there is no other writer.
 //!
 //! Atomics of both sizes may touch the same bytes, each where the other does not at that time: a link's memory is used by its thread.
 

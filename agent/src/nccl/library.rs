@@ -92,7 +92,7 @@ impl Nccl {
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
         let mut nccl = Self::look_up(&library, 0, vendor, path.clone(), 0).map_err(|NoFunction(symbol)| {
-            refused(format!("{path} has no {symbol}: it is no {called}, or too old")).remedy(newer)
+            refused(format!("{path} has no {symbol}: it is not {called}, or too old")).remedy(newer)
         })?;
         let mut version = 0;
         // SAFETY: `version` is valid for writes.

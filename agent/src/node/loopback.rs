@@ -135,7 +135,7 @@ impl Mover for Loopback {
 }
 
 fn unexpected(stage: Stage, stepped: &Stepped) -> Failure {
-    Failure::new(stage, Kind::Internal, format!("a step of a link came to {stepped:?}"))
+    Failure::new(stage, Kind::Internal, format!("unexpected result of a step of a link: {stepped:?}"))
 }
 
 #[cfg(test)]

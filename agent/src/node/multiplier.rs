@@ -42,7 +42,7 @@ pub(super) struct Multiplier {
 impl Multiplier {
     pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
-        let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;
+        let precision = spec.precision.ok_or_else(|| wrong("the request has no precision"))?;
         let rows = precision.rows(spec.size).ok_or_else(|| wrong("its size is not that of a square result"))?;
         let device = device::at(pci)?;
         let mut product = Product::new(&device, precision, rows)?;

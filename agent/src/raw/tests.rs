@@ -8,7 +8,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A device below a bridge, with what must not be read beside it.
+/// A device below a bridge, with what must not be read next to it.
 fn host() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let function = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";

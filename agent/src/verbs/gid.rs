@@ -180,8 +180,8 @@ pub(crate) fn choose_pkey(table: &[Pkey], wanted: Option<u16>, port: &str) -> Re
         let all: Vec<_> = set.map(|key| format!("{} (index {})", key.hex(), key.index)).collect();
         let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
         let cause = match wanted {
-            Some(value) => format!("{port} is no member of partition {value:#06x}; it is one of: {all}"),
-            None => format!("{port} is no member of any partition"),
+            Some(value) => format!("{port} is not a member of partition {value:#06x}; it is one of: {all}"),
+            None => format!("{port} is not a member of any partition"),
         };
         Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::USE_SET_PKEY)
     })
@@ -261,7 +261,7 @@ mod tests {
         );
         assert_eq!(index(&[0, 0, 0x8002, 0x8001]), 2);
         assert_eq!(index(&[0x0001, 0]), 0, "limited where there is nothing else");
-        assert!(choose_pkey(&table(&[0, 0x8000]), None, "mlx5_0:1").unwrap_err().cause.contains("no member of any"));
+        assert!(choose_pkey(&table(&[0, 0x8000]), None, "mlx5_0:1").unwrap_err().cause.contains("not a member of any"));
     }
 
     #[test]

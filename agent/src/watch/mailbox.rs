@@ -124,7 +124,7 @@ impl Mailbox {
         let hangs = hangs.and_then(|(port, begun)| {
             let WatchedPort { device, port } = &kept.ports.get(port)?.name;
             let seconds = now.saturating_sub(begun).seconds();
-            Some(format!("reading from {device}, port {port}, has taken {seconds:.1} s and goes on"))
+            Some(format!("reading from {device}, port {port}, has taken {seconds:.1} s and continues"))
         });
         let common: Vec<String> = kept.ended.iter().cloned().chain(hangs).collect();
         let seen = kept.ports.iter_mut().map(|port| port.take(now, &common)).collect();

@@ -236,7 +236,7 @@ fn a_version_whose_layouts_are_not_known_is_refused_in_words() {
     for version in ["24.5", "24.8", "27.0"] {
         let facts = facts(&folder(), &[("AMDSMI_DOUBLE_VERSION", version), ("RAILGAUGE_ROOT", root)]);
         let why = &facts.unreadable[GPUS];
-        assert!(why.starts_with("of 2 GPUs of AMD only the PCI addresses are known: AMD SMI "), "{why}");
+        assert!(why.starts_with("of 2 AMD GPUs only the PCI addresses are known: AMD SMI "), "{why}");
         assert!(why.contains(version) && why.contains("is not used: known are 24.6, 24.7, 25 and 26"), "{why}");
         // They are there all the same, and HIP's numbers of them.
         let gpus: Vec<_> = facts.gpus.iter().map(|gpu| (gpu.pci.as_deref().unwrap(), gpu.cuda_device)).collect();
@@ -261,7 +261,7 @@ fn amd_gpus_without_a_library_are_told_as_such() {
     let one = tree_of(&[("0000:d1:00.0", "0x1002", "0x120000")]);
     let told = facts(nothing.path(), &[("RAILGAUGE_ROOT", one.path().to_str().unwrap())]);
     let why = &told.unreadable[GPUS];
-    assert!(why.starts_with("of 1 GPU of AMD only the PCI address is known: AMD SMI is not there: "), "{why}");
+    assert!(why.starts_with("of 1 AMD GPU only the PCI address is known: AMD SMI is not there: "), "{why}");
     let dead = facts(&folder(), &[("RAILGAUGE_ROOT", root), ("AMDSMI_DOUBLE_DEAD", "1")]);
     assert!(dead.unreadable[GPUS].contains("AMD SMI does not start: said by a double"), "{:?}", dead.unreadable);
     // Where there is no such GPU nothing is said.

@@ -142,7 +142,7 @@ fn failed(says: &str) -> [Failure; 2] {
 fn a_failed_case_says_what_befell_its_gpu() {
     // Of memory errors the counters alone tell; the Xid is told to whoever asks third, which is GPU 0 at the end.
     let [first, second] = failed("d1:uncorrected=+1 xid=79");
-    assert!(first.cause.ends_with("; meanwhile the driver told Xid 79 of GPU 0 (0000:d0:00.0)"), "{first}");
+    assert!(first.cause.ends_with("; meanwhile the driver reported Xid 79 of GPU 0 (0000:d0:00.0)"), "{first}");
     assert_eq!(first.remedy.unwrap().id, "xid");
     let words = "; meanwhile an error of the memory of GPU 1 (0000:d1:00.0) could not be corrected";
     assert!(second.cause.contains("are free") && second.cause.ends_with(words), "{second}");
@@ -156,7 +156,7 @@ fn a_failed_case_says_what_befell_its_gpu() {
 #[test]
 fn a_gpu_that_is_lost_takes_its_last_xid_along() {
     let [lost, well] = failed("d0:lost=2 xid=79");
-    let words = "the driver told Xid 79 of GPU 0 (0000:d0:00.0), NVML lost GPU 0 (0000:d0:00.0)";
+    let words = "the driver reported Xid 79 of GPU 0 (0000:d0:00.0), NVML lost GPU 0 (0000:d0:00.0)";
     assert!(lost.cause.ends_with(words) && !well.cause.contains("meanwhile"), "{lost}; {well}");
 }
 

@@ -116,7 +116,7 @@ fn kernels_that_cannot_be_compiled_fail_the_case() {
     let alone = folder_of(&[("hip_double", &[HIP])]);
     let failed = failure(copied(&with(&alone, &[]), Op::GpuCopy, &[(0, 0)]));
     assert!(
-        failed.cause.contains("GPU 0: there is no HIPRTC") && failed.cause.contains("libhiprtc.so.7: cannot"),
+        failed.cause.contains("GPU 0: this host has no HIPRTC") && failed.cause.contains("libhiprtc.so.7: cannot"),
         "{failed}"
     );
     assert_eq!(failed.remedy.unwrap().id, "install-hiprtc");
@@ -129,10 +129,7 @@ fn a_host_with_amd_gpus_and_no_hip_says_so() {
     let (root, nothing) = (tree(), tempfile::tempdir().unwrap());
     let settings = with(nothing.path(), &[("RAILGAUGE_ROOT", root.path().to_str().unwrap())]);
     let failed = failure(copied(&settings, Op::GpuCopy, &[(0, 0)]));
-    assert!(
-        failed.cause.contains("no HIP runtime for the AMD GPUs of this host: libamdhip64.so.7: cannot"),
-        "{failed}"
-    );
+    assert!(failed.cause.contains("no HIP runtime for its AMD GPUs: libamdhip64.so.7: cannot"), "{failed}");
     assert_eq!(failed.remedy.unwrap().id, "install-hip");
     // A double of CUDA's driver has no function of HIP.
     let wrong = folder_of(&[("cuda_double", &[HIP])]);

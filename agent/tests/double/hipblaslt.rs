@@ -28,7 +28,7 @@ fn products_of_hipblaslt_are_counted_and_verified_before_and_after() {
         let verified = Bytes(2 * precision.square(32).0);
         assert_eq!(account.account.checked, Checked { verified, wrong: Bytes::ZERO, first_wrong: None }, "{precision}");
         let told = ["precision", "library", "algorithm"].map(|name| account.settings[name].as_str());
-        assert_eq!(told, [precision.word(), "libhipblaslt.so.0 (1100)", "not told by hipBLASLt"]);
+        assert_eq!(told, [precision.word(), "libhipblaslt.so.0 (1100)", "not reported by hipBLASLt"]);
         assert_eq!(account.carrier, Some(Carrier::Hipblaslt));
     }
 }

@@ -151,7 +151,7 @@ fn errors_of_rccl_are_in_its_name() {
     assert!(cause.contains("is RCCL 2.10.3, which is too old"), "{cause}");
     assert_eq!(remedy.as_deref(), Some("newer-rccl"));
     let (cause, _) = refused(&folder(), &[], |spec| spec.library = Some(HIP.to_owned()));
-    assert!(cause.contains("it is no RCCL, or too old"), "{cause}");
+    assert!(cause.contains("it is not RCCL, or too old"), "{cause}");
     let (cause, _) = refused(&folder(), &[], |spec| spec.env.clear());
     assert!(cause.contains("RCCL error 3 (said by a double)"), "{cause}");
     let (cause, _) = refused(&folder(), &[], |spec| spec.gpu = Some(7));

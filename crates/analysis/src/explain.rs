@@ -44,7 +44,7 @@ pub fn explained(found: &[Finding], outliers: &Outliers<'_>) -> Vec<Vec<Fit>> {
     found.iter().map(of).collect()
 }
 
-/// `None` where every host has it: there is nobody to compare with.
+/// `None` where every host has it: there are no peers to compare with.
 fn fit(
     finding: &Finding,
     spoils: Spoils,

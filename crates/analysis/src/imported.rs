@@ -57,7 +57,7 @@ pub fn read(path: &Path) -> Result<Option<ImportedRun>, JournalError> {
     let Event::Imported(said) = begun.line.event else { return Ok(None) };
     file.read_until(b'\n', &mut second).map_err(unreadable)?;
     if second.is_empty() {
-        return Err(refuse(2, "the import did not come to its end: import the files again"));
+        return Err(refuse(2, "the import did not finish: import the files again"));
     }
     if decoded(&second, 2, Some(&begun.run))?.line.event != Event::Finished {
         return Err(refuse(2, "only `Finished` follows an import"));
@@ -71,7 +71,7 @@ pub fn read(path: &Path) -> Result<Option<ImportedRun>, JournalError> {
     };
     let numbered = said.cases.iter().enumerate().all(|(place, case)| case.id == place as u64);
     if !numbered || !said.values.iter().all(|value| known(value) && value.value().is_some()) {
-        return Err(refuse(1, "a value of no case or no file, or one that is no number"));
+        return Err(refuse(1, "a value of no case or no file, or one that is not a number"));
     }
     Ok(Some(ImportedRun { at, said: *said }))
 }

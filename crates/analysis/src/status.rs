@@ -1,4 +1,4 @@
-//! What a judgement came to.
+//! Result of a judgement.
 
 use serde::{Deserialize, Serialize};
 

@@ -22,5 +22,5 @@ pub fn too_many(facts: &HostFacts) -> Option<String> {
         (facts.parts.modules.len(), INTERFACES, "modules of ports"),
     ];
     let (found, most, what) = parts.into_iter().find(|(found, most, _)| found > most)?;
-    Some(format!("it tells of {found} {what}, and at most {most} are taken"))
+    Some(format!("it reports {found} {what}, and at most {most} are taken"))
 }

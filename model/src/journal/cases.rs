@@ -102,7 +102,7 @@ pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, 
 }
 
 /// # Errors
-/// It is no table of cases, or a row has an index outside its tables.
+/// It is not a table of cases, or a row has an index outside its tables.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Case>, D::Error> {
     let table = Table::deserialize(deserializer)?;
     // A row is short but its case is not: the author of the file must not choose how much memory that takes.

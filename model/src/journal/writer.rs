@@ -68,7 +68,7 @@ impl Claim {
         // Written, not only sized: a sparse file would reserve nothing.
         let allocated = files::write(reserve, vec![0x55; RESERVE.as_usize()]).map_err(|error| {
             let room = RESERVE / Bytes::from_mib(1);
-            let cause = format!("{error}; a run starts only with {room} MiB to spare beside its journal");
+            let cause = format!("{error}; a run starts only with {room} MiB to spare next to its journal");
             io::Error::new(error.kind(), cause)
         });
         let begun = allocated.and_then(|()| {

@@ -34,13 +34,13 @@ pub static ALERT: Section = Section {
     about: "When `status`, `drain`, `trend` and `runs list` report a fault, over many runs of the plan. The newest run's values count.",
     keys: keys! {
         "nights": Whole(1, 100), Is("1"),
-            "Nights on which a host, NIC, rail or path must be measured as faulty before it is reported as faulty; \
-             until then it is undecided.";
+            "Nights on which a component must be measured as faulty before it is reported as faulty; until then it \
+             is undecided.";
         "of": Whole(1, 100), Means("`nights`"),
-            "Among how many of the last nights on which it was measured: `nights = 2` with `of = 3` is two of three.";
+            "Among how many of its last measured nights: `nights = 2` with `of = 3` is two of three.";
         "good_for": Time("1h", "10000h"), Is("\"720h\""),
-            "Age at which a good or undecided state becomes unknown. A fault has no age: it remains until a run \
-             measures the component as good.";
+            "Age at which a good or undecided state becomes unknown. A fault remains until a run measures the \
+             component as good.";
     },
 };
 

@@ -18,7 +18,7 @@ pub static BASELINE: Section = Section {
     about: "Results of earlier runs, written by `railgauge runs baseline`.",
     keys: keys! {
         "file": Path, Required,
-            "The file that `railgauge runs baseline` wrote. A relative path is relative to the plan's directory.";
+            "The file that `railgauge runs baseline` wrote.";
     },
 };
 

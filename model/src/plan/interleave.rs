@@ -14,10 +14,10 @@ pub static INTERLEAVE: Section = Section {
             pattern, rails, metric and sizes, and as many `qps` or combinations of `env`, `datatype` and `reduction`; their \
             `repeats` are twice the blocks.",
     keys: keys! {
-        "a": Text, Required, "Name of the first test, the one before the change.";
-        "b": Text, Required, "Name of the second test, the one after the change.";
+        "a": Text, Required, "Name of the first test, before the change.";
+        "b": Text, Required, "Name of the second test, after the change.";
         "blocks": Whole(6, 1000), Is("8"),
-            "Number of blocks; each measures both tests twice. At least six are needed to show a change.";
+            "Number of blocks; each measures both tests twice.";
     },
 };
 

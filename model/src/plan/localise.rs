@@ -15,22 +15,20 @@ pub static LOCALISE: Section = Section {
     about: "How bad hosts, NICs, rails, groups and paths are looked for in the results.",
     keys: keys! {
         "least_effect": Percent(0.1, 50.0), Is("1"),
-            "Smallest difference from good pairs that gets a name, and smallest change over the nights that `trend` \
-             reports. `compare` has `--margin`.";
+            "Smallest difference from good pairs that is reported, and smallest change that `trend` reports. \
+             `compare` has `--margin`.";
         "confirm": Flag, Is("true"),
-            "Whether the run measures suspects again after its tests, each with known-good partners, five times, and \
+            "Whether the run measures suspects again after its tests, five times, with known-good partners, and \
              takes slow collectives apart.";
         "waive": Texts, Means("none"),
-            "Parts whose being bad is known: hosts (with their NICs and paths; also hosts that are not in the plan, \
-             as `gpu[07-08]`), groups of the plan (with their uplinks and boundaries), `rail 3` (as a whole, not one \
-             NIC on it), or `all`. They are measured and reported, and do not make the run fail. `all` also waives \
-             two clusters of values, and noise in which a bad part would not show.";
+            "Components known to be bad, which are measured and reported but fail nothing: hosts (with NICs and \
+             paths; also `gpu[07-08]` outside the plan), groups (with uplinks), `rail 3` (as a whole), or `all`, \
+             which also waives two clusters of values and too much noise.";
         "at_most": Time("1s", "1h"), Is("\"5min\""),
-            "Time for that, from its beginning; no further round of it begins later.";
+            "Time to measure suspects again; no further round starts later.";
         "ports": Whole(0, 32), Is("8"),
-            "Queue pairs or streams over which a path that was confirmed is then measured one at a time, three times \
-             each: switches with equal paths choose by the source port, and each queue pair has its own. 0: not at \
-             all.";
+            "Queue pairs or streams over which a confirmed path is then measured, one at a time, three times each, \
+             to find slow ports of equal paths. 0: none.";
     },
 };
 

@@ -24,35 +24,33 @@ pub static PLAN: Section = Section {
     about: "The top of the file, before the first table.",
     keys: keys! {
         "name": Text, Required,
-            "Name of the plan, part of the run directory's name: letters, digits, `.`, `_` and `-`, at most 64.";
+            "Name of the plan and of run directories: letters, digits, `.`, `_` and `-`, at most 64.";
         "description": Text, Means("none"), "What the plan is for; shown in the report.";
         "seed": Whole(0, i64::MAX as u64), Is("1"),
-            "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same run.";
+            "Seed of everything random, schedules and verified bytes. The same seed gives the same run.";
         "rotate": Flag, Is("false"),
-            "Whether every night measures other pairs: the rounds of `random`, and the choices of `permutation` and \
-             `bisection`, move on with the day (UTC) a run starts on, until every round had its turn. `trend` then \
-             also watches hosts, NICs and rails, and takes plans that differ only in the seed for \
-             one.";
+            "Whether the rounds of `random` and the choices of `permutation` and `bisection` advance with the UTC \
+             day of the run's start, so that each night measures other pairs. `trend` then also watches hosts, NICs \
+             and rails, and ignores the seed.";
         "at_most": Time("1s", "2000h"), Means("as long as it takes"),
-            "Time for the whole run. What does not fit is not run, and is reported as not run. The order of the plan \
-             is the order of importance: the last tests are left out first, of a test its last repeats, then its last \
-             rounds, of a round its last cells (queue pairs, sizes). A quarter of the time, `at_most` of `[localise]` \
-             if that is less, is kept to measure suspects again, and the soak has its own time in it.";
+            "Time for the whole run. What does not fit is reported as not run: the last tests first, then last \
+             repeats, last rounds, last cases of a round. A quarter of it, or `at_most` of `[localise]` if less, is \
+             kept for suspects; a soak's time is included.";
         "launch": Table(&LAUNCH), Required, "How agents are started.";
         "hosts": Table(&HOSTS), Required, "Which hosts take part.";
-        "topology": Table(&TOPOLOGY), Means("nothing is known of switches"),
-            "What is known of the switches and cables.";
-        "localise": Table(&LOCALISE), Means("bad parts are looked for, and measured again"),
-            "How bad parts are looked for in the results.";
-        "preflight": Table(&PREFLIGHT), Means("hosts are compared with each other"),
-            "What the hosts' configuration must be.";
-        "baseline": Table(&BASELINE), Means("none"), "Results of earlier runs that expectations can compare with.";
-        "alert": Table(&ALERT), Means("a fault is reported after one night"),
-            "After how many nights a fault is reported.";
+        "topology": Table(&TOPOLOGY), Means("unknown"),
+            "Switches and cables.";
+        "localise": Table(&LOCALISE), Means("suspects are found and measured again"),
+            "How faulty components are found.";
+        "preflight": Table(&PREFLIGHT), Means("hosts are compared"),
+            "Required configuration of the hosts.";
+        "baseline": Table(&BASELINE), Means("none"), "Results of earlier runs to compare with.";
+        "alert": Table(&ALERT), Means("after one night"),
+            "When a fault is reported.";
         "defaults": Table(&DEFAULTS), Means("none"), "Keys for all tests.";
-        "test": Tables(&TEST), Required, "What is measured, one table for each test.";
-        "interleave": Tables(&INTERLEAVE), Means("none"), "Tests that are measured in turn, and compared.";
-        "soak": Table(&SOAK), Means("none"), "Traffic for hours after the tests, while ports are watched.";
+        "test": Tables(&TEST), Required, "What is measured.";
+        "interleave": Tables(&INTERLEAVE), Means("none"), "Tests that are measured in turn and compared.";
+        "soak": Table(&SOAK), Means("none"), "Traffic for hours after the tests.";
     },
 };
 

@@ -19,31 +19,30 @@ pub static PREFLIGHT: Section = Section {
             cannot be read. Without a wanted value hosts are compared with each other, and what differs is a finding.",
     keys: keys! {
         "mtu": Whole(68, 65_535), OTHERS,
-            "MTU of the interfaces behind RDMA ports, in bytes; of a host without RDMA, that of the interfaces named \
-             by `tcp`, else of all with an address.";
+            "MTU in bytes of the interfaces behind RDMA ports; on a host without RDMA, of those in `tcp`, else of \
+             all with an address.";
         "link_rate": Quantity, OTHERS, "Rate of every RDMA port: `\"400 Gb/s\"`.";
-        "rdma_ports": Whole(1, 64), OTHERS, "RDMA ports of every host that the plan can use.";
+        "rdma_ports": Whole(1, 64), OTHERS, "Usable RDMA ports of every host.";
         "gpus": Whole(1, 64), OTHERS, "GPUs of every host.";
         "pfc_priority": Wholes(0, 7), OTHERS, "Priorities with flow control (PFC), and no others.";
         "trust": Word(|| vec!["dscp", "pcp"]), OTHERS,
-            "Which field of a packet sets its priority, where the driver shows it.";
+            "Packet field that sets the priority, if the driver shows it.";
         "max_read_request": Whole(128, 4096), Means("4096 is advised"),
-            "Largest PCIe read request of RDMA devices, in bytes. Only root can read it.";
+            "Largest PCIe read request of RDMA devices, in bytes; only root can read it.";
         "firmware": Versions, OTHERS,
             "Firmware versions by device, board id or driver: `{ mlx5_core = \"28.43.1014\" }`.";
         "modules": Versions, OTHERS,
-            "Versions of kernel modules: `{ nvidia_peermem = \"580.95.05\" }`; `*` only wants the module loaded.";
+            "Versions of kernel modules: `{ nvidia_peermem = \"580.95.05\" }`; `*`: any, but loaded.";
         "kernel": Text, OTHERS, "Kernel release, as `uname -r` prints it.";
         "gpu_driver": Text, OTHERS, "Version of the GPUs' driver.";
         "governor": Text, Means("`performance` is advised"), "Frequency governor of every processor.";
         "iommu": Word(|| vec!["off", "passthrough", "translated"]), Means("`off` and `passthrough` are fine"),
             "How the IOMMU treats RDMA devices.";
         "ufm_telemetry": Path, Means("none"),
-            "A CSV file of UFM's telemetry (`curl http://UFM:9002/csv/xcset/low_freq_debug`): error rates of the hosts' ports by \
-             NVIDIA's [levels](tests.md#levels-of-links).";
+            "CSV file of UFM telemetry (`curl http://UFM:9002/csv/xcset/low_freq_debug`) with error rates of the \
+             ports ([levels](tests.md#levels-of-links)).";
         "waive": Words(|| checks::NAMES.to_vec()), Means("none"),
-            "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and \
-             belongs to such a check is judged and does not count.";
+            "Checks whose findings and requirements do not count; `railgauge preflight` still prints them.";
         "escalate": Words(|| checks::NAMES.to_vec()), Means("none"), "Checks whose findings fail the run.";
     },
 };

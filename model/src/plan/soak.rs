@@ -48,27 +48,24 @@ pub static SOAK: Section = Section {
     keys: keys! {
         "for": Time("1s", "2000h"), Required, "How long, interruptions not counted.";
         "test": Text, Means("the first bandwidth test of pairs"),
-            "Name of the test whose flows carry the traffic: all its rounds in turn, at its largest size and most \
-             `qps`.";
+            "Test whose flows carry the traffic: all its rounds in turn, at its largest size and most `qps`.";
         "share": Percent(0.1, 100.0), Means("as fast as it goes"),
-            "How fast each flow sends, in percent of the smaller rate of both ports.";
+            "Rate of each flow, in percent of the smaller rate of both ports.";
         "rate": Quantity, Means("as fast as it goes"), "The same as a rate: `\"10 Gb/s\"`.";
         "window": Time("1s", "10min"), Is("\"10s\""),
-            "Length of one window of traffic; bytes are verified between windows, and the next round begins with the \
-             next window.";
+            "Length of one window; between windows, bytes are verified and the next round starts.";
         "longest_outage": Time("0s", "1h"), Is("\"0s\""),
-            "Longest time that a port may be down or a flow may stall. Longer ones fail the run, shorter ones are \
-             reported. Jobs that use NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).";
+            "Longest time that a port may be down or a flow stall. Longer ones fail the run, shorter ones are \
+             reported. NCCL jobs survive stalls shorter than their retry limit (`NCCL_IB_TIMEOUT`).";
         "longest_degraded": Time("0s", "1h"), Is("\"0s\""),
-            "Longest time that a port may run at a lower rate, or with fewer lanes, than at its best in this soak. \
-             Longer ones fail the run, shorter ones are reported. Ports that report neither are judged only if this key is \
-             written: then the run is inconclusive.";
+            "The same for a rate or lane count below the port's best in this soak. If written, ports that report \
+             neither make the run inconclusive.";
         "limits": Frequencies, Means("none: rises are reported"),
-            "Most rises of counters of errors, each in any one reading: `{ symbol_error = \"10/s\" }`. The name is \
-             the counter's, or the part of it after the last `/`.";
+            "Highest rates of error counters in any one reading: `{ symbol_error = \"10/s\" }`. The name is the \
+             counter's, or its part after the last `/`.";
         "levels": Word(Levels::all_words), Means("none"),
-            "Judges ports by the levels of this maker: errors after FEC and symbol errors per bit, link-downs in 24 hours, the \
-             longest outage ([levels](tests.md#levels-of-links)).";
+            "Judges ports by NVIDIA's [levels](tests.md#levels-of-links): errors after FEC and symbol errors per \
+             bit, link-downs in 24 hours, longest outage.";
     },
 };
 
@@ -104,7 +101,7 @@ fn unfit(test: &Test) -> Option<&'static str> {
         (test.collective.is_some(), "is a collective"),
         (test.transport.is_within_host(), "stays within hosts"),
         (test.metric != TestMetric::Bandwidth, "measures no bandwidth"),
-        (test.beside.is_some(), "has other traffic beside its flows"),
+        (test.beside.is_some(), "has background traffic"),
         (test.configure.is_some(), "changes the cluster with `configure`"),
     ]
     .into_iter()

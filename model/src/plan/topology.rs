@@ -40,23 +40,22 @@ pub static TOPOLOGY: Section = Section {
     keys: keys! {
         "ibnetdiscover": Path, Means("none"),
             "File with the output of ibnetdiscover: switches, cables, widths and speeds of an InfiniBand fabric.";
-        "lfts": Path, Means("none: equal paths cannot be distinguished"),
+        "lfts": Path, Means("none: equal paths are not distinguished"),
             "File with the output of dump_lfts (dump_fts): the routes of the same fabric.";
         "slurm": Path, Means("none"),
-            "Slurm's topology.conf, or the output of `scontrol --oneliner show topology`: which hosts are below which \
-             switches, without ports.";
+            "Slurm's topology.conf, or output of `scontrol --oneliner show topology`: hosts below switches, without \
+             ports.";
         "lldp": Path, Means("none"),
-            "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: at \
-             which port of which leaf switch each NIC is. `railgauge discover` writes it.";
+            "Directory with HOST.json for each host, the output of `lldpcli -f json show neighbors`: leaf switch and \
+             port of each NIC. `railgauge discover` writes it.";
         "nvlink": Path, Means("none"),
-            "File that `railgauge discover` wrote, as JSON: which hosts have GPUs in which NVLink domain \
-             (`clusterUuid`, `cliqueId`).";
+            "JSON file from `railgauge discover`: the NVLink domain of each host's GPUs (`clusterUuid`, `cliqueId`).";
         "cables": Pairs, Means("none"),
-            "Cables in the plan itself: hosts as `gpu[001-016]` or `gpu001 mlx5_3`, switches as `leaf1`, or `leaf1:7` \
-             with the port. A name that is no host of the plan is a switch.";
+            "Cables: hosts as `gpu[001-016]` or `gpu001 mlx5_3`, switches as `leaf1` or `leaf1:7` with the port. Any \
+             name that is not a host is a switch.";
         RATE: Quantity, Means("not known"),
-            "Rate of every link whose source has none: `\"400 Gb/s\"`. Links between two switches without a port, \
-             as slurm has them, may be several cables, and keep an unknown rate.";
+            "Rate of every link whose source has none: `\"400 Gb/s\"`. Links between switches without ports may be \
+             several cables and keep an unknown rate.";
     },
 };
 
@@ -250,7 +249,7 @@ fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     let (names, port) = names.split_once(':').map_or((names, None), |(names, port)| (names, Some(port)));
     let names = expand(names).map_err(|wrong| Unread::Whole(wrong.message))?;
     if device.is_some_and(str::is_empty) || port.is_some_and(|port| port.is_empty() || port.contains('[')) {
-        return Err(Unread::Whole(format!("`{text}` is no end of a cable")));
+        return Err(Unread::Whole(format!("`{text}` is not an end of a cable")));
     }
     // As sources name them: with or without domain, in either case.
     let host = |name: String| hosts.iter().find(|host| same_host(host, &name)).cloned().ok_or(name);
@@ -261,7 +260,7 @@ fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
             port: None,
         }),
         (Err(name), Some(_), _) => {
-            Err(Unread::Whole(format!("{name} is no host of the plan, and a switch has ports, not NICs")))
+            Err(Unread::Whole(format!("{name} is not a host of the plan, and a switch has ports, not NICs")))
         }
         (Err(name), None, port) => Ok(Plug { device: Device::Switch(name), port: port.map(str::to_owned) }),
     };

@@ -66,9 +66,7 @@ pub(super) fn rounds(
     let rounds: Vec<Vec<Flow>> = pairs.into_iter().map(|round| round.into_iter().filter_map(flow).collect()).collect();
     if rounds.iter().all(Vec::is_empty) {
         Err(none(match pattern {
-            OnFabric::CrossLeaf(_) => {
-                "no known link joins two leaves; ibnetdiscover, slurm or `cables` tell of such links"
-            }
+            OnFabric::CrossLeaf(_) => "no known link joins two leaves; ibnetdiscover, slurm or `cables` add such links",
             _ => "no two NIC ports of different hosts are below one leaf",
         }))
     } else {
@@ -112,8 +110,8 @@ fn uncounted(fabric: &Fabric, switches: &Switches) -> Vec<String> {
     let mut notes = Vec::new();
     if places > 0 {
         notes.push(format!(
-            "{places} {} of which no port is known: each may stand for several cables, and counts as not loaded; ibnetdiscover, or \
-             `cables` with both ports, tell of single ones",
+            "{places} {} without a known port: each may be several cables, and counts as not loaded; ibnetdiscover, or \
+             `cables` with both ports, list single ones",
             those(places)
         ));
     }
@@ -128,14 +126,14 @@ fn uncounted(fabric: &Fabric, switches: &Switches) -> Vec<String> {
 
 fn uncovered(percent: f64, switches: &Switches, found: &Cover) -> String {
     if switches.is_hashed {
-        return "which of several equal paths flows take is not known; `lfts` of [topology] would tell".to_owned();
+        return "which of several equal paths flows take is not known; `lfts` of [topology] adds that".to_owned();
     }
     let slow = |(_, why): &(u32, Why)| matches!(why, Why::TooSlow { .. }).then(|| words(*why));
     match found.not_loaded.iter().find_map(slow) {
         Some(why) => format!("no link can be loaded to {percent} % of its rate: {why}"),
         None => {
             "no pair of its hosts has a known way over a link between switches; ibnetdiscover, or `cables` with both \
-                 ports, tell of such links"
+                 ports, add such links"
                 .to_owned()
         }
     }

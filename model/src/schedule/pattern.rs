@@ -169,7 +169,7 @@ pub(super) fn rounds(
             let flow = flow.as_ref().map(|(from, to)| Ok((member(from)?, member(to)?))).transpose()?;
             if hosts.len() < Victim::HOSTS {
                 return none(format!(
-                    "{} hosts take part, and a victim beside an incast needs {}",
+                    "{} hosts take part, and a victim of an incast needs {}",
                     hosts.len(),
                     Victim::HOSTS
                 ));

@@ -28,10 +28,10 @@ const NVLINK: &str = "nvlink";
 /// Most hosts that are asked for the InfiniBand subnet: all of it is known to each of them.
 const ASKED_FOR_SUBNET: usize = 16;
 
-/// What the hosts told.
+/// What the hosts reported.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    /// What was read, in the order in which it is told.
+    /// What was read, in the order of the report.
     pub read: Vec<Source>,
     /// What was not read, and why.
     pub not_read: Vec<NotRead>,
@@ -44,7 +44,7 @@ pub(super) struct Gathered {
 pub(super) struct Source {
     /// Key of `[topology]`.
     pub key: &'static str,
-    /// The host that told it, or the first of several.
+    /// The host that reported it, or the first of several.
     pub host: String,
     /// Where it goes, below the folder.
     pub file: PathBuf,
@@ -62,7 +62,7 @@ pub(super) struct NotRead {
     pub key: &'static str,
     /// Why; it names the host, unless it is about all.
     pub why: Failure,
-    /// Whether the topology lacks something without it. LLDP tells nothing of a host with InfiniBand only, and InfiniBand nothing of
+    /// Whether the topology lacks something without it. LLDP reports nothing about a host with InfiniBand only, and InfiniBand nothing of
     /// a cluster without it.
     pub wanted: bool,
 }
@@ -115,7 +115,7 @@ async fn subnet(plan: &Plan, met: &Hosts, gathered: &mut Gathered) {
     gathered.compare(&plan.hosts.iter().map(|host| &*host.name).collect::<Vec<_>>(), &met.facts, reader, &told);
 }
 
-/// Takes what the first host tells that can: the host, and what it told. If none can, all are told of.
+/// Takes the answer of the first host that can: the host, and its answer. If none can, all are listed.
 async fn first<'h>(
     hosts: &[&'h String],
     met: &Hosts,
@@ -185,7 +185,7 @@ impl Gathered {
         if document.domains.is_empty() {
             let cause = match gpus().next() {
                 Some(_) => "no GPU says that its NVLinks reach other hosts",
-                None => "no host has a GPU of NVIDIA's",
+                None => "no host has an NVIDIA GPU",
             };
             let why = Failure::new(Stage::Facts, Kind::Unsupported, cause);
             self.not_read.push(NotRead { key: NVLINK, why, wanted: false });
@@ -199,7 +199,7 @@ impl Gathered {
         self.read.push(Source { key: NVLINK, host, file: "nvlink.json".into(), has, text });
     }
 
-    /// Tells of the InfiniBand ports that are not in the subnet that `reader` told: there are others.
+    /// Lists the InfiniBand ports that are not in the subnet that `reader` reported: there are others.
     fn compare(&mut self, hosts: &[&str], facts: &BTreeMap<String, HostFacts>, reader: &str, told: &Told) {
         let plugs = told.cables.iter().flat_map(|cable| [&cable.a, &cable.b]);
         let read: BTreeSet<&str> = plugs
@@ -212,7 +212,7 @@ impl Gathered {
             let Some(facts) = facts.get(host) else { continue };
             let (other, unknown) = elsewhere(facts, &read);
             if !other.is_empty() {
-                let cause = format!("another subnet: what {reader} told has not {}", other.join(", "));
+                let cause = format!("another subnet: {reader} does not report {}", other.join(", "));
                 let why = Failure::new(Stage::Facts, Kind::Unsupported, cause).at(host).remedy(remedy::READ_SUBNETS);
                 self.not_read.push(NotRead { key: "ibnetdiscover", why, wanted: true });
             }
@@ -242,7 +242,7 @@ impl Gathered {
     }
 }
 
-/// Ports of a host that may be in a subnet and are not in the one that was read, and those of which no GUID is known.
+/// Ports of a host that may be in a subnet and are not in the one that was read, and those without a known GUID.
 fn elsewhere(facts: &HostFacts, read: &BTreeSet<&str>) -> (Vec<String>, Vec<String>) {
     let (mut other, mut unknown) = (Vec::new(), Vec::new());
     for device in &facts.rdma {
@@ -267,7 +267,7 @@ fn elsewhere(facts: &HostFacts, read: &BTreeSet<&str>) -> (Vec<String>, Vec<Stri
     (other, unknown)
 }
 
-/// Whether LLDP may tell something of a host: its RDMA ports are Ethernet, or it has none.
+/// Whether LLDP may report something of a host: its RDMA ports are Ethernet, or it has none.
 fn has_ethernet(facts: &HostFacts) -> bool {
     facts.rdma.is_empty() || has_layer(facts, "Ethernet")
 }

@@ -41,7 +41,7 @@ pub(super) struct Args {
 /// Reads the topology of a plan's hosts.
 ///
 /// # Errors
-/// There is no agent to send, the folder is not empty, or it cannot be written.
+/// No agent can be sent, the folder is not empty, or it cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(loaded) = common.plan_of_hosts(&args.plan)? else { return Ok(Exit::Wrong) };
     let beside = args.plan.parent().unwrap_or(Path::new("")).to_owned();
@@ -99,7 +99,7 @@ fn from_plan(beside: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 impl Gathered {
-    /// What the command comes to: a host that was not read is no success.
+    /// Exit code of the command: a host that was not read is not a success.
     fn exit(&self) -> Exit {
         match () {
             () if self.read.is_empty() => Exit::Unable,

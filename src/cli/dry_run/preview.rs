@@ -31,7 +31,7 @@ pub(super) struct Preview<'a> {
     pub seed: u64,
     /// Rate of every link, as given with `--link-rate`.
     pub link_rate_gbps: Option<GigabitsPerSecond>,
-    /// Time assumed for one case beside warm-up and window.
+    /// Time assumed for one case in addition to warm-up and window.
     pub overhead_seconds: f64,
     /// Rounds of all tests, each counted once.
     pub rounds: u64,
@@ -181,7 +181,7 @@ impl<'a> Preview<'a> {
     }
 }
 
-/// What passes a link or a host; `None` where nobody can say before the run.
+/// What passes a link or a host; `None` if unknown before the run.
 #[derive(Clone, Copy)]
 struct Load(Option<Volume>);
 

@@ -143,7 +143,7 @@ fn text_of_a_large_plan_is_cut() {
 
 #[test]
 fn every_time_without_a_link_rate_is_a_lower_bound() {
-    // A test of 1 GiB took thirty times what its windows come to.
+    // A test of 1 GiB took thirty times its windows.
     let many = LARGE.replace("1024", "0256");
     let adaptive = many.replace("\"1s\"", "{ confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }");
     for plan in [SMALL, &many, COLLECTIVES, &adaptive] {

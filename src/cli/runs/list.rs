@@ -35,7 +35,7 @@ pub(super) struct Args {
 /// Shows the newest runs, and writes the page. Whether they passed is in both: the exit code says only whether the runs were listed.
 ///
 /// # Errors
-/// There is no run, or the page cannot be written.
+/// No run was found, or the page cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let html = args.html.map(|path| page_path(Some(path), "index", only_indexes)).transpose()?;
     let above = html.as_deref().map(files::directory_of);

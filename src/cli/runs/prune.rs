@@ -1,4 +1,4 @@
-//! `railgauge runs prune DIR`: deletes old runs, if it is told so.
+//! `railgauge runs prune DIR`: deletes old runs, with `--yes`.
 
 use std::path::{Path, PathBuf};
 
@@ -57,11 +57,11 @@ struct Document<'a> {
 /// Lists what may go, and deletes it with `--yes`.
 ///
 /// # Errors
-/// There is no run, or a file that may name runs cannot be read.
+/// No run was found, or a file that may name runs cannot be read.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !args.runs.is_dir() {
         return Err(
-            Misuse(format!("{} is no directory: name the one that holds the runs", path_text(&args.runs))).into()
+            Misuse(format!("{} is not a directory: name the one that holds the runs", path_text(&args.runs))).into()
         );
     }
     let keep = Keep {

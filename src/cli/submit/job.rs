@@ -39,7 +39,7 @@ const NEVER: &[&str] = &[
     "PerJob",
     "PerNode",
 ];
-/// Time for a run that was told to end.
+/// Time for a run that was asked to end.
 const GOODBYE: Duration = Duration::from_secs(30);
 
 /// A submitted job.
@@ -165,7 +165,7 @@ impl Job {
             }
             if interrupts.is_heard() {
                 match told_at {
-                    // A run that is told to end writes its report; a job that waits has none.
+                    // A run that is asked to end writes its report; a job that waits has none.
                     None if state == "RUNNING" => self.cancel(&["--batch", "--signal=TERM"]),
                     Some(at) if at.elapsed() < GOODBYE => {}
                     _ => self.cancel(&[]),
@@ -234,7 +234,7 @@ fn ended(child: &mut Child, interrupts: &Interrupts) -> anyhow::Result<Option<bo
             return Ok(Some(status.success()));
         }
         if interrupts.is_heard() {
-            // It may have ended in this moment; `wait` tells. What it started holds its streams open, and goes with it.
+            // It may have ended in this moment; `wait` shows. What it started holds its streams open, and goes with it.
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             let _ = group.map(|group| kill_process_group(group, Signal::KILL));
             let status = child.wait().context(lost)?;

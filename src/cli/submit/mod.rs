@@ -100,7 +100,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
 }
 
-/// Reads what is to be submitted; `None` after the mistakes of a plan were told.
+/// Reads what is to be submitted; `None` after the errors of a plan were reported.
 fn work(args: &Args, common: &Common) -> anyhow::Result<Option<Work>> {
     let here = std::env::current_dir().context("the current directory is gone")?;
     let text = |path: &Path| {
@@ -134,7 +134,7 @@ fn work(args: &Args, common: &Common) -> anyhow::Result<Option<Work>> {
     Ok(Some(work))
 }
 
-/// Where the output of a job goes: a file beside the run directory, which the run itself makes.
+/// Where the output of a job goes: a file next to the run directory, which the run itself makes.
 fn beside(directory: &Path) -> PathBuf {
     let mut name = directory.as_os_str().to_owned();
     name.push(".slurm.log");
@@ -165,9 +165,7 @@ fn forgotten(job: &Job, work: &Work, before: Option<&str>) -> Exit {
         tell(format_args!("Slurm has forgotten job {number}; its run ended, and left its exit code"));
         return exit;
     }
-    tell(format_args!(
-        "error: Slurm has forgotten job {number}, and its run left no exit code: it did not come to its end"
-    ));
+    tell(format_args!("error: Slurm has forgotten job {number}, and its run left no exit code: it did not finish"));
     go_on(work);
     Exit::Unable
 }
@@ -185,7 +183,7 @@ fn told(job: &Job, watched: &Watched, work: &Work) -> Exit {
     let exit = watched.exit(work.directory.join(JOURNAL).exists());
     let number = job.number();
     match (exit, watched.ending()) {
-        // A run that was told to end, shortly before its time limit or by an interrupt here, has a hint for inside an allocation.
+        // A run that was asked to end, shortly before its time limit or by an interrupt here, has a hint for inside an allocation.
         (Some(Exit::Interrupted), None) => tell(format_args!("job {number} ended before its run was complete")),
         (Some(exit), None) => return exit,
         (_, Some(why)) => tell(format_args!("job {number} {why}")),

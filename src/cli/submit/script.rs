@@ -7,7 +7,7 @@ use railgauge_wire::shell::quoted;
 
 use crate::cli::Misuse;
 
-/// Seconds before the time limit at which Slurm tells the run to end: time for reports and goodbyes.
+/// Seconds before the time limit at which Slurm signals the run to end: time for reports and goodbyes.
 const WARNING: u64 = 60;
 /// Seconds by which Slurm may do so earlier (sbatch(1), `--signal`).
 const EARLIER: u64 = 60;
@@ -65,7 +65,7 @@ pub(super) fn script(work: &Work) -> anyhow::Result<String> {
     }
     // A node that fails is a result of the run, and not the end of it.
     options.extend(["--no-kill".into(), "--no-requeue".into()]);
-    // To the script's own process, which is the run. A job that is short would be told as soon as it begins, or be left with little
+    // To the script's own process, which is the run. A job that is short would be signalled as soon as it begins, or be left with little
     // of its time: there the limit itself ends the run, and steps that end with it say why.
     if minutes.is_none_or(|minutes| minutes * 60 > WARNING + EARLIER) {
         options.push(format!("--signal=B:TERM@{WARNING}"));
@@ -83,7 +83,7 @@ pub(super) fn script(work: &Work) -> anyhow::Result<String> {
     Ok(script)
 }
 
-/// A path for a line `#SBATCH`, in which `%` stands for something of the job and spaces separate.
+/// A path for a line `#SBATCH`, in which `%` inserts a value of the job and spaces separate.
 fn in_script(path: &str) -> Result<String, Misuse> {
     let fits = path.chars().all(|c| c.is_ascii_graphic() && !"\"'\\#`$%".contains(c));
     let unfit =

@@ -24,7 +24,7 @@ pub(super) struct Container {
     pub client: Vec<String>,
     /// For people: `the pod rg-1`.
     pub name: String,
-    /// Words of the client that tell that the status is the process's own. Without them the status is that of kubectl, which is 0 also for
+    /// Words of the client that show that the status is the process's own. Without them the status is that of kubectl, which is 0 also for
     /// a cut stream (kubernetes#73056). Empty where it always is the process's.
     pub tells: &'static str,
     pub by_hand: Remedy,

@@ -48,7 +48,7 @@ fn raising(behind: &[&str], directory: &Path, env: usize, keep: &str, limit: &st
         .unwrap()
 }
 
-/// What [`RAISE`] comes to with this agent, and so many bytes of standard input.
+/// Result of [`RAISE`] with this agent, and so many bytes of standard input.
 fn raised(directory: &Path, keep: &str, image: &str, input: &[u8]) -> std::process::Output {
     let mut child = raising(&[], directory, 0, keep, "60", image);
     // A script that reads nothing may have ended.
@@ -191,7 +191,7 @@ fn ends(mut child: Child) -> std::process::Output {
     child.wait_with_output().unwrap()
 }
 
-/// As when the client of a pod is gone and nobody closes the input of the process there.
+/// As when the client of a pod is gone, and the input of the process there is not closed.
 #[test]
 fn an_agent_or_an_environment_of_which_the_rest_never_comes_is_not_waited_for_for_ever() {
     let staged = Staged::new("#!/bin/sh\n:\n");
@@ -342,7 +342,7 @@ fn an_agent_that_others_may_exchange_does_not_run_in_place() {
         (0o755, 0o755, true),
         (0o777, 0o755, false),
         (0o755, 0o757, false),
-        // On a file the sticky bit keeps nobody from writing.
+        // On a file the sticky bit stops no writer.
         (0o755, 0o1757, false),
     ] {
         allow(&directory, above);

@@ -23,7 +23,7 @@ fn names_are_whole_words() {
         to.text(text),
         "host-1 and host-2-ib0 (host-1): gpu011, agpu01, hosts[01-16], hosts[01-02]: host-1_eth0"
     );
-    // A longer name that does not fit hides no shorter one, and a name that is no whole word hides no address.
+    // A longer name that does not fit hides no shorter one, and a name that is not a whole word hides no address.
     let mut to = with(&[("my-node", "host-1"), ("node", "host-2"), ("5a", "host-3"), ("rack1n2", "host-4")]);
     assert_eq!(to.text("xmy-node 5a54:00:77 rack[1-2]n[1-4]"), "xmy-host-2 5a54:00:77 hosts[1-2]");
     assert_eq!(to.text("5a:54:00:77:01:01x 52:54:00:77:01:01"), "host-3:54:00:77:01:01x 02:00:00:00:00:01");
@@ -171,7 +171,7 @@ fn devices_named_by_their_guid_and_addresses_behind_a_word_are_replaced() {
     assert_eq!(to.text("lladdr:52:54:00:77:01:01"), "lladdr:02:00:00:00:00:01");
     let peer = to.text("peer:2001:db8::5254:ff:fe77:101");
     assert!(peer.starts_with("peer:2001:") && !peer.contains("5254"), "{peer}");
-    // What stands within an address is no address.
+    // What stands within an address is not an address.
     assert_eq!(to.text("0000:3b:00.0 zz:12:30:45"), "0000:3b:00.0 zz:12:30:45");
 }
 

@@ -109,14 +109,14 @@ fn failed(Errand { early, left }: Errand) -> Option<Failure> {
     if let Some(EarlyEnd { ran, status, said }) = early {
         let said = if said.is_empty() { "it said nothing".to_owned() } else { format!("it said: {said}") };
         let cause = format!(
-            "the command beside it ended by itself after {:.1} s ({status}), so it was not measured beside it; {said}",
+            "the background command ended by itself after {:.1} s ({status}), so it was not measured with it; {said}",
             ran.seconds()
         );
         return Some(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::RUN_BESIDE_BY_HAND));
     }
     let numbers = left.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     (!left.is_empty()).then(|| {
-        let cause = format!("processes of the command beside it were killed and are still there: {numbers}");
+        let cause = format!("processes of the background command were killed and are still there: {numbers}");
         Failure::new(Stage::Measure, Kind::Internal, cause).remedy(remedy::RUN_BESIDE_BY_HAND)
     })
 }

@@ -156,18 +156,18 @@ fn interface(host: &Host, facts: &HostFacts, port: &Port) -> Result<String, Fail
         Failure::new(Stage::Open, Kind::Configuration, cause).at(&host.name).remedy(remedy::NAME_INTERFACE)
     };
     let Some(name) = all.get(port.rail as usize) else {
-        return Err(wrong(format!("the traffic beside it has no NIC: rail {} does not exist there", port.rail)));
+        return Err(wrong(format!("the background traffic has no NIC: rail {} does not exist there", port.rail)));
     };
     let (device, number) = port_name(name);
     let found = facts.rdma.iter().find(|known| known.name == device);
     let found = found.and_then(|known| known.ports.iter().find(|port| port.number == number.unwrap_or(1)));
     found
         .and_then(|port| port.netdev.clone())
-        .ok_or_else(|| wrong(format!("the traffic beside it cannot use TCP: no network interface of {name} is known")))
+        .ok_or_else(|| wrong(format!("the background traffic cannot use TCP: no network interface of {name} is known")))
 }
 
 fn named(failure: Failure) -> Failure {
-    let cause = format!("the traffic beside it: {}", failure.cause);
+    let cause = format!("the background traffic: {}", failure.cause);
     Failure { cause, ..failure }
 }
 
@@ -249,7 +249,7 @@ fn covered(
     let ended = beside.sender.started.saturating_add(beside.sender.elapsed);
     let way = if beside.opposite { " against it" } else { "" };
     let wrong = |what: String, remedy| {
-        let cause = format!("the traffic beside it{way} {what}, so it was not measured beside that traffic");
+        let cause = format!("the background traffic{way} {what}, so it was not measured with it");
         Err(Failure::new(Stage::Measure, Kind::Internal, cause).remedy(remedy))
     };
     if beside.sender.started > from {

@@ -173,7 +173,7 @@ impl Level {
         self.begins.push(least + self.price(t + 1, PLACED));
     }
 
-    /// The cheapest explanation unless it is no change; `level` holds the same nights with their slope.
+    /// The cheapest explanation unless it is not a change; `level` holds the same nights with their slope.
     fn found(&self, level: &[f64], smallest: f64) -> Option<Found> {
         let n = self.values.len();
         let &(least, at) = self.moves.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;

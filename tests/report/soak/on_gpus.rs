@@ -63,7 +63,7 @@ fn gpus_that_are_well_pass_and_without_any_nothing_is_said() {
 fn an_error_of_a_gpu_fails_the_soak_and_names_it() {
     let (failed, reason, remedy) = told(|part, seen| seen.xids = Some(if part == 3 { vec![79] } else { Vec::new() }));
     assert_eq!((failed, remedy.as_deref()), (Status::Fail, Some("xid")));
-    assert_eq!(reason, "gpu003 GPU 1: the driver told Xid 79 of it");
+    assert_eq!(reason, "gpu003 GPU 1: the driver reported Xid 79 of it");
     let (failed, reason, remedy) = told(|part, seen| seen.lost = part == 2);
     assert_eq!((failed, remedy.as_deref()), (Status::Fail, Some("look-at-gpu")), "{reason}");
     let rows = |part: usize, seen: &mut GpuSeen| {
@@ -139,7 +139,7 @@ fn hosts_whose_gpus_nobody_told_of_are_open() {
 fn errors_are_counted_by_parts_and_kept_by_hosts() {
     let journal = soak(|part, seen| seen.xids = Some(if part == 3 { vec![48, 79, 48] } else { Vec::new() }));
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
-    assert_eq!(status(&drawn.verdicts, "gpus").1, "gpu003 GPU 1: the driver told Xid 48 of it");
+    assert_eq!(status(&drawn.verdicts, "gpus").1, "gpu003 GPU 1: the driver reported Xid 48 of it");
     let soak = drawn.verdicts.soak.unwrap();
     assert_eq!((soak.gpus[0].host.as_str(), soak.gpus[0].bad.len()), ("gpu003", 2));
 }

@@ -206,6 +206,8 @@ mod tests {
             for at in told.iter().filter_map(|name| name.parse::<usize>().ok()) {
                 assert!(at < entry.commands.len(), "{entry:?}");
             }
+            let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            assert!(told.iter().all(is_name), "{entry:?}");
             let values: BTreeSet<&str> = entry.commands.iter().flat_map(|one| names(one.command)).chain(told).collect();
             assert!(values.len() <= VALUES, "{entry:?}");
             let remedy = Remedy::from(*entry);

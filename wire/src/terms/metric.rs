@@ -48,18 +48,18 @@ metrics! {
     TotalBandwidth = "total_bandwidth": About { title: "Bandwidth of all flows", ..SUM },
     /// Loss of a flow alongside an incast that shares no NIC port with it, in percent of its bandwidth alone. Negative for a gain.
     VictimLoss = "victim_loss": About {
-        unit: "%", family: Family::Victim, reads: Reads::Round, may_be_zero: true, title: "Loss of a flow beside an incast",
+        unit: "%", family: Family::Victim, reads: Reads::Round, may_be_zero: true, title: "Loss of a flow next to an incast",
         ..LATENCY
     },
     /// Loss of a flow alongside other traffic of its own two hosts, in percent of its bandwidth alone. Negative for a gain.
     BesideLoss = "beside_loss": About {
         unit: "%", family: Family::Beside, reads: Reads::Round, may_be_zero: true,
-        title: "Loss of a flow beside other traffic of its hosts", ..LATENCY
+        title: "Loss of a flow to background traffic of its hosts", ..LATENCY
     },
     /// Payload bits per second of that other traffic in the flow's window, all directions together.
     BesideBandwidth = "beside_bandwidth": About {
         unit: "Gb/s", better: Better::Higher, family: Family::Beside, reads: Reads::Round,
-        title: "Bandwidth of the traffic beside", ..LATENCY
+        title: "Bandwidth of the background traffic", ..LATENCY
     },
     LatencyMin = "latency_min": latency(|all| all.min.microseconds()),
     LatencyP50 = "latency_p50": About {

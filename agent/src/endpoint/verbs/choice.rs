@@ -255,7 +255,7 @@ impl Driver {
                 format!("unknown: kernel {major}.{minor} may not know the flag, and libibverbs then leaves it out")
             }
             (Some("mlx5_core"), Some(_)) => "possible: mlx5 passes it on to the device".to_owned(),
-            (Some(driver), _) => format!("unknown: nothing tells whether {driver} heeds the flag"),
+            (Some(driver), _) => format!("unknown: {driver} does not report whether it heeds the flag"),
             (None, _) => "unknown: the driver is not known".to_owned(),
         }
     }

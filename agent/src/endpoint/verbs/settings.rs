@@ -114,7 +114,7 @@ impl Settings {
                 return Err(wrong(cause, remedy::RAISE_INTERFACE_MTU));
             }
             Some(mtu) if !(256..=4096).contains(&mtu) || !mtu.is_power_of_two() => {
-                return Err(wrong(format!("{mtu} is no RDMA path MTU"), remedy::PATH_MTU));
+                return Err(wrong(format!("{mtu} is not an RDMA path MTU"), remedy::PATH_MTU));
             }
             mtu => mtu.unwrap_or(port_mtu),
         };

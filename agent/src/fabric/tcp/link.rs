@@ -139,7 +139,7 @@ impl Link for Tcp {
 
     fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
         let refused = |cause: &str| Failure::new(Stage::Join, Kind::Internal, cause);
-        let Endpoint::Tcp(peer) = peer else { return Err(refused("the peer of a TCP link is no TCP endpoint")) };
+        let Endpoint::Tcp(peer) = peer else { return Err(refused("the peer of a TCP link is not a TCP endpoint")) };
         if self.channel.is_some() {
             return Err(refused("the link is joined already"));
         }
@@ -277,7 +277,7 @@ impl Tcp {
     fn pass(&self, op: Op, metric: TestMetric, size: unit::Bytes, purpose: Purpose) -> Result<Pass, Failure> {
         self.fits(size)?;
         if !Transport::Tcp.carries(op) {
-            let cause = format!("there is no {op} over TCP");
+            let cause = format!("{op} does not run over TCP");
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::TCP_OPERATION));
         }
         Ok(Pass { op, metric, size, bidirectional: false, only: None, pace: None, quota: None, purpose })

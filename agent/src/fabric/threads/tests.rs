@@ -60,7 +60,7 @@ fn windows_are_laid_end_to_end_and_never_on_top_of_one_another() {
     let idle = Measurement { elapsed: Nanoseconds(9_000), cpu: Nanoseconds(5), ..Measurement::default() };
     let (before, after) = (added(&idle, &one), added(&one, &idle));
     assert_eq!([before.started, after.elapsed, after.cpu], [100, 1_000, 905].map(Nanoseconds));
-    // Where one has not counted, nobody knows the sum.
+    // If one has not counted, the sum is unknown.
     assert_eq!(added(&one, &Measurement { moved: None, ..late }).moved, None);
 }
 

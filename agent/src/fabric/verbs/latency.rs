@@ -73,7 +73,7 @@ impl VerbsEnd {
             0 => Ok(()),
             strays => {
                 let cause = format!(
-                    "{strays} messages arrived that nobody had asked for, stragglers of an earlier pass over an \
+                    "{strays} messages arrived unexpectedly, stragglers of an earlier pass over an \
                      unreliable service: the samples cannot be trusted"
                 );
                 Err(Failure::new(Stage::Measure, Kind::Fabric, cause).remedy(remedy::MEASURE_AGAIN))

@@ -79,7 +79,7 @@ fn gpus_have_cudas_numbers_by_their_addresses() {
     assert_eq!(indexes, [Some(5), Some(2), None]);
     let near: Vec<_> = facts.gpus_near("mlx5_5").map(|row| (row.gpu, row.distance)).collect();
     assert_eq!(near, [(1, Distance::Sys), (0, Distance::Pix)]);
-    // Where nothing is hidden and CUDA was not asked, its numbers are NVML's; where something is, nobody knows.
+    // Where nothing is hidden and CUDA was not asked, its numbers are NVML's; where something is, they are unknown.
     let mut silent = unpack("roce8.host").facts();
     assert_eq!(silent.cuda_gpu(3).map(|gpu| gpu.index), Some(3));
     silent.cuda_visible = Some("1".to_owned());
@@ -192,7 +192,7 @@ fn rates_that_a_driver_makes_of_the_interfaces_are_the_interfaces() {
     let port = host.facts().rdma.remove(0).ports.remove(0);
     assert_eq!((port.verbs_rate_gbps, port.rate_gbps), (Some(GigabitsPerSecond(40.0)), Some(GigabitsPerSecond(800.0))));
     assert_eq!(port.rate_source, Some(RateSource::Interface));
-    // Nobody knows the speed: what the driver says of it is the least there is.
+    // The speed is unknown: what the driver says of it is the least there is.
     let mut host = unpack("bnxt.host");
     host.line("sys/class/net/ens1/speed = -1");
     host.line("sys/class/infiniband/bnxt_re0/ports/1/rate = 2.5 Gb/sec (1X SDR)");

@@ -131,7 +131,7 @@ pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
 }
 
 fn counted(gpus: usize) -> String {
-    format!("{gpus} GPU{} of AMD", if gpus == 1 { "" } else { "s" })
+    format!("{gpus} AMD GPU{}", if gpus == 1 { "" } else { "s" })
 }
 
 /// Without the function, which numbers the partitions of a GPU.

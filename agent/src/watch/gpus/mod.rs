@@ -178,7 +178,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { gpu, what } = self;
         match what {
-            What::Xid(xid) => write!(f, "the driver told Xid {xid} of {gpu}"),
+            What::Xid(xid) => write!(f, "the driver reported Xid {xid} of {gpu}"),
             What::Memory(1) => write!(f, "an error of the memory of {gpu} could not be corrected"),
             What::Memory(errors) => write!(f, "{errors} errors of the memory of {gpu} could not be corrected"),
             What::Lost => write!(f, "NVML lost {gpu}"),
@@ -278,7 +278,7 @@ mod tests {
         let failure = told(&seen);
         assert_eq!(
             failure.cause,
-            "the copy failed; meanwhile the driver told Xid 79 of GPU 3 (0000:1b:00.0), 2 errors of the memory of GPU 3 \
+            "the copy failed; meanwhile the driver reported Xid 79 of GPU 3 (0000:1b:00.0), 2 errors of the memory of GPU 3 \
              (0000:1b:00.0) could not be corrected, NVML lost GPU 3 (0000:1b:00.0)"
         );
         assert_eq!(failure.remedy.unwrap().id, remedy::XID.id);

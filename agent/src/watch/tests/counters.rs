@@ -20,7 +20,7 @@ fn a_row_has_what_rose_in_its_span() {
     let row =
         between(&[("netdev/rx_bytes", 5), ("netdev/tx_bytes", 7)], &[("netdev/rx_bytes", 9), ("netdev/tx_bytes", 7)]);
     assert_eq!((row.from, row.until), (at(1), at(2)));
-    // The first row tells of every counter that is there.
+    // The first row has every counter that is there.
     assert_eq!(row.counted, values(&[("netdev/rx_bytes", 4), ("netdev/tx_bytes", 0)]));
     assert!(row.peaks.is_empty() && row.gauges.is_empty() && !row.is_of_statistics());
 }

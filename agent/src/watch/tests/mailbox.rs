@@ -34,7 +34,7 @@ fn every_long_gap_of_an_answer_is_told_with_its_begin_and_end() {
     }
     let gap = |from, until| Gap { from: secs(from), until: secs(until) };
     assert_eq!(mailbox.take(secs(113)).ports[0].gaps, [gap(101, 105), gap(106, 112)]);
-    // One that goes on is told so far, and whole when it is over.
+    // One that continues is reported so far, and whole when it is over.
     assert_eq!(mailbox.take(secs(116)).ports[0].gaps, [gap(112, 116)]);
     mailbox.looked(0, look(secs(118), None));
     assert_eq!(mailbox.take(secs(119)).ports[0].gaps, [gap(112, 118)]);

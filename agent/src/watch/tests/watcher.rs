@@ -230,7 +230,7 @@ fn a_device_that_vanishes_is_down_and_named_and_comes_back() {
     bench.count();
     let back = bench.seen();
     assert!(back.states.len() == 1 && back.states[0].up && back.looks == 1 && back.failure.is_none(), "{back:?}");
-    // The row reaches over the time that nothing was read in; the reset is no rise.
+    // The row reaches over the time that nothing was read in; the reset is not a rise.
     assert_eq!(rose(&back.rows[0]), [("netdev/tx_bytes".to_owned(), 100)].into());
 }
 
@@ -251,7 +251,7 @@ fn a_port_that_gets_another_interface_is_never_down_meanwhile() {
     }
     let seen = bench.seen();
     assert!(seen.states.len() == 1 && seen.failure.is_none() && seen.looks == 2, "{seen:?}");
-    // What the new interface has more than the old one did not rise; the row is there, and the next goes on from it.
+    // What the new interface has more than the old one did not rise; the row is there, and the next continues from it.
     let counted: Vec<_> = seen.rows.iter().map(|row| row.counted.get("netdev/tx_bytes").copied()).collect();
     assert!(counted == [None, Some(100)] && seen.rows[0].until == seen.rows[1].from, "{seen:?}");
 }

@@ -46,7 +46,7 @@ impl fmt::Display for Contradiction {
                     _ => write!(f, "{} {unit} at most", number(*most)),
                 }
             }
-            Self::Elsewhere { rank, host } => write!(f, "rank {rank} speaks for {host}, and is planned elsewhere"),
+            Self::Elsewhere { rank, host } => write!(f, "rank {rank} reports for {host}, and is planned elsewhere"),
             Self::Start { started_at } => write!(f, "it began at `{started_at}`, which is not a time"),
         }
     }

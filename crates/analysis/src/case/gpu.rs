@@ -77,7 +77,7 @@ impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lost => f.write_str("NVML lost it"),
-            Self::Xid { xid } => write!(f, "the driver told Xid {xid} of it"),
+            Self::Xid { xid } => write!(f, "the driver reported Xid {xid} of it"),
             Self::Errors { counter, rise } => write!(f, "{} ({counter} +{rise})", meaning(counter)),
             Self::Shared { programs } => write!(f, "{} ran on it", words::count(*programs as usize, "other program")),
             Self::Held { holds, times, readings, mhz } => {

@@ -24,7 +24,7 @@ impl CaseResult<'_> {
 
     /// Whether a stream with this share of lost packets may be as slow as this one: at the longest round trip its rate
     /// is at most `MSS / RTT * sqrt(3/2) / sqrt(p)` (Mathis et al. 1997). With the short round trips of a cluster CUBIC
-    /// is no slower and hardly faster (RFC 9438, 4.3); BBR does not slow down for losses.
+    /// is not slower and hardly faster (RFC 9438, 4.3); BBR does not slow down for losses.
     fn is_held_by(&self, share: f64) -> bool {
         let Some((link, (_, sample))) = self.link.zip(self.samples.first()) else { return false };
         let rate =

@@ -111,7 +111,7 @@ impl fmt::Display for NotRun {
             Self::Prevented { cause } => write!(f, "not run: {cause}"),
             Self::Interrupted => f.write_str("not run: the run was interrupted before this case"),
             Self::BrokeOff => f.write_str("not run: the run broke off before this case"),
-            Self::StillRunning => f.write_str("not run yet: the run is still going on"),
+            Self::StillRunning => f.write_str("not run yet: the run is in progress"),
             Self::TimeOver => f.write_str("not run: the time of the plan (`at_most`) was over"),
             Self::NoOutcome => f.write_str("not run: the run finished without an outcome of this case"),
             Self::Damaged { line } => {

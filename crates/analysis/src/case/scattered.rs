@@ -72,7 +72,7 @@ impl fmt::Display for Scattered {
                 write!(f, "{host}: it does not say when it ran relative to the other flows of its round")
             }
             Self::SlicesMissing { host, told, whole } => {
-                write!(f, "{host}: it says what it moved every 100 ms for {told} of {whole} times only")
+                write!(f, "{host}: it reports only {told} of {whole} slices of 100 ms")
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The most that a link can carry, computed from its properties: the 100 % of "percent of the ceiling".
 //!
 //! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory) only lowers the real
-//! limit. A link of unknown rate has none. Formulas, sources and worked numbers are in `docs/reading-the-report.md`.
+//! limit. A link of unknown rate has none. Formulas, sources and worked numbers are in `docs/methods.md`.
 
 mod case;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub(super) enum Limit {
     Pcie,
 }
 
-/// Multiple of the ceiling that disproves the ceiling: 1.5 % above can be true (docs/reading-the-report.md), and clocks
+/// Multiple of the ceiling that disproves the ceiling: 1.5 % above can be true (docs/methods.md), and clocks
 /// and windows add little.
 pub(super) const DISPROVED: f64 = 1.05;
 

@@ -1,4 +1,4 @@
-//! The numbers of docs/reading-the-report.md, computed there by hand.
+//! The numbers of docs/methods.md, computed there by hand.
 
 use std::collections::BTreeMap;
 

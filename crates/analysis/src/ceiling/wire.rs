@@ -2,7 +2,7 @@
 //!
 //! Sources: InfiniBand Architecture Specification, volume 1 (headers, annexes A16 and A17 for RoCE v1 and v2); IEEE
 //! 802.3 (frame, preamble, gap); RFC 791, 8200, 768, 9293, 7323 (IP, UDP, TCP, its time stamps); RFC 5040, 5041, 5044
-//! (RDMAP, DDP, MPA: iWARP). Worked numbers in `docs/reading-the-report.md`.
+//! (RDMAP, DDP, MPA: iWARP). Worked numbers in `docs/methods.md`.
 
 use railgauge_wire::{LinkLayer, Op, Service};
 

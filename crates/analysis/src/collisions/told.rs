@@ -134,7 +134,7 @@ impl Collisions {
                 format!(" (on average {} % with {few}, {} % with {most})", short(with_few), short(with_many))
             });
             let all_known = self.suspects.is_empty() && open == 0 && self.lossy == 0;
-            let end = if all_known { ", and nothing here speaks for a bad cable" } else { "" };
+            let end = if all_known { ", and nothing here indicates a bad cable" } else { "" };
             told.push(format!(
                 "{share} % of flows share a path with others ({colliding} of {flows} in {all}); with {most} {}s the loss \
                  vanishes{loss}: paths collide{end}.",
@@ -153,11 +153,11 @@ impl Collisions {
         }
         if open > 0 {
             let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
-            told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
+            told.push(format!("{} undecided ({}).", count(open, "flow"), why.join("; ")));
         }
         if let Some(needed) = self.needed_passes.filter(|needed| needed > passes) {
             told.push(format!(
-                "With {} or more it can be told that flows collide: set `rounds` or `repeats` higher.",
+                "{} or more show whether flows collide: set `rounds` or `repeats` higher.",
                 count(needed, "pass")
             ));
         }

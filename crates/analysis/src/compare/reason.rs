@@ -28,9 +28,9 @@ pub(super) fn case(told: &Told<'_>) -> String {
     let also = |first: Option<&String>, second: Option<&String>| {
         [first, second].into_iter().flatten().map(|text| format!("; {text}")).collect::<String>()
     };
-    let beside = also(strays.as_ref(), missing.as_ref());
+    let others = also(strays.as_ref(), missing.as_ref());
     let Some(interval) = found.interval95 else {
-        return format!("{runs}: no change can be separated from chance below {}{beside}", fewest(design));
+        return format!("{runs}: no change can be separated from chance below {}{others}", fewest(design));
     };
     let moved = moved(found.effect);
     let between = digits::range(percent(interval.low), percent(interval.high));
@@ -41,27 +41,27 @@ pub(super) fn case(told: &Told<'_>) -> String {
         let units = units(design);
         match need {
             // Too many to be practical: less noise is the advice.
-            MANY.. => format!("; it would take more than {MANY} {units} to tell, so measure longer or with less noise"),
+            MANY.. => format!("; it would take more than {MANY} {units}, so measure longer or with less noise"),
             _ => format!("; {need} {units}{turn} would probably be enough"),
         }
     });
     match (judged.verdict, judged.obstacle) {
         (Verdict::Improved | Verdict::Regressed, _) => {
-            format!("{seen}; changes of {margin} count as none{beside}")
+            format!("{seen}; changes of {margin} count as none{others}")
         }
         (Verdict::Equivalent | Verdict::Negligible, _) => {
             let change = if judged.verdict == Verdict::Negligible { moved } else { "did not change".to_owned() };
-            format!("{change}: {between} lies within {margin}, {runs}{beside}")
+            format!("{change}: {between} lies within {margin}, {runs}{others}")
         }
         (Verdict::TooNoisy, _) => {
-            format!("{seen}: the noise is so wide that changes of {margin} would count as none{beside}{more}")
+            format!("{seen}: the noise is so wide that changes of {margin} would count as none{others}{more}")
         }
         (_, Some(Obstacle::Missing)) => {
             let missing = missing.as_deref().unwrap_or("a run after has no value");
             format!("{seen}: {missing}, and a missing value is not a pass{}", also(strays.as_ref(), None))
         }
         (_, Some(Obstacle::FewRuns)) => {
-            format!("{seen}: the absence of a change cannot be shown below {}{beside}{more}", fewest(design))
+            format!("{seen}: the absence of a change cannot be shown below {}{others}{more}", fewest(design))
         }
         (_, Some(Obstacle::Strays)) => {
             let strays = strays.as_deref().unwrap_or("single runs lie far off");
@@ -71,7 +71,7 @@ pub(super) fn case(told: &Told<'_>) -> String {
             let mean = found.mean95.unwrap_or(interval);
             let mean = digits::range(percent(mean.low), percent(mean.high));
             format!(
-                "{seen}: the {} do not agree, and the interval of their mean, {mean}, is not within {margin}{beside}{more}",
+                "{seen}: the {} do not agree, and the interval of their mean, {mean}, is not within {margin}{others}{more}",
                 if design == Design::Runs { "runs" } else { "blocks" }
             )
         }
@@ -79,22 +79,22 @@ pub(super) fn case(told: &Told<'_>) -> String {
             let shown = if found.effect.abs() >= found.margin { "a change" } else { "no change" };
             format!(
                 "{seen}: {shown} beyond {margin} if the runs had taken turns, but in this order runs that resemble their \
-                 neighbours would look the same; measure in turn{beside}"
+                 neighbours would look the same; measure in turn{others}"
             )
         }
         (_, Some(Obstacle::ManyCases)) if -found.margin < interval.low && interval.high < found.margin => {
             format!(
-                "{seen}: within {margin} if it were alone, but among so many cases chance does as much{beside}{more}"
+                "{seen}: within {margin} if it were alone, but among so many cases chance does as much{others}{more}"
             )
         }
         (_, Some(Obstacle::ManyCases)) => format!(
-            "{seen}: among so many cases chance changes one as much (adjusted p {}){beside}{more}",
+            "{seen}: among so many cases chance changes one as much (adjusted p {}){others}{more}",
             brief(judged.p_change)
         ),
         (_, Some(Obstacle::Margin)) => {
-            format!("{seen}: a change, but neither clearly more nor clearly less than {margin}{beside}{more}")
+            format!("{seen}: a change, but neither clearly more nor clearly less than {margin}{others}{more}")
         }
-        _ => format!("{seen}: neither a change nor its absence within {margin} is shown{beside}{more}"),
+        _ => format!("{seen}: neither a change nor its absence within {margin} is shown{others}{more}"),
     }
 }
 

@@ -232,14 +232,14 @@ impl OfLink<'_> {
             return self.result.error().unwrap_or_else(|| self.result.state.word().to_owned());
         }
         if self.reference.as_ref().is_none_or(|(_, repeats)| repeats.is_empty()) {
-            return "there is no number at the first value that may be trusted".to_owned();
+            return "no trusted number at the first value".to_owned();
         }
         too_few(both)
     }
 }
 
 fn too_few(both: usize) -> String {
-    format!("{} with both figures, and three are needed to tell a cost from noise", count(both, "repeat"))
+    format!("{} with both figures, and three are needed to separate a cost from noise", count(both, "repeat"))
 }
 
 /// `looks` comparisons in all; `why` says why nothing is known.

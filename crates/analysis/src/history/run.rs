@@ -79,13 +79,13 @@ pub enum RunError {
         first: Contradiction,
     },
     #[error(
-        "{}: line {line} is damaged, missing, there twice or not in its place: `railgauge report` tells which cases that cost; \
+        "{}: line {line} is damaged, missing, there twice or not in its place: `railgauge report` lists the cases that this cost; \
          {}",
         path_text(path),
         if *resumable {
             "`railgauge run --resume DIR` measures them again; leave the run out meanwhile"
         } else {
-            "`--resume` does not mend it: take an undamaged copy of the file, or leave the run out"
+            "`--resume` does not repair it: take an undamaged copy of the file, or leave the run out"
         }
     )]
     Damaged {

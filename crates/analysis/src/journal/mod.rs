@@ -237,7 +237,7 @@ pub enum JournalError {
 
 fn beside_the_first(others: usize) -> String {
     match others {
-        0 => "there is no other line".to_owned(),
+        0 => "it has no other line".to_owned(),
         1 => "the other line cannot be judged without it".to_owned(),
         _ => format!("the other {others} lines cannot be judged without it"),
     }

@@ -30,7 +30,7 @@ pub(crate) fn impossible(time: Timestamp, now: Timestamp) -> Option<String> {
     if time.duration_since(now) > SLACK {
         Some(format!("on {}, and this machine's clock says {}", day(time), day(now)))
     } else if time < first {
-        Some(format!("on {}, when there was no railgauge", day(time)))
+        Some(format!("on {}, before the first railgauge", day(time)))
     } else {
         None
     }

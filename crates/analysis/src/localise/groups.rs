@@ -139,7 +139,7 @@ impl<'a> Scene<'a> {
             let wanted = played.search.next_group().map(|wanted| sorted(wanted.to_vec()));
             let trusted = result.state.is_trusted();
             if wanted != group {
-                played.stopped = Some("what was measured again does not go on where the results now lead".to_owned());
+                played.stopped = Some("what was measured again does not follow from these results".to_owned());
             } else if result.state == State::NotRun {
                 played.stopped = Some("a group was not run".to_owned());
             } else if trusted || result.state == State::Failed {

@@ -122,7 +122,7 @@ impl Localisation {
         let [one, many] = noun.unwrap_or(["queue pair", "queue pairs"]);
         let named = &mut self.suspects[at];
         let words = match &judged {
-            Err(refusal) => format!("its {many} were not told apart: {refusal}"),
+            Err(refusal) => format!("its {many} were not distinguished: {refusal}"),
             Ok(found) if found.slow.is_empty() => {
                 format!("measured alone, none of {} {many} differs from the others", keys.len())
             }

@@ -35,7 +35,7 @@ impl DecidedBy {
             Self::Ceiling => "the good side reaches its ceiling",
             Self::Floor => "only the bad side is below what the plan demands",
             Self::Peers => "pairs of the same kind are better",
-            Self::FurtherMeasurement => "further tests told it from what else it could be",
+            Self::FurtherMeasurement => "further tests excluded what else it could be",
         }
     }
 }

@@ -72,7 +72,7 @@ reasons! {
     OtherThanSource: "the limit of {system} does not apply: it is published for {required}, and this is {observed}",
     NoCeiling: "the ceiling of the link is unknown (its rate is not reported or not proven, or software emulates it)",
     AboveCeiling: "{subject} reached {observed}, and its ceiling is {required}: the rate of the link or its slot was read wrong \
-        (docs/reading-the-report.md; what was read is in facts.json)",
+        (docs/methods.md; what was read is in facts.json)",
     FewPeers: "fewer than {required} other links of the same size and rail were measured",
     NoBaseline: "the plan has no baseline",
     Baseline: "{refusal}",

@@ -56,7 +56,7 @@ pub enum Unjudged {
 impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherLink => f.write_str("no level is published for its kind of link and rate"),
+            Self::OtherLink => f.write_str("no level is published for such a link and rate"),
             Self::NotCounted => f.write_str("no counter of it can be read"),
             Self::Early { up, needed } => {
                 write!(f, "watched for {} of port-up at most, and {} are needed", lasting(*up), lasting(*needed))

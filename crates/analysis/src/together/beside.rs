@@ -127,7 +127,7 @@ fn one(result: &CaseResult<'_>, all: &[&CaseResult<'_>]) -> Option<Beside> {
         (None, Some(why)) => (Answer::Unknown, why.clone()),
         (None, None) => (
             Answer::Unknown,
-            format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat")),
+            format!("{} with both figures, and three are needed to separate a loss from noise", count(both, "repeat")),
         ),
     };
     let moved: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| moved(result, *repeat)).collect();
@@ -235,7 +235,7 @@ impl Beside {
     pub fn words(&self) -> String {
         let what = format!("{}, {}", self.flow, size(self.size_bytes));
         let moved = self.neighbours_gbps.map_or_else(String::new, |gbps| format!(", which moved {} Gb/s", short(gbps)));
-        let beside = format!("alongside {}{moved}", self.other.words());
+        let with_it = format!("alongside {}{moved}", self.other.words());
         let rates = match (self.alone_gbps, self.beside_gbps) {
             (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s with it", short(alone), short(with)),
             _ => String::new(),
@@ -245,14 +245,14 @@ impl Beside {
             .map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", short(low), short(high)));
         let loss = short(self.loss_percent.unwrap_or_default());
         match self.answer {
-            Answer::Lost => format!("{what} lost {loss} %{interval} {beside}{rates}"),
+            Answer::Lost => format!("{what} lost {loss} %{interval} {with_it}{rates}"),
             Answer::NoLoss => {
                 let most = self.interval_percent.map_or(0.0, |(_, high)| high).max(0.0);
                 let most = short(most);
-                format!("{what} has no loss above {most} % {beside}: {loss} %{interval} is within the noise{rates}")
+                format!("{what} has no loss above {most} % {with_it}: {loss} %{interval} is within the noise{rates}")
             }
             Answer::Unknown => {
-                format!("whether {what} lost something {beside} is not known: {}{rates}", self.why_unknown)
+                format!("whether {what} lost something {with_it} is not known: {}{rates}", self.why_unknown)
             }
         }
     }

@@ -241,10 +241,10 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
         sample.responder = Some(Box::new(sample.initiator.clone()));
     };
     let changes: [(&str, Change); 7] = [
-        ("every 100 ms", |sample| sample.initiator.slices.clear()),
-        ("every 100 ms", |sample| sample.initiator.slices.truncate(3)),
-        ("every 100 ms", none),
-        ("every 100 ms", |sample| {
+        ("slices of 100 ms", |sample| sample.initiator.slices.clear()),
+        ("slices of 100 ms", |sample| sample.initiator.slices.truncate(3)),
+        ("slices of 100 ms", none),
+        ("slices of 100 ms", |sample| {
             sample.responder = Some(Box::new(Measurement { slices: Vec::new().into(), ..sample.initiator.clone() }));
         }),
         ("when it ran", |sample| {
@@ -302,7 +302,7 @@ fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
             // No sum is made of a round that lacks one of its flows.
             assert!(values[1].is_none() && of(&rows, Metric::TotalBandwidth)[0].0.is_none());
         }
-        // If its other end counts nothing, there is no proof that the flow ran with the others.
+        // If its other end counts nothing, nothing proves that the flow ran with the others.
         let (states, doubts, values) = spoilt(|sample| sample.initiator.started = elsewhere(sample.initiator.started));
         assert_eq!(states, [State::Contaminated, State::Impossible, State::Contaminated]);
         assert!(doubts[0].starts_with("h2: ") && values.iter().all(Option::is_none), "{doubts:?}");
@@ -340,7 +340,7 @@ fn a_sum_is_in_a_group_by_the_nic_that_it_is_about() {
     assert_eq!(in_scope(INCAST, 3, &limit("egress_bandwidth", "E")), (Status::Fail, 2));
     // The sum of a round is in a group only with all its ends.
     assert_eq!(in_scope(INCAST, 3, &limit("total_bandwidth", "all")), (Status::Fail, 1));
-    // A limit about nothing of the test is a mistake of the plan.
+    // A limit about nothing of the test is an error of the plan.
     for (metric, group) in [("ingress_bandwidth", "E"), ("total_bandwidth", "G")] {
         let text = plan_text(&format!("{INCAST}\n[[test.expect]]\n{}", limit(metric, group)));
         assert!(plan::parse("t.toml", &text, Path::new("")).is_err(), "{metric} {group}");

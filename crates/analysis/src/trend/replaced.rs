@@ -292,7 +292,7 @@ impl Look<'_> {
         !peers.is_empty() && new.all(|other| self.is_healthy(level(&series[other]), &peers, alert))
     }
 
-    /// Whether a level is no lower than that of the peers. Halfway to the change is neither.
+    /// Whether a level is not lower than that of the peers. Halfway to the change is neither.
     fn is_healthy(&self, level: f64, peers: &[f64], alert: &Alert) -> bool {
         let Ok(centre) = median(peers) else { return false };
         let away: Vec<f64> = peers.iter().map(|peer| (peer - centre).abs()).collect();

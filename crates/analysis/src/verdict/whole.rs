@@ -106,7 +106,7 @@ fn end(journal: &Journal) -> Option<Verdict> {
         JournalEnd::Broken => Reason::new(Id::BrokeOff).remedy(resume),
         JournalEnd::Running => Reason::new(Id::StillRunning),
     };
-    Some(verdict(Kind::Run, "the run came to its end", Reasons::new(reason)))
+    Some(verdict(Kind::Run, "the run finished", Reasons::new(reason)))
 }
 
 fn records(journal: &Journal) -> Option<Verdict> {

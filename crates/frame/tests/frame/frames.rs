@@ -23,7 +23,7 @@ fn rows_of(text: &str) -> Vec<Row> {
     rows(&journal, &results(&journal).unwrap())
 }
 
-/// What the frame has beside them decides nothing: rows of millions of cases are not kept for it.
+/// What the frame has besides them decides nothing: rows of millions of cases are not kept for it.
 #[test]
 fn the_rows_that_are_judged_say_what_all_rows_say() {
     let lab = crate::repository("reports/sample-lab/records.jsonl");
@@ -81,7 +81,7 @@ fn the_value_is_the_median_of_the_repeats() {
     let row = &rows_of(&text)[0];
     assert_eq!((row.value, row.n, row.unit()), (Some(values[1]), 3, "Gb/s"));
     assert_eq!((row.verified_bytes, row.wrong), (3 * 2 * 65536, 0));
-    // 64 KiB over 200 Gb/s of RoCE v2 with a path MTU of 4096, as docs/reading-the-report.md works it by hand.
+    // 64 KiB over 200 Gb/s of RoCE v2 with a path MTU of 4096, as docs/methods.md works it by hand.
     let ceiling = 200.0 * 65536.0 / (65536.0 + 16.0 * 82.0 + 16.0);
     assert!(row.ceiling.is_some_and(|found| (found - ceiling).abs() < 1e-9), "{:?}, not {ceiling}", row.ceiling);
 }
@@ -133,12 +133,12 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     };
     let (both, error) = value(&journal);
     assert!((both.unwrap() / one_way - 2.0).abs() < 1e-9, "{both:?} {error}");
-    // The run was resumed, and the responder's host had been started anew: its clock counts from there.
+    // The run was resumed, and the responder's host had been restarted: its clock counts from there.
     let responder = journal.cases[0].flow.to.host.to_string();
     journal.hosts.get_mut(&responder).unwrap().clock =
         Some((NanosecondsI64(-900_000_000_000_000), Nanoseconds(50_000)));
     assert_eq!(value(&journal).0, both);
-    // Clocks that nobody compared are no ground for a number.
+    // Clocks that were not compared are no ground for a number.
     journal.tries.iter_mut().filter_map(|attempt| attempt.result.as_mut().ok()).for_each(|sample| sample.offset = None);
     let (none, error) = value(&journal);
     assert!(none.is_none() && error.contains("clocks were not compared"), "{none:?} {error}");

@@ -1,4 +1,4 @@
-//! Comparisons and trends take values from a frame only where it is what the journal as it is came to.
+//! Comparisons and trends take values from a frame only where it is the result of the journal as it is.
 
 use std::{fs, path::Path};
 

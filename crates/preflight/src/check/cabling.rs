@@ -11,7 +11,7 @@ use super::rule::*;
 pub(super) const RULE: Rule = Rule {
     reads: "[topology] of the plan; without `lldp` there, what lldpd hears on the hosts; GUIDs and names of RDMA ports",
     meaning: "flows of a rail cross switches that they should not, and share links with others",
-    source: "a host is compared with its fellows: most have rail i at one leaf, and ports of one board at ports of one number",
+    source: "a host is compared with its peers: most have rail i at one leaf, and ports of one board at ports of one number",
     spoils: Spoils::Everything,
     subject: Subject::Port,
     needs: &[Need::Plan(unknown)],
@@ -140,7 +140,7 @@ fn told(finding: &Finding) -> Vec<Found> {
     let (meaning, remedy) = match finding {
         Finding::Swapped { .. } | Finding::WrongLeaf { .. } => (RULE.meaning, remedy::CABLES),
         Finding::UnlikePorts { .. } => (
-            "cables of this board are not where those of its fellows are: one may be in another's place",
+            "cables of this board are not where those of its peers are: one may be in another's place",
             remedy::CABLES,
         ),
         Finding::Uncabled { .. } => ("nothing runs over this rail of the host", remedy::CHECK_CABLE),

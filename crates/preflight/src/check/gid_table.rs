@@ -31,7 +31,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let Some(usual) = usual else { continue };
             for (port, table) in &tables {
                 let entry = table.get(&index).cloned();
-                // A missing entry cannot be used by mistake; the check of GIDs reports a port without any.
+                // A missing entry cannot be used accidentally; the check of GIDs reports a port without any.
                 if entry == usual.value || entry.is_none() {
                     continue;
                 }

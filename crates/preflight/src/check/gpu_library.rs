@@ -1,4 +1,4 @@
-//! Hosts without CUDA, NCCL or cuBLASLt, or with GPUs of AMD without HIP, RCCL or hipBLASLt.
+//! Hosts without CUDA, NCCL or cuBLASLt, or with AMD GPUs without HIP, RCCL or hipBLASLt.
 
 use super::rule::*;
 

@@ -3,7 +3,7 @@ use super::rule::*;
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
     meaning: "every pair with this host uses smaller packets; headers take a larger share of the bandwidth",
-    source: "docs/reading-the-report.md: payload per packet; rdma-core's ibv_query_port(3)",
+    source: "docs/methods.md: payload per packet; rdma-core's ibv_query_port(3)",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,
     needs: &[Need::Port(has_mtu, "MTUs")],

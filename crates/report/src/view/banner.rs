@@ -246,7 +246,7 @@ fn resume(end: &JournalEnd) -> Option<Pointer> {
         JournalEnd::Broken => ("the run broke off".to_owned(), help(&remedy::RESUME_RUN.into())),
         JournalEnd::Prevented { why, remedy } => {
             let remedy = remedy.clone().unwrap_or_else(|| remedy::RESUME_RUN.into());
-            (format!("the run could not go on: {why}"), help(&remedy))
+            (format!("the run could not continue: {why}"), help(&remedy))
         }
     };
     Some(Pointer { about, text, anchor: "" })

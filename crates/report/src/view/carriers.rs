@@ -86,10 +86,10 @@ fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
         Carrier::CudaCopy => format!("Copies of GPUs over {layer}"),
         Carrier::VerbsLoopback if software => "Soft-RoCE (queue pairs of one port, connected to each other)".to_owned(),
         Carrier::VerbsLoopback => format!("RDMA through a NIC and back over {layer}"),
-        Carrier::HipCopy if link_layer == LinkLayer::Memory => "Copies within the memory of a GPU of AMD".to_owned(),
-        Carrier::HipKernel => "Kernels of AMD's GPUs in their own memory".to_owned(),
-        Carrier::Hipblaslt => "Matrix products of AMD's GPUs by hipBLASLt".to_owned(),
-        Carrier::HipCopy => format!("Copies of AMD's GPUs over {layer}"),
+        Carrier::HipCopy if link_layer == LinkLayer::Memory => "Copies within the memory of an AMD GPU".to_owned(),
+        Carrier::HipKernel => "AMD GPU kernels in their own memory".to_owned(),
+        Carrier::Hipblaslt => "AMD GPU matrix products by hipBLASLt".to_owned(),
+        Carrier::HipCopy => format!("AMD GPU copies over {layer}"),
     };
     match gpu_path {
         GpuPath::GdrDmabuf => format!("{words}, GPUDirect RDMA by dma-buf"),

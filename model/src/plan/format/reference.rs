@@ -33,11 +33,22 @@ pub fn close(name: &str) -> String {
 
 /// The value without words that the page says once.
 fn short(key: &Key) -> String {
-    let repeated =
-        ["a whole number from ", "a duration from ", " such as \"gpu[001-032]\"", " such as \"90 Gb/s\" or \"5us\""];
+    let repeated = [
+        "a whole number from ",
+        "a duration from ",
+        " such as \"gpu[001-032]\"",
+        " such as \"90 Gb/s\" or \"5us\"",
+        " such as \"25MiB\"",
+        " such as \"64..8MiB x2\"",
+        " such as \"64KiB..8MiB\"",
+        " such as [0, 2]",
+    ];
     match key.shape {
         Shape::Words(names) if names().len() > 20 => "names of checks".to_owned(),
-        shape => repeated.iter().fold(shape.words(), |text, words| text.replace(words, "")),
+        shape => {
+            let text = repeated.iter().fold(shape.words(), |text, words| text.replace(words, ""));
+            text.strip_prefix("a ").unwrap_or(&text).replace(", or a list of them", " or list")
+        }
     }
 }
 

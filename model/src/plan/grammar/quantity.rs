@@ -1,6 +1,6 @@
 //! Numbers with units: sizes in bytes, durations in nanoseconds, rates and times of expectations.
 //!
-//! Sizes and durations are exact: `1.5KiB` is 1536 bytes, `1.5B` is a mistake.
+//! Sizes and durations are exact: `1.5KiB` is 1536 bytes, `1.5B` is an error.
 
 use std::ops::Range;
 

@@ -6,26 +6,23 @@ pub static HOSTS: Section = Section {
             allocation; with `via = \"kubectl\"` a selector of pods.",
     keys: keys! {
         "names": Hosts, Means("none"),
-            "Host names, with ranges as Slurm and pdsh write them: `\"gpu[001-032,040]\"`. Every name once.";
+            "Host names, each once: `\"gpu[001-032,040]\"`.";
         "file": Path, Means("none"),
-            "A file with one hostlist on each line; `#` begins a comment. A relative path starts from the plan's \
-             directory.";
-        "exclude": Hosts, Means("none"), "Hosts that are left out, also from groups.";
+            "A file with one hostlist on each line; `#` starts a comment.";
+        "exclude": Hosts, Means("none"), "Hosts to leave out, also from groups.";
         "groups": Groups, Means("none"),
-            "Named groups of hosts: `rack1 = \"gpu[001-016]\"`. A group cannot be called like a host.";
+            "Named groups of hosts: `rack1 = \"gpu[001-016]\"`. A group must not have a host's name.";
         "places": Places, Means("not known"),
-            "In which rack and slot each host is: a table such as `{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }`, with \
-             one place for all hosts of an entry or as many as there are hosts; or a file with a line \
-             `host,rack,slot` for each. Reports and verdicts.json show it; nothing depends on it.";
+            "Rack and slot of each host: a table such as `{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }`, or a file \
+             with lines `host,rack,slot`. Reports and verdicts.json show it.";
         "devices": Texts, Means("found by the agent: every active port"),
             "RDMA devices to use on every host, in rail order; `mlx5_0:2` is port 2.",
             "perftest `--ib-dev`, `--ib-port`; `NCCL_IB_HCA`";
         "tcp": Texts, Means("found by the agent"),
-            "Network interfaces or addresses for TCP on every host, in rail order. Addresses differ between hosts: \
-             give them in `[[hosts.override]]`.", "`NCCL_SOCKET_IFNAME`";
+            "Network interfaces or addresses for TCP on every host, in rail order.", "`NCCL_SOCKET_IFNAME`";
         "slurm": Table(&SLURM), Means("none"),
-            "How many nodes of the allocation, in place of names; only with `via = \"slurm\"`.";
-        "kubectl": Table(&KUBECTL), Means("none"), "Which pods, in place of names; only with `via = \"kubectl\"`.";
+            "Number of nodes of the allocation, in place of names.";
+        "kubectl": Table(&KUBECTL), Means("none"), "Which pods, in place of names.";
         "override": Tables(&OVERRIDE), Means("none"), "Settings of single hosts.";
     },
 };
@@ -35,7 +32,7 @@ pub static SLURM: Section = Section {
     about: "Nodes of a Slurm allocation in place of names: `hosts = { slurm = { nodes = 32 } }`.",
     keys: keys! {
         "nodes": Whole(1, 65_536), Required,
-            "How many: the first so many of the allocation, and what `railgauge submit` asks for.";
+            "The first so many of the allocation; `railgauge submit` requests them.";
     },
 };
 
@@ -46,7 +43,7 @@ pub static KUBECTL: Section = Section {
     keys: keys! {
         "selector": Text, Required, "Selector of labels (`kubectl get pods --selector`).";
         "pods": Whole(1, 65_536), Required,
-            "How many of them run: another number is an error, so that no host is missed.";
+            "How many of them run; any other number is an error.";
     },
 };
 
@@ -56,10 +53,10 @@ pub static OVERRIDE: Section = Section {
     keys: keys! {
         "match": Hosts, Required, "Hosts or groups it applies to.";
         "address": Text, Means("the host's name"),
-            "What the launcher connects to: a name or an IPv4 or IPv6 address. For one host only.";
+            "Name, IPv4 or IPv6 address that the launcher connects to. For one host only.";
         "user": Text, Means("that of `[launch.ssh]`"),
-            "Login name: for ssh, for podman and docker, or `{user}` of a command.";
-        "port": Whole(1, 65_535), Means("that of `[launch.ssh]`"), "Port: of sshd, or `{port}` of a command.";
+            "Login name for ssh, podman and docker, or `{user}` of a command.";
+        "port": Whole(1, 65_535), Means("that of `[launch.ssh]`"), "Port of sshd, or `{port}` of a command.";
         "devices": Texts, Means("that of `[hosts]`"),
             "RDMA devices to use, in rail order.", "perftest `--ib-dev`, `--ib-port`; `NCCL_IB_HCA`";
         "tcp": Texts, Means("that of `[hosts]`"),

@@ -75,7 +75,7 @@ impl Hosts {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => "define it in [hosts.groups]".into(),
         };
-        book.wrong(span, format!("there is no group \"{name}\""), help);
+        book.wrong(span, format!("no group is called \"{name}\""), help);
     }
 
     /// Also excluded hosts.

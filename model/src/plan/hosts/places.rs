@@ -103,7 +103,7 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
         match expanded {
             Ok(list) if list.len() == 1 || list.len() == hosts => parts.push(list),
             Ok(list) => {
-                let message = format!("\"{part}\" stands for {} and these are {hosts} hosts", list.len());
+                let message = format!("\"{part}\" means {} and these are {hosts} hosts", list.len());
                 let help = "give one place for all of them, or a range with as many as there are hosts";
                 return table.reject(words.span.clone(), message, help);
             }

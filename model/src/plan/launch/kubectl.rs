@@ -17,9 +17,9 @@ static KUBECTL: Section = Section {
         "namespace": Text, Means("that of the context"), "Namespace of the pods (`kubectl --namespace`).";
         "context": Text, Means("the current one"), "Context of the kubeconfig (`kubectl --context`).";
         "kubeconfig": Path, Means("kubectl's"),
-            "Another kubeconfig (`kubectl --kubeconfig`); a relative path is relative to the plan's directory.";
+            "Another kubeconfig (`kubectl --kubeconfig`).";
         "container": Text, Means("the pod's default container"),
-            "Container of the pods in which agents run (`kubectl exec --container`).";
+            "Container of the agents (`kubectl exec --container`).";
     },
 };
 
@@ -48,5 +48,5 @@ impl Kubectl {
 }
 
 pub fn way(_: &Kubectl) -> Way {
-    Way { words: "pods of Kubernetes (kubectl exec)".into(), is_found_by_address: true, ..Way::default() }
+    Way { words: "Kubernetes pods (kubectl exec)".into(), is_found_by_address: true, ..Way::default() }
 }

@@ -7,7 +7,7 @@ macro_rules! launchers {
             Local = local: "every host is a process on this machine.";
             Ssh(ssh: Ssh) = ssh: "OpenSSH, with your ssh_config.";
             Slurm(slurm: Slurm) = slurm: "steps of the Slurm allocation that railgauge runs in.";
-            Kubectl(kubectl: Kubectl) = kubectl: "kubectl exec into pods of Kubernetes.";
+            Kubectl(kubectl: Kubectl) = kubectl: "kubectl exec into Kubernetes pods.";
             Podman = podman: "podman exec into containers.";
             Docker = docker: "docker exec into containers.";
             Command(command: Command) = command: "the words of `command`, then the agent's command line.";
@@ -116,24 +116,24 @@ pub struct Launch {
 }
 
 const VIA: Key = key!("via": Word(|| Launcher::WORDS.to_vec()), Required, WAYS);
-const IN_FLIGHT: Key = key!("in_flight": Whole(1, 4096), Is("32"), "Hosts brought up at the same time.");
-const RETRIES: Key = key!("retries": Whole(0, 100), Is("2"), "Retries for a host that does not come up.");
+const IN_FLIGHT: Key = key!("in_flight": Whole(1, 4096), Is("32"), "Hosts brought up at once.");
+const RETRIES: Key = key!("retries": Whole(0, 100), Is("2"), "Retries for each host.");
 const TIMEOUT: Key = key!(
     "timeout": Time("100ms", "1h"), Is("\"20s\""), "Time limit of one attempt, from connecting to the agent's greeting."
 );
 const KEEP_AGENT: Key = key!("keep_agent": Flag, Is("false"), "Whether agents stay on the hosts after the run.");
 const AGENT_DIR: Key = key!(
     "agent_dir": Text, Means("a private directory under the user's cache directory"),
-        "Absolute path of the directory on the hosts that holds the agent; it must allow programs to run."
+        "Absolute path of the agent's directory on the hosts; it must allow programs to run."
 );
 const ENV: Key = key!(
     "env": Environment, Means("none"),
-        "Environment variables of every agent. They are stored in the run directory with the plan."
+        "Environment variables of every agent. The run directory contains them, with the plan."
 );
 const SEND_ENV: Key = key!(
     "send_env": Texts, Means("none"),
-        "Names of environment variables that agents get with the values they have where railgauge is started, as \
-         ssh's `SendEnv`. The values are not stored."
+        "Names of environment variables that agents get with their values where railgauge runs, as ssh's `SendEnv`. \
+         The values are not stored."
 );
 
 /// Moves keys with tables to the end, as TOML needs them written.

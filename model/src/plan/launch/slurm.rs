@@ -10,24 +10,23 @@ use crate::plan::{
 
 static SLURM: Section = Section {
     header: "[launch.slurm]",
-    about: "What `railgauge submit` asks Slurm for; inside an allocation nothing of it is used. Only with `via = \"slurm\"`.",
+    about: "What `railgauge submit` requests; inside an allocation nothing of it is used. Only with `via = \"slurm\"`.",
     keys: keys! {
         "partition": Text, Means("Slurm's"), "Partition (`sbatch --partition`).";
         "account": Text, Means("Slurm's"), "Account that is charged (`sbatch --account`).";
         "time": Time("1min", "720h"), Means("that of the partition"),
-            "Time limit of the job (`sbatch --time`). A minute before it (Slurm may make it two) the run ends as if \
-             it was interrupted, and can be resumed. With a limit of up to two minutes the limit itself ends the run, \
-             which can be resumed too.";
+            "Time limit of the job (`sbatch --time`). A minute or two before it the run ends as if interrupted, and \
+             can be resumed; a limit up to two minutes ends it itself.";
         "deadline": Text, Means("none"),
             "When the job must have ended (`sbatch --deadline`), as Slurm writes it: `06:00`, `now+4hours`.";
         "exclusive": Flag, Is("true"),
-            "Whether no other job may run on the nodes (`sbatch --exclusive`), and all of their memory is asked for.";
+            "Whether no other job may run on the nodes (`sbatch --exclusive`), and all of their memory is requested.";
         "gres": Text, Means("none"),
-            "GPUs and other resources of every node (`sbatch --gres`), such as `gpu:8`: steps see no GPU that was not \
-             asked for, also with `exclusive`.";
+            "GPUs and other resources of every node (`sbatch --gres`), such as `gpu:8`: steps see only GPUs that \
+             were requested, even with `exclusive`.";
         "options": Texts, Means("none"),
             "Further options of sbatch, each one word: `[\"--qos=high\", \"--reservation=nightly\"]`. Those that \
-             railgauge sets, and those with which `railgauge submit` could not follow the job, are refused.";
+             conflict with railgauge are refused.";
     },
 };
 
@@ -47,8 +46,8 @@ pub struct Slurm {
 
 impl Slurm {
     pub(super) const KEY: Key = key!(
-        "slurm": Table(&SLURM), Means("what Slurm presets"),
-            "What `railgauge submit` asks Slurm for; only with `via = \"slurm\"`."
+        "slurm": Table(&SLURM), Means("what Slurm sets"),
+            "What `railgauge submit` requests; only with `via = \"slurm\"`."
     );
 
     pub(super) fn read(launch: &Table<'_>) -> Self {
@@ -89,15 +88,15 @@ const REFUSED: &[(&str, &str)] = &[
     ("gres", "use the key `gres`"),
     ("mem", "with `exclusive` all memory is asked for; set exclusive = false to ask for less"),
     ("job-name", "the job has the name of the plan"),
-    ("output", "the output goes beside the run directory, where `railgauge submit` reads it: use its option --output"),
+    ("output", "the output is next to the run directory, where `railgauge submit` reads it: use its option --output"),
     ("error", "the errors go with the output, where `railgauge submit` reads them"),
-    ("signal", "railgauge asks to be told before the time limit"),
+    ("signal", "railgauge requests a signal before the time limit"),
     ("no-kill", "railgauge sets it: a node that fails is a result of the run, and must not end it"),
     ("requeue", "a run that begins again would find its own run directory: use `railgauge submit --resume`"),
     ("no-requeue", "railgauge sets it"),
     ("array", "one run is one job; submit the plan several times"),
     ("clusters", "`railgauge submit` follows jobs of this cluster only: submit on that one"),
-    ("wait", "`railgauge submit` waits by itself, unless it is told --no-wait"),
+    ("wait", "`railgauge submit` waits by itself, unless given --no-wait"),
     ("wrap", "railgauge writes the script"),
     ("parsable", "railgauge sets it"),
     ("quiet", "railgauge reads what sbatch says"),
@@ -151,7 +150,7 @@ mod tests {
             ("--clusters=other", "jobs of this cluster only"),
             ("--wait", "--no-wait"),
             ("--requeue", "railgauge submit --resume"),
-            ("--output=x.log", "beside the run directory"),
+            ("--output=x.log", "next to the run directory"),
             ("--mem=8G", "exclusive = false"),
             ("--clus=other", "jobs of this cluster only"),
             ("--arr=1-4", "one run is one job"),

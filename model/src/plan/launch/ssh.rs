@@ -13,17 +13,17 @@ static SSH: Section = Section {
     about: "Options for ssh; everything else comes from your ssh_config. Only with `via = \"ssh\"`.",
     keys: keys! {
         "config": Path, Means("`~/.ssh/config`"),
-            "Another ssh_config (`ssh -F`); a relative path is relative to the plan's directory.";
+            "Another ssh_config (`ssh -F`).";
         "user": Text, Means("ssh's"), "Login name.";
         "port": Whole(1, 65_535), Means("ssh's"), "Port of sshd.";
         "identity": Path, Means("ssh's"),
-            "Private key file (`ssh -i`); a relative path is relative to the plan's directory.";
+            "Private key file (`ssh -i`).";
         "jump": Texts, Means("none"), "Jump hosts, first hop first (`ssh -J`): `[user@]host[:port]`.";
         "host_keys": Word(|| vec!["strict", "accept-new"]), Is("\"strict\""),
-            "`strict`: an unknown or changed host key is an error. `accept-new`: unknown keys are added, a changed \
-             key is an error.";
+            "`strict`: an unknown or changed host key is an error. `accept-new`: only a changed one; unknown keys \
+             are added.";
         "known_hosts": Path, Means("`~/.ssh/known_hosts`"),
-            "Another known_hosts file; a relative path is relative to the plan's directory.";
+            "Another known_hosts file.";
     },
 };
 

@@ -186,7 +186,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("srd", "EFA has transport = \"tcp\", or \"nccl\" with aws-ofi-nccl"),
     ("dc xrc", "connections are those of a queue pair with one peer"),
     ("gather scatter all_to_all_v alltoallv", "`broadcast` and `all_to_all` have the same paths"),
-    ("rocm hip", "memory = \"cuda\" is that of AMD GPUs too, over tcp or staged"),
+    ("rocm hip", "memory = \"cuda\" is also for AMD GPUs, over tcp or staged"),
     ("local_register register registered symmetric", "NCCL registers no user buffers here"),
     ("use_ooo ooo", "packets are placed out of order if `ece` negotiates it"),
     ("use_srq srq", "every queue pair has a receive queue of its own"),

@@ -19,19 +19,18 @@ pub static BESIDE: Section = Section {
             window and end after it.",
     keys: keys! {
         "transport": Word(|| vec!["tcp"]), Is("\"tcp\""),
-            "What carries it: TCP of the hosts, sent by railgauge's agents.";
+            "What carries it: TCP from the agents.";
         "flows": Wholes(1, limits::NEIGHBOURS), Is("4"),
-            "Connections in each direction; a list is one case for each, and a curve in the report.";
+            "Connections in each direction; a list gives a curve.";
         "direction": Word(BesideWay::all_words), Is("\"same\""),
-            "Which way they send: where the bytes of the flow go, against them, or both.";
+            "Direction relative to the flow's bytes.";
         "rate": Quantity, Means("as fast as they go"),
-            "How fast all connections of one direction send together: `\"10 Gb/s\"`.";
+            "Rate of all connections of one direction together: `\"10 Gb/s\"`.";
         "command": Command, Means("TCP connections"),
-            "What runs in place of TCP connections: a command that the agents start on the flow's hosts, such as fio \
-             on a network file system. It must go on until it is ended. `{host}`, `{name}`, `{user}` and `{port}` \
-             stand for the host. No shell takes part.";
+            "A command that agents run on the flow's hosts in place of TCP, such as fio on a network file system; it \
+             must run until it is ended. `{host}`, `{name}`, `{user}` and `{port}` are replaced; no shell is used.";
         "on": Word(BesideOn::all_words), Is("\"both\""),
-            "On which hosts of a flow the command runs: where its bytes leave, where they arrive, or both.";
+            "Hosts that run the command.";
     },
 };
 
@@ -108,7 +107,7 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
         let help = "it belongs to tests of pairs: leave it out, or measure write or send";
         wrong("op", format!("`beside` does not apply to {}", test.op), help);
     } else if test.at_once() {
-        let help = "these flows run beside each other already: leave it out, or use a pattern without shared NICs such as neighbours";
+        let help = "these flows run at the same time already: leave it out, or use a pattern without shared NICs such as neighbours";
         wrong("pattern", "`beside` does not apply with flows at once".to_owned(), help);
     } else if test.metric != TestMetric::Bandwidth {
         wrong(
@@ -118,10 +117,10 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
         );
     } else {
         if let Some(why) = unsteady(test.window) {
-            wrong("measure", format!("flows beside other traffic {why}"), "write measure = \"2s\"");
+            wrong("measure", format!("flows with background traffic {why}"), "write measure = \"2s\"");
         }
         if table.name_span("bidirectional").is_some() && test.bidirectional {
-            let message = "`bidirectional` does not apply beside other traffic".to_owned();
+            let message = "`bidirectional` does not apply with background traffic".to_owned();
             wrong("bidirectional", message, "leave it out; direction = \"both\" loads both directions of the NICs");
         }
     }

@@ -24,15 +24,14 @@ pub static CONFIGURE: Section = Section {
             shell takes part.",
     keys: keys! {
         "apply": Command, Required,
-            "What makes the change, for example `ssh {host} sudo sysctl -qw net.ipv4.tcp_congestion_control=bbr`. Any \
-             exit status but 0 is a failure: the round is then not measured.";
+            "Makes the change, such as `ssh {host} sudo sysctl -qw net.ipv4.tcp_congestion_control=bbr`. With an \
+             exit status other than 0 the round is not measured.";
         "undo": Command, Required,
-            "Undoes the change, even if `apply` failed half way. While it fails, nothing else is measured.";
-        "timeout": Time("100ms", "1h"), Is("\"1min\""), "Time for either of them at one host.";
+            "Undoes the change, even if `apply` failed. Until it succeeds, nothing else is measured.";
+        "timeout": Time("100ms", "1h"), Is("\"1min\""), "Time limit for either at one host.";
         "values": Texts, Means("one change"),
-            "What replaces `{value}` in the commands, one after the other: the test is measured at each of them, in \
-             every repeat, and the report says what each costs against the first. `apply` must have `{value}` then, \
-             `undo` may. A value stays within its word, like `{host}`.";
+            "Values for `{value}` in the commands; the test is measured at each, in every repeat, and compared with \
+             the first.";
     },
 };
 
@@ -63,12 +62,12 @@ fn values(table: &Table<'_>) -> Option<Vec<String>> {
     for one in &given.value {
         let length = one.text.chars().count();
         let (message, help) = if one.text.trim().is_empty() {
-            ("a value is empty".to_owned(), "write what stands for {value}, for example \"0%\"")
+            ("a value is empty".to_owned(), "write the values of {value}, for example \"0%\"")
         } else if !is_printable(&one.text) {
             ("a value has characters that cannot be printed".to_owned(), "a value is one line of text")
         } else if length > limits::VALUE {
             let message = format!("a value has {length} characters, and at most {} can be", limits::VALUE);
-            (message, "it stands in every row of the results: put what is long into `apply`")
+            (message, "it is in every row of the results: put what is long into `apply`")
         } else {
             continue;
         };
@@ -83,7 +82,7 @@ fn values(table: &Table<'_>) -> Option<Vec<String>> {
         // An empty list is reported already.
         0 => None,
         1 => {
-            let help = "the first is what the others are held against: for example values = [\"0%\", \"0.1%\", \"1%\"]";
+            let help = "the others are compared with the first: for example values = [\"0%\", \"0.1%\", \"1%\"]";
             table.reject(given.span, "`values` has 1 value", help)
         }
         n if n > limits::VALUES => {
@@ -98,7 +97,7 @@ fn judge(table: &Table<'_>, apply: &[String], undo: &[String]) {
     for (key, words) in [("apply", apply), ("undo", undo)].into_iter().filter(|(_, words)| !words.is_empty()) {
         let Some(span) = table.written(key) else { continue };
         let mistake = match (&listed, command::has_value(words)) {
-            (None, true) => Mistake::at(span, format!("`{key}` uses `{{value}}`, but there are no `values`"))
+            (None, true) => Mistake::at(span, format!("`{key}` uses `{{value}}`, but `values` is missing"))
                 .help("list them: values = [\"0%\", \"0.1%\", \"1%\"]"),
             (Some(values), false) if key == "apply" => {
                 Mistake::at(span, "`apply` does not use `{value}`, so that all values would be the same")

@@ -24,28 +24,25 @@ pub static EXPECT: Section = Section {
      `within_percent_of_peers` and `within_percent_of_baseline`. It is judged for every row it matches; one that matches no row is never a pass.",
     keys: keys! {
         "metric": Word(|| measured().map(|metric| metric.word()).collect()), Required,
-            "The metric it applies to; the test must measure it.";
+            "A metric that the test measures.";
         "at_least": Quantity, Means("none"),
-            "Not lower than this, with a unit of the metric: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics of which more \
-             is better.";
+            "Lower limit with a unit: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics where more is better.";
         "at_most": Quantity, Means("none"),
-            "Not higher than this, with a unit of the metric: `\"5us\"`, `\"20 ms/GiB\"`. For metrics of which less \
-             is better.";
+            "Upper limit with a unit: `\"5us\"`, `\"20 ms/GiB\"`. For metrics where less is better.";
         "percent_of_ceiling": Percent(0.1, 100.0), Means("none"),
-            "Not lower than this part of what the link could carry at best, computed from rate, MTU and headers; for \
-             a flow at once its share of that, for a sum what the NICs can do. Bandwidths only.";
+            "Lower limit in percent of the [ceiling](methods.md#ceilings): a flow at once has its share \
+             of it, a sum has that of its NICs. Bandwidths only.";
         "within_percent_of_peers": Percent(0.1, 100.0), Means("none"),
-            "Not worse than the median of all comparable links by more than this.";
+            "Not worse than the median of comparable links by more than this.";
         "within_percent_of_baseline": Percent(0.1, 100.0), Means("none"),
             "Not worse than the results in the plan's `[baseline]` by more than this.";
-        "sizes": SizeRange, Means("all sizes of the test"), "Message sizes it applies to, both ends included.";
-        "rails": RailList, Means("all rails"), "Rails it applies to, counted from 0.";
+        "sizes": SizeRange, Means("all sizes of the test"), "Message sizes, both ends included.";
+        "rails": RailList, Means("all rails"), "Rails, counted from 0.";
         "group": Text, Means("all pairs"),
-            "Only pairs of which both ends belong to this group; of collectives, only groups of ranks that lie within \
-             it. `ingress_bandwidth` and `egress_bandwidth` are about the NIC that the flows share, `total_bandwidth` \
-             about all hosts of the round.";
+            "Only pairs or collectives within this group. `ingress_bandwidth` and `egress_bandwidth` go by the \
+             shared NIC, `total_bandwidth` by all hosts of the round.";
         "source": Table(&SOURCE), Means("none: the limit is your own"),
-            "Where the limit was published, and for what; others do not apply.";
+            "Where and for what the limit was published.";
     },
 };
 

@@ -10,7 +10,7 @@ use crate::plan::{
     read::Table,
 };
 
-const AGENT: Unset = Unset::Means("the agent's; the report says what was used");
+const AGENT: Unset = Unset::Means("agent's choice");
 
 pub static KNOBS: Section = Section {
     header: "[test.knobs]",
@@ -19,62 +19,59 @@ pub static KNOBS: Section = Section {
     keys: keys! {
         "depth": Whole(1, 65_536), AGENT, "Work requests in flight per queue pair.", "perftest `--tx-depth`";
         "post_list": Whole(1, 65_536), AGENT, "Work requests posted at once.", "perftest `--post_list`";
-        "signal_every": Whole(1, 65_536), AGENT, "One completion per this many work requests; of latency at most 16.", "perftest `--cq-mod`";
+        "signal_every": Whole(1, 65_536), AGENT, "One completion per this many work requests; at most 16 for latency.", "perftest `--cq-mod`";
         "inline": Whole(0, 4096), AGENT,
-            "Largest payload in bytes that travels inside the work request; not for `read` and atomics.",
+            "Largest payload in bytes that is sent inside the work request; not for `read` and atomics.",
             "perftest `--inline_size`";
         "outstanding_reads": Whole(1, 255), AGENT,
-            "Reads or atomics in flight per queue pair; only for them.", "perftest `--outs`";
+            "Reads or atomics in flight per queue pair.", "perftest `--outs`";
         "mtu": Whole(256, 4096), AGENT, "Path MTU in bytes: 256, 512, 1024, 2048 or 4096.", "perftest `--mtu`";
         "gid_index": Whole(0, 255), AGENT,
             "Index into the port's GID table.", "perftest `--gid-index`; `NCCL_IB_GID_INDEX`";
         "pkey": Whole(1, 65_535), AGENT,
-            "Partition key of InfiniBand, by its value (`0x8001`); the agent finds its index. By default the first \
-             partition in the port's table of which the port is a full member.",
+            "InfiniBand partition key by value (`0x8001`); the default is the first with full \
+             membership.",
             "`UCX_IB_PKEY`; perftest `--pkey_index` and `NCCL_IB_PKEY` take the index";
         "traffic_class": Whole(0, 255), AGENT,
             "Traffic class byte; DSCP is its upper six bits.", "perftest `--tclass`; `NCCL_IB_TC`";
         "service_level": Whole(0, 15), AGENT, "Service level.", "perftest `--sl`; `NCCL_IB_SL`";
         "flow_label": Whole(0, 1_048_575), AGENT,
-            "Flow label of the first queue pair, counting up from there; spreads the UDP source ports of RoCE v2.",
+            "Flow label of the first queue pair, counting up; spreads the UDP source ports of RoCE v2.",
             "perftest `--flow_label`";
         "retry_count": Whole(0, 7), AGENT,
-            "Transport retries. Soft-RoCE retries forever with 7: a dead link then hangs until the deadline.",
+            "Transport retries. With 7, Soft-RoCE retries forever, until the deadline.",
             "perftest `--retry_count` (with rdma_cm only); `NCCL_IB_RETRY_CNT`";
         "timeout": Whole(0, 31), AGENT,
             "Local ACK timeout: 4.096 µs × 2^n; 0 waits forever.", "perftest `--qp-timeout`; `NCCL_IB_TIMEOUT`";
         "relaxed_ordering": Flag, AGENT,
             "PCIe relaxed ordering.", "perftest `--disable_pcie_relaxed`; `NCCL_IB_PCI_RELAXED_ORDERING`";
         "ece": Flag, Means("`false`, as perftest without rdma_cm; NCCL's default is `true`"),
-            "Enhanced connection establishment: both ends of a queue pair use what their maker has beyond the \
-             specification, such as selective repeat.", "`NCCL_IB_ECE_ENABLE`";
-        "data_direct": Flag, Means("`true` where the NIC has it, as in NCCL"),
-            "Data Direct: the NIC reaches memory of a GPU by a PCI function of its own (ConnectX-8).",
+            "Enhanced connection establishment: queue pairs use vendor extensions such as selective repeat.", "`NCCL_IB_ECE_ENABLE`";
+        "data_direct": Flag, Means("`true` if the NIC has it, as in NCCL"),
+            "The NIC accesses GPU memory by a separate PCI function (ConnectX-8).",
             "perftest `--use_data_direct`; `NCCL_IB_DATA_DIRECT`";
         "huge_pages": Flag, AGENT, "Buffers on huge pages.", "perftest `--use_hugepages`";
         "core": Whole(0, 65_535), AGENT,
-            "Core of the measuring thread, or of the first of several `threads`; by default any core of the NIC's \
-             NUMA node.", "`taskset`";
+            "Core of the measuring thread, or of the first of several `threads`; by default any on the NIC's NUMA \
+             node.", "`taskset`";
         "completion": Word(Completion::all_words), AGENT,
-            "Busy polling, or sleeping until the device signals; `events` not for the latency of `write` that polls \
-             memory.", "perftest `--events`";
+            "Busy polling, or sleeping until the device signals (not for a polled `write` latency).", "perftest `--events`";
         "footprint": Word(Footprint::all_words), AGENT,
-            "Whether a bandwidth loop stays in the last-level cache or walks through four times its size.",
+            "Buffers of a bandwidth test: in the last-level cache, or four times its size.",
             "perftest stays in the cache";
         "write_latency": Word(WriteLatency::all_words),
-            Means("`poll`; `immediate` for GPU memory that the NIC reaches, and with `relaxed_ordering = true`"),
-            "How a `write` is noticed at its target in a latency test: its last byte is polled in memory, or it \
-             carries immediate data and completes a receive. The two are never compared with each other.",
+            Means("`poll`; `immediate` for GPU memory that the NIC accesses, and with `relaxed_ordering = true`"),
+            "How the target of a `write` detects it in a latency test: it polls the last byte, or completes a \
+             receive for immediate data. The two are never compared.",
             "perftest polls; `--write_with_imm`";
         "joining": Word(Joining::all_words), AGENT,
-            "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. \
-             `auto` takes rdma-cm for iWARP and exchange for the rest.", "perftest `--rdma_cm`";
+            "How queue pairs are connected: through the controller, or by librdmacm. `auto` takes rdma-cm for iWARP, \
+             else exchange.", "perftest `--rdma_cm`";
         "precision": Word(Precision::all_words), Means("`bf16`; only for `matmul`"),
-            "Type of the elements of the matrices that are multiplied; sums are kept in FP32. `fp8` is E4M3. The \
-             result is of the same type, of `tf32` FP32, and of `fp8` BF16.";
+            "Element type of the matrices; sums are FP32. `fp8` is E4M3. The result has the same type; of `tf32` \
+             FP32, of `fp8` BF16.";
         "congestion_control": Text, AGENT,
-            "Congestion control of TCP connections, such as `cubic`; every host must offer it. By default each host's \
-             own.", "iperf3 `-C`";
+            "TCP congestion control, such as `cubic`; every host must offer it. By default the host's own.", "iperf3 `-C`";
     },
 };
 

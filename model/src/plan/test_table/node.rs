@@ -62,7 +62,7 @@ pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
     if let Some(raw) = test.raw("sizes").filter(|raw| raw.own) {
         let sizes = sizes?;
         let Some(small) = sizes.iter().find(|size| **size < LEAST_TESTED) else { return Some(sizes) };
-        let message = format!("{small} bytes are no test of a GPU's memory: what is small stays in its caches");
+        let message = format!("{small} bytes do not test a GPU's memory: what is small stays in its caches");
         return test.reject(raw.span.clone(), message, "the smallest size is \"1GiB\"");
     }
     let span = test.written("op").unwrap_or_default();
@@ -102,7 +102,7 @@ pub fn settled(
     let fewest = match (kind.op, kind.metric) {
         (Some(Op::GpuMemoryTest), _) => Some((PATTERNS, "would be no test with each of its patterns")),
         (Some(Op::MemoryRead), Some(TestMetric::Latency)) => {
-            Some((LEAST_READS, "take less time than the clock tells well"))
+            Some((LEAST_READS, "take less time than the clock resolves"))
         }
         _ => None,
     };
@@ -265,7 +265,7 @@ mod tests {
         for (test, words) in [
             ("op = \"gpu_copy\"\nqps = 2", "`qps` does not apply"),
             ("op = \"gpu_memory_test\"", "how much of the memory"),
-            ("op = \"gpu_memory_test\"\nsizes = \"1B\"", "1 bytes are no test"),
+            ("op = \"gpu_memory_test\"\nsizes = \"1B\"", "1 bytes do not test"),
             ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nverify = false", "without comparing"),
             ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nmeasure = \"9 iterations\"", "9 iterations would be no test"),
             ("op = \"gpu_copy\"\npattern = \"ring\"", "`pattern` does not apply"),

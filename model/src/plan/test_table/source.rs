@@ -16,12 +16,12 @@ pub static SOURCE: Section = Section {
         "system": Text, Required, "What was measured: `\"AWS p5.48xlarge\"`.";
         "url": Text, Required, "Where the figure is.";
         "hosts": Whole(1, hostlist::MOST as u64), Required,
-            "Hosts that worked together: 2 for a pair, 1 within a host, for a collective those of a group.";
-        "gpus": Whole(1, 65_536), Means("not of GPUs"), "GPUs (ranks) that worked together, on all of these hosts.";
-        "sizes": Sizes, Required, "The sizes for which it was published.";
+            "Hosts that worked together (a pair has 2), or those of a collective's group.";
+        "gpus": Whole(1, 65_536), Means("not of GPUs"), "GPUs (ranks) on all of these hosts.";
+        "sizes": Sizes, Required, "The published sizes.";
         "statistic": Word(Statistic::all_words), Required,
-            "What the figure is. `\"mean-of-sizes\"` is the mean of the values of all its sizes (\"Avg bus bandwidth\" of \
-             nccl-tests); each group of hosts is then judged by its mean.";
+            "`\"mean-of-sizes\"`: mean of the values of all sizes (\"Avg bus bandwidth\" of nccl-tests); each group \
+             of hosts is judged by it.";
     },
 };
 

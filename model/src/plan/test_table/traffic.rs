@@ -24,8 +24,8 @@ pub static TRAFFIC: Section = Section {
             the test's hosts, all of them in one group.",
     keys: keys! {
         "file": Path, Means("one of the other keys"),
-            "A matrix in a file: a line for each rank with its bytes to each rank, separated by commas or blanks, such as `0 1.5M 5K` \
-             (powers of 1024). What a rank sends to itself is not used. A relative path is relative to the plan's directory.",
+            "A matrix in a file: a line for each rank with its bytes to each rank, separated by commas or blanks, \
+             such as `0 1.5M 5K` (powers of 1024). The diagonal is ignored.",
             "`matrix_file` of kvbench's `ct-perftest`";
         "moe": Table(&MOE), Means("one of the other keys"),
             "Tokens to the experts of a mixture of experts, or back.", "DeepEP dispatch and combine";
@@ -49,7 +49,7 @@ static MOE: Section = Section {
         "hidden": Whole(1, 1 << 20), Required, "Values of a token.";
         "value_bytes": Whole(1, 8), Is("2"), "Bytes of a value: 1 for 8-bit floating point, 2 for bf16.";
         "skew": Percent(0.0, 300.0), Is("0"),
-            "100 times the exponent of Zipf's law, by which experts are chosen, the first one most often; 0 chooses all equally.";
+            "100 times the exponent of Zipf's law by which experts are chosen, the first most often; 0: equally.";
         "combine": Flag, Is("false"), "Whether the results return from the experts instead.";
     },
 };

@@ -19,7 +19,7 @@ pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     };
     let hosts = members.list.len();
     if hosts < Victim::HOSTS {
-        let message = format!("a victim beside an incast needs {} hosts, and here are {hosts}", Victim::HOSTS);
+        let message = format!("a victim of an incast needs {} hosts, and here are {hosts}", Victim::HOSTS);
         return wrong(
             "pattern",
             message,
@@ -37,7 +37,7 @@ pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     if flow.is_some() && to.is_some() && test.name_span("rounds").is_some() {
         return wrong(
             "rounds",
-            "`rounds` does not apply to a named victim beside a named incast".to_owned(),
+            "`rounds` does not apply to a named victim of a named incast".to_owned(),
             "leave it out, or leave out `victim` or `to`: nothing is drawn; use `repeats` to measure more often",
         );
     }
@@ -67,7 +67,7 @@ pub(super) fn judge(table: &Table<'_>, test: &Test) {
     if test.op.pulls() {
         wrong(
             "op",
-            "a victim beside an incast is not measured with reads",
+            "a victim of an incast is not measured with reads",
             "reads bring the bytes the other way: use write",
         );
     }
@@ -76,7 +76,7 @@ pub(super) fn judge(table: &Table<'_>, test: &Test) {
         wrong("gpu_distance", message, "it would leave out flows of the incast: name the hosts in `hosts`");
     }
     if matches!(test.rails, Rails::Crossed | Rails::Each) {
-        let message = "a victim beside an incast goes with aligned rails or a list of them";
+        let message = "a victim of an incast goes with aligned rails or a list of them";
         wrong("rails", message, "write rails = \"aligned\": the flow and the incast take all rails at the same time");
     }
     loss(test, Metric::VictimLoss, |key, message, help| wrong(key, &message, help));
@@ -90,7 +90,7 @@ pub(super) fn loss(test: &Test, loss: Metric, wrong: impl Fn(&str, String, &str)
         wrong("expect", format!("{loss} takes `at_most` only"), help);
     }
     if on_loss().next().is_some() && test.repeats < REPEATS {
-        let message = format!("{loss} cannot be told from noise with {}", count(test.repeats as usize, "repeat"));
+        let message = format!("{loss} cannot be separated from noise with {}", count(test.repeats as usize, "repeat"));
         wrong("repeats", message, &format!("set repeats = {REPEATS} or more: their scatter is the noise"));
     }
 }

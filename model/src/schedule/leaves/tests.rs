@@ -102,7 +102,7 @@ fn rounds_of_two_leaves_are_full_until_all_have_met() {
     let paired = cross_leaf(&places, Some(16), 7, |_, _| true);
     assert!(paired.rounds.iter().all(|round| round.len() == 16), "{:?}", paired.rounds);
     assert_eq!(times(&paired).len(), 256);
-    // The next rounds begin anew.
+    // The next rounds start again.
     let paired = cross_leaf(&places, Some(17), 7, |_, _| true);
     assert_eq!(paired.rounds.len(), 17);
     assert!(!paired.rounds[16].is_empty());

@@ -59,7 +59,7 @@ fn large_messages_take_the_time_of_their_link_which_rounds_show() {
     seen.add(cost, cost.at(Some(slow)).at_least);
     let learnt = cost.at(seen.pace()).at_least;
     assert!(learnt.abs_diff(cost.at(Some(slow)).at_least) < Duration::from_millis(1), "{learnt:?}");
-    // Faster than planned is no pace, and a demanded rate is one.
+    // Faster than planned is not a pace, and a demanded rate is one.
     let mut fast = Seen::default();
     fast.add(cost, Duration::ZERO);
     assert_eq!(fast.pace(), Some(PerByte::default()));

@@ -162,7 +162,7 @@ fn what_cannot_be_scheduled_says_why() {
     assert!(matches!(schedule(&no_rails, &Inventory::default()), Err(ScheduleError::NoPairs { .. })));
 }
 
-/// What one host tells of itself multiplies into the cases of all its pairs.
+/// What one host reports of itself multiplies into the cases of all its pairs.
 #[test]
 fn a_run_has_so_many_measurements_and_no_more() {
     let mut plan = plan(Pattern::Tournament, Rails::Crossed, &[0; 4], 0);
@@ -187,7 +187,7 @@ fn a_run_has_so_many_measurements_and_no_more() {
     let second = Test { name: "second".into(), ..plan.tests[0].clone() };
     plan.tests.push(second);
     assert!(with(&plan, 32).unwrap_err().contains("test `second`"));
-    // A plan that nobody read, as that of a journal, may say anything.
+    // A plan that was not read, as that of a journal, may say anything.
     plan.tests[0].sizes = (1..300_000).map(Bytes).collect();
     plan.tests[0].qps = (1..3_000).collect();
     assert!(with(&plan, 1).unwrap_err().contains("test `t`"));

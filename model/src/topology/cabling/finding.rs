@@ -138,7 +138,7 @@ impl fmt::Display for Finding {
             }
             Self::Slower { ends: [one, other], run, fellows, agree, .. } => write!(
                 f,
-                "{one} – {other} runs at {run}; {agree} links beside it run at {fellows}. Clean, reseat or replace the cable \
+                "{one} – {other} runs at {run}; {agree} peers run at {fellows}. Clean, reseat or replace the cable \
                  between {one} and {other}"
             ),
         }

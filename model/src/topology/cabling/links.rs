@@ -102,8 +102,8 @@ pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling)
     }
     if alone > 0 {
         let why = match alone {
-            1 => "width and speed of 1 link: those beside it are too few or do not agree".to_owned(),
-            n => format!("width and speed of {n} links: those beside them are too few or do not agree"),
+            1 => "width and speed of 1 link: its peers are too few or do not agree".to_owned(),
+            n => format!("width and speed of {n} links: their peers are too few or do not agree"),
         };
         cabling.unjudged.push(Unjudged::new(hosts, why));
     }

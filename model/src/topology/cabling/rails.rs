@@ -210,7 +210,7 @@ pub(super) fn uncabled(hosts: &[Host<'_>], cabling: &mut Cabling) {
             if cabled(ports) < usual && agree.is_rule() && bare().all(|port| port.is_up == Some(true)) {
                 // The cable exists: only its end is unknown.
                 let list = devices.join(", ");
-                let why = format!("rail {rail}: no source tells where {list} is plugged in, and its link is up");
+                let why = format!("rail {rail}: no source shows where {list} is plugged in, and its link is up");
                 cabling.unjudged.push(Unjudged::new([host.name], why));
             } else if cabled(ports) < usual && agree.is_rule() {
                 cabling.findings.push(Finding::Uncabled { host: host.name.into(), rail: *rail, devices, agree });

@@ -125,7 +125,7 @@ fn what_knows_ports_and_nics_counts_before_what_does_not() {
     let Route::Known(path) = alone.route(place(&alone, "h0"), place(&alone, "h3")) else { panic!() };
     assert_eq!(path.len(), 4);
     let both = Fabric::join(&[tree(1), coarse]);
-    // The hosts' places give way to their NICs' cables; nobody else told of `top`.
+    // The hosts' places give way to their NICs' cables; no other source has `top`.
     assert_eq!((both.nics.len(), both.links.len(), both.switches.len()), (4, 10, 5));
 }
 

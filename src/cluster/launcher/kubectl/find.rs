@@ -19,7 +19,7 @@ use super::client::Client;
 /// Time for the API server to list pods: a thousand of them are some megabytes.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Fields of Kubernetes' Pod (core/v1).
+/// Fields of a Kubernetes Pod (core/v1).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct List {

@@ -1,4 +1,4 @@
-//! Processes in pods of Kubernetes: one `kubectl exec` for each, and its streams.
+//! Processes in Kubernetes pods: one `kubectl exec` for each, and its streams.
 
 mod client;
 mod find;

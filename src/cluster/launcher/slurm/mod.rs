@@ -107,7 +107,7 @@ pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launch
         Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::SLURM_NO_ALLOCATION)
     };
     let Some((job, nodes)) = read::nodes().map_err(|strange| nowhere(strange.to_string()))? else {
-        return Err(nowhere("this is no Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
+        return Err(nowhere("this is not a Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
     };
     // A process runs in at most one allocation.
     let desk = Arc::clone(IN_USE.get_or_init(|| Arc::new(Desk::new(&job))));

@@ -17,7 +17,7 @@ use super::scontrol::{self, field};
 pub(super) enum Strange {
     #[error("job {0} names no nodes: SLURM_JOB_NODELIST is not set")]
     NoNodes(String),
-    #[error("SLURM_JOB_NODELIST of job {job} is no list of hosts: {list}")]
+    #[error("SLURM_JOB_NODELIST of job {job} is not a list of hosts: {list}")]
     NoList { job: String, list: String },
 }
 

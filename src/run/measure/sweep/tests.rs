@@ -220,7 +220,7 @@ async fn begin(joins: [Joins; 2], answers: [Answers; 2]) -> (Sweep, Vec<JoinHand
     )
 }
 
-/// What a sweep over all cases of the plan came to, what was left, and what each agent was asked.
+/// What a sweep over all cases of the plan resulted in, what was left, and what each agent was asked.
 async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
     swept([Joins::Behind(CASES); 2], answers).await
 }

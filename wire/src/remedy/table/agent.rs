@@ -2,8 +2,7 @@
 
 remedies! {
     ALLOW_CONGESTION_CONTROL = "allow-congestion-control",
-        "run the agent as root, or add {congestion} to net.ipv4.tcp_allowed_congestion_control of the host; {0} shows \
-         what is allowed",
+        "run the agent as root, or add {congestion} to net.ipv4.tcp_allowed_congestion_control ({0} shows it)",
         look "sysctl net.ipv4.tcp_allowed_congestion_control";
     BEYOND_CACHES = "beyond-caches",
         "set `sizes` to {bytes} bytes or more, or `knobs.footprint` to \"cache\", which measures the caches";
@@ -11,7 +10,7 @@ remedies! {
     CHECK_PEER_AND_LINK = "check-peer-and-link",
         "check that the peer's agent still runs and that the link between the hosts is up";
     CHECK_ROUTE = "check-route",
-        "check that the two addresses can reach each other ({0}, {1}) and that no firewall drops TCP between them",
+        "check that the addresses reach each other ({0}, {1}) and no firewall drops TCP between them",
         look "ip route get {peer}", look "ping -c 3 {peer}";
     FEWER_RANKS = "fewer-ranks", "use smaller sizes or a smaller `ranks_per_host`";
     LOAD_CONGESTION_CONTROL = "load-congestion-control",
@@ -27,7 +26,7 @@ remedies! {
     NAME_OPEN_CORE = "name-open-core", "name one of these as `core` in the plan, or leave `core` out";
     ONE_THREAD = "one-thread", "open the link with one thread";
     PEER_CPU_TIME = "peer-cpu-time",
-        "check that the peer's agent is alive and gets CPU time: look at the load and at core pinning of the peer";
+        "check that the peer's agent is alive and gets CPU time (load, core pinning)";
     QUEUE_PAIR_PER_THREAD = "queue-pair-per-thread", "use at least one queue pair per thread";
     RAISE_OPEN_FILES = "raise-open-files",
         "raise the hard limit on open files ({0} shows it)",
@@ -39,7 +38,7 @@ remedies! {
         "raise the limit on processes ({0} shows it), or use fewer streams or threads",
         look "ulimit -u";
     REMOVE_OLD_AGENT = "remove-old-agent",
-        "remove the agent on the host, so that it is sent again: controller and agents must come from the same build";
+        "remove the agent on the host: controller and agents must come from one build";
     REPORT_DEFECT = "report-defect", "report this as a bug in railgauge, with the host's part of log.txt";
     RESERVE_HUGE_PAGES = "reserve-huge-pages",
         "reserve huge pages ({0}, or more: every buffer needs its own)",

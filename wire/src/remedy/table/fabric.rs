@@ -3,7 +3,7 @@
 remedies! {
     ADDRESS_AND_UP = "address-and-up", "give its network interface an address and bring it up";
     ADDRESS_CHANGED = "address-changed",
-        "see what takes addresses away from the interface (DHCP, a network manager, a bond: {0}), then measure again",
+        "find what removes addresses from the interface (DHCP, network manager, bond: {0}), then measure again",
         look "ip monitor address";
     ADDRESS_OF_ITS_OWN = "address-of-its-own", "give each device its own address, or name the other device";
     ALLOW_UVERBS = "allow-uverbs",
@@ -11,14 +11,14 @@ remedies! {
         look "ls -l /dev/infiniband";
     CACHE_FOOTPRINT = "cache-footprint", "use footprint = \"cache\"";
     CHECK_CABLE = "check-cable",
-        "look at this cable: its error counters, rate and lanes at both ends; clean or reseat it and its modules, and exchange it \
-         if that changes nothing";
+        "check error counters, rate and lanes at both ends; reseat or clean the cable and its modules, else replace \
+         it";
     CHECK_PATH_TO_PEER = "check-path-to-peer",
-        "check that the peer is alive and its port is up; compare GID, VLAN, MTU (jumbo frames end to end) and \
-         routes of both ends; then check packet loss, PFC and firewalls (RoCE v2 is UDP port 4791)";
+        "check that the peer is alive and its port up; compare GID, VLAN, MTU and routes of both ends; then check \
+         packet loss, PFC and firewalls (RoCE v2: UDP 4791)";
     CHECK_PORT_NUMBER = "check-port-number", "check that the device has this port; ports are counted from 1";
     CHECK_WAY_BACK = "check-way-back",
-        "check that the peer is alive and its port is up, and check for packet loss on the return path";
+        "check that the peer is alive, its port is up, and no packets are lost on the return path";
     COMPARE_CAPABILITIES = "compare-capabilities",
         "compare the settings with what the device offers: {0}",
         look "ibv_devinfo -v";
@@ -26,33 +26,32 @@ remedies! {
         "compare the firmware of both ends ({0}), and check that the fabric does not reorder packets",
         look "ibv_devinfo | grep fw_ver";
     COMPARE_PORTS = "compare-ports",
-        "compare GID index and type, MTU and port state of both ends; iWARP, and eRDMA in standard mode, require \
+        "compare GID index and type, MTU and port state of both ends; iWARP, and eRDMA in standard mode, need \
          joining = \"rdma-cm\"";
     COMPARE_ROUTES = "compare-routes", "compare subnets, VLANs and routes of both ports";
     COMPARE_SIZES = "compare-sizes", "compare message size, largest size of the link and MTU of both ends";
     CORRECT_LIBRARY_VARIABLE = "correct-library-variable", "correct or unset the environment variable {variable}";
     DMA_BUF_OF_NIC = "dma-buf-of-nic",
-        "use a driver that supports dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or newer; \
-         otherwise {0}",
+        "use a driver with dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or newer; otherwise \
+         {0}",
         change "modprobe nvidia_peermem";
     EFA_TCP_OR_NCCL = "efa-tcp-or-nccl",
-        "EFA works here with transport = \"nccl\" (with aws-ofi-nccl on the hosts), and its network interface with \
-         transport = \"tcp\"";
+        "use transport = \"nccl\" on EFA (with aws-ofi-nccl on the hosts), or transport = \"tcp\" on its network \
+         interface";
     FEWER_QUEUE_PAIRS = "fewer-queue-pairs",
-        "use a smaller depth or fewer queue pairs, or raise the limit on locked memory ({0} shows it)",
+        "use a smaller depth or fewer queue pairs, or raise the locked-memory limit ({0})",
         look "ulimit -l";
     FIRST_ERROR = "first-error", "look at the first error of this queue pair and at the peer's error";
     FIT_LONGEST_MESSAGE = "fit-longest-message", "use sizes of at most {most} bytes";
     FIT_PATH_MTU = "fit-path-mtu", "use sizes of at most {mtu} bytes";
     INSTALL_LIBRARY = "install-library", "install {packages} on the host";
     INSTALL_PROVIDER = "install-provider",
-        "install libibverbs' provider for {driver}, in a container's image too: ibverbs-providers (Debian, Ubuntu), libibverbs (RHEL, SUSE) \
-         or the package of the NIC's maker; ionic needs rdma-core 61 ({0} lists the devices that have one)",
+        "install the libibverbs provider for {driver}, also in container images: ibverbs-providers (Debian, Ubuntu), \
+         libibverbs (RHEL, SUSE) or the vendor's package; ionic needs rdma-core 61 ({0} lists working devices)",
         look "ibv_devices";
     LEAVE_JOINING_OUT = "leave-joining-out", "leave `joining` out of these tests of the plan";
     LINK_WENT_DOWN = "link-went-down",
-        "check the cable, the module and the switch port ({0}, {1}): a link that goes down under load is often an optical \
-         one",
+        "check cable, module and switch port ({0}, {1}); under load an optical module is the usual cause",
         look "dmesg", look "rdma link";
     LOAD_IB_UVERBS = "load-ib-uverbs",
         "{0}, and in a container pass /dev/infiniband through",
@@ -74,10 +73,10 @@ remedies! {
     ONE_QUEUE_PAIR = "one-queue-pair", "use one queue pair (qps = 1)";
     PATH_MTU = "path-mtu", "use an `mtu` of 256, 512, 1024, 2048 or 4096";
     PEERMEM_OR_DMA_BUF = "peermem-or-dma-buf",
-        "for GPU memory {0} (it comes with NVIDIA's driver), or use dma-buf if the NIC's driver supports it",
+        "for GPU memory {0}, or use dma-buf if the NIC's driver supports it",
         change "modprobe nvidia_peermem";
     PING_PEER = "ping-peer",
-        "check that the hosts can reach each other over the RDMA interface ({0}), and look at the peer's error",
+        "check that the hosts reach each other over the RDMA interface ({0}), and the peer's error",
         look "ping -c 3 -I {interface} {peer}";
     POLL_WRITES = "poll-writes",
         "set write_latency = \"poll\" and completion = \"poll\" for such devices, or use op = \"send\"";
@@ -88,10 +87,8 @@ remedies! {
         "raise the MTU of the network interface ({0}; RoCE needs 4200 for 4096, 2200 for 2048)",
         change "ip link set {interface} mtu {mtu}";
     RAISE_LOCKED_MEMORY = "raise-locked-memory",
-        "raise the limit on locked memory ({0} shows it): set memlock unlimited in limits.conf or \
-         LimitMEMLOCK=infinity in the unit file, and note that sshd passes on its own limit, and a container has that of its engine or \
-         runtime; {1} shows whether \
-         the host is out of memory",
+        "raise the locked-memory limit ({0}): memlock unlimited in limits.conf or LimitMEMLOCK=infinity in the unit \
+         file (sshd and container engines pass on their own); {1} shows whether memory is full",
         look "ulimit -l", look "free -h";
     RC_OR_EXCHANGE = "rc-or-exchange", "use service = \"rc\" or joining = \"exchange\"";
     RC_OR_ONE_DIRECTION = "rc-or-one-direction", "use service = \"rc\" or one direction";
@@ -105,13 +102,12 @@ remedies! {
         "check whether the device was reset ({0}); if not, report this as a bug in railgauge",
         look "dmesg";
     ROUTED_INFINIBAND = "routed-infiniband",
-        "use hosts of one subnet, joining = \"rdma-cm\", or GIDs with an FLID, which the subnet manager puts at index 1 of \
-         ports that are routed";
+        "use hosts of one subnet, joining = \"rdma-cm\", or GIDs with an FLID (index 1 of routed ports)";
     SAME_AT_BOTH_ENDS = "same-at-both-ends", "use the same {setting} at both ends";
     SAME_GID_TYPE = "same-gid-type",
-        "set `gid_index` on one host so that both are of one type (RoCE v2 is routed, v1 is not)";
+        "set `gid_index` on one host so that both have one type (RoCE v2 is routed, v1 is not)";
     SAME_PARTITION = "same-partition",
-        "set `pkey` to a partition of which both ports are members, one of them a full one ({0} lists the keys)",
+        "set `pkey` to a partition of both ports in which one is a full member ({0} lists the keys)",
         look "grep '' /sys/class/infiniband/{device}/ports/{port}/pkeys/*";
     SAME_SUBNET = "same-subnet", "give both interfaces addresses of one subnet, or set `gid_index`";
     SCATTER_TO_CQE_OFF = "scatter-to-cqe-off", "set MLX5_SCATTER_TO_CQE = \"0\" in `launch.env` of the plan";

@@ -5,12 +5,13 @@ remedies! {
         "{0}, or turn it off in the BIOS, or set `pci=disable_acs_redir=` on the kernel's command line",
         change "setpci -s {pci} ECAP_ACS+6.w=0000";
     ALIGN_PARTITIONS = "align-partitions", "check the partitions of the subnet manager (partitions.conf)";
-    CABLES = "cables", "move the cables as the finding says, or read the topology again if it is out of date";
+    CABLES = "cables", "move the cables as the finding says, or read an outdated topology again";
     CLOCK_SOURCE = "clock-source",
-        "{0} says why the processor's counter is not trusted; `tsc=reliable` on the kernel's command line overrides that",
+        "{0} shows why the processor's counter is not trusted; `tsc=reliable` on the kernel command line overrides \
+         that",
         look "dmesg | grep -i clocksource";
     MORE_TOPOLOGY = "more-topology",
-        "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts; `railgauge discover` reads both from the hosts";
+        "add a source to [topology]: ibnetdiscover, or lldp of all hosts (`railgauge discover` reads both)";
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
     ECC_OF_AMD_GPU = "ecc-of-amd-gpu",
         "{0} shows which parts of the GPU have ECC; the memory of some GPUs has none", look "amd-smi static --ras";
@@ -23,13 +24,13 @@ remedies! {
         "run {0} and {1} on the host, or name its devices in the plan",
         look "lspci | grep -iE 'infiniband|ethernet'", look "dmesg | grep -iE 'mlx5|infiniband'";
     FIND_GPUS = "find-gpus",
-        "run {0}, or {1} for GPUs of AMD, {2} and {3} on the host",
+        "run {0}, or {1} for AMD GPUs, {2} and {3} on the host",
         look "nvidia-smi", look "amd-smi list", look "lspci | grep -iE 'nvidia|amd'", look "dmesg | grep -iE 'nvrm|amdgpu'";
     FLASH_FIRMWARE = "flash-firmware",
         "{0}, {1}, `devlink dev flash`: bring all cards to the same version",
         look "mstflint -d {device} query", look "mlxfwmanager";
     FLOW_CONTROL = "flow-control",
-        "configure PFC or global pause at both ends of the link, or make sure that ECN keeps queues short";
+        "configure PFC or global pause at both ends of the link, or ECN that keeps queues short";
     LOOK_AT_CABLE = "look-at-cable",
         "check the cable, the transceiver and the switch port: {0}, {1}, {2}",
         look "mlxlink -d {device} -m", look "ethtool {interface}", look "iblinkinfo";
@@ -38,17 +39,17 @@ remedies! {
         look "ip address show dev {interface}";
     GOVERNOR = "governor", "{0}", change "cpupower frequency-set -g {governor}";
     GPU_CLOCKS = "gpu-clocks",
-        "{0}, or {1} for a GPU of AMD; check fans, air flow and power supplies",
+        "{0}, or {1} for an AMD GPU; check fans, air flow and power supplies",
         look "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER", look "amd-smi metric --throttle --temperature --power";
     GPU_LIBRARIES = "gpu-libraries",
-        "install the driver and NCCL, or name the library in the plan (`library`, or LD_LIBRARY_PATH in `launch.env`)";
+        "install the driver and NCCL, or set their path (`library`, or LD_LIBRARY_PATH in `launch.env`)";
     HUGE_PAGES = "huge-pages", "{0} reserves 1 GiB in pages of 2 MiB", change "sysctl vm.nr_hugepages=512";
     IOMMU_PASSTHROUGH = "iommu-passthrough", "set `iommu=pt` on the kernel's command line, or turn the IOMMU off in the BIOS";
     IPV4_ADDRESS = "ipv4-address", "give its interface an IPv4 address";
     IP_ADDRESS = "ip-address", "give its interface an IP address";
     LEAVE_TESTS_OUT = "leave-tests-out", "leave these tests out on such devices";
     CPU_MASK = "cpu-mask",
-        "start the agent where it may use all processors: a cpuset ({0}), `taskset` or a container holds it back",
+        "start the agent without the limit of a cpuset ({0}), `taskset` or container",
         look "cat /sys/fs/cgroup/cpuset.cpus.effective";
     LOCKED_MEMORY = "locked-memory",
         "set `* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd";
@@ -90,7 +91,7 @@ remedies! {
     RESEAT_CARD = "reseat-card", "reseat the card; compare LnkSta with LnkCap in {0}", look "lspci -vv -s {pci}";
     RESEAT_FOR_ERRORS = "reseat-for-errors", "reseat the card; {0}", look "dmesg | grep AER";
     RESEAT_GPU = "reseat-gpu",
-        "reseat the GPU or its riser; {0}, {1} for a GPU of AMD, and {2} show the link",
+        "reseat the GPU or its riser; its link: {0} ({1} on AMD), {2}",
         look "nvidia-smi -q -d PERFORMANCE", look "amd-smi metric --pcie", look "lspci -vv";
     RESET_COUNTERS = "reset-counters",
         "{0} sets the port's counters to zero (root)",
@@ -117,18 +118,18 @@ remedies! {
         "{0}, or install your distribution's package",
         change "apt install libibverbs1 ibverbs-providers librdmacm1";
     WAIT_FOR_GPU = "wait-for-gpu",
-        "end what else runs on the GPU ({0}, or {1} for one of AMD, lists it) or wait for it, or exclude the host",
+        "end other programs on the GPU ({0}, or {1} on AMD), wait for them, or exclude the host",
         look "nvidia-smi", look "amd-smi process";
     WAIT_FOR_LINK = "wait-for-link", "wait for the job that uses it, or exclude the host";
     WANTED_VALUE = "wanted-value", "configure the host as the plan requires, or change `[preflight]` in the plan";
     WHAT_RUNS = "what-runs", "{0} shows what runs", look "top";
     XID = "xid", "{0}; NVIDIA's list of Xids says what to do", look "dmesg | grep Xid";
     SLURM_LOCKED_MEMORY = "slurm-locked-memory",
-        "set LimitMEMLOCK=infinity in slurmd's unit ({0}) and restart slurmd; and `PropagateResourceLimitsExcept=MEMLOCK` in \
-         slurm.conf, or the limit of the shell that submits the job is taken ({1} shows that of slurmd)",
+        "set LimitMEMLOCK=infinity in slurmd's unit ({0}), restart slurmd, and set \
+         `PropagateResourceLimitsExcept=MEMLOCK` in slurm.conf, else the submitting shell's limit counts ({1} shows \
+         slurmd's)",
         change "systemctl edit slurmd", look "grep 'Max locked memory' /proc/$(pgrep -o slurmd)/limits";
     SLURM_PROCESSORS = "slurm-processors",
-        "ask for whole nodes (`exclusive` of `[launch.slurm]`, `salloc --exclusive`): a step has the processors of its job; {0} \
-         shows them",
+        "request whole nodes (`exclusive` of `[launch.slurm]`, `salloc --exclusive`); {0} shows the job's processors",
         look_here "scontrol --details show job $SLURM_JOB_ID";
 }

@@ -2,12 +2,11 @@
 
 remedies! {
     CHECK_AGENT_HANGS = "check-agent-hangs",
-        "see log.txt: the connection is still up, but the agent or the device it waits for hangs";
+        "check log.txt: the connection is up, but the agent or its device hangs";
     CHECK_ANSWERER = "check-answerer",
-        "check which program answered there, and whether names and texts under /sys on that host are damaged: an agent of \
-         railgauge never sends that much";
+        "check which program answered there, and for damaged names under /sys: an agent never sends that much";
     CHECK_HOST_LOAD = "check-host-load",
-        "look at the host's console and load ({0}): the host or its agent has stopped or hangs",
+        "check the host's console and load ({0}): the host or its agent has stopped or hangs",
         look "uptime";
     CHECK_RANDOM = "check-random", "check that getrandom or /dev/urandom works on this machine";
     CHECK_SYSFS = "check-sysfs",
@@ -24,29 +23,28 @@ remedies! {
         "use sizes that are divisible by the number of ranks and the size of an element";
     GPU_DISTANCE = "gpu-distance", "use a `gpu_distance` that exists on the host; {0} shows them", look "nvidia-smi topo -m";
     GPU_FOR_EVERY_RANK = "gpu-for-every-rank",
-        "give every rank its own GPU: two host names of the same machine cannot both have ranks on it";
+        "give every rank its own GPU: only one of a machine's host names can have ranks on it";
     GPU_ORDER = "gpu-order",
         "set CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" in `env` of `[launch]`: by default CUDA orders GPUs by speed";
     GPU_OF_RANK = "gpu-of-rank", "use a smaller `ranks_per_host`, or list other GPUs in `gpus`; GPUs are counted from 0";
     LEAVE_HOST_OUT = "leave-host-out",
         "measure again without that host: its agent, the host itself or a driver is broken";
     LOWER_BESIDE = "lower-beside",
-        "send less beside the flow (`rate`, `flows` in `[test.beside]`), or look why the hosts or the network do not carry it";
+        "send less background traffic (`rate`, `flows` in `[test.beside]`), or find what limits it";
     MEASURE_LONGER = "measure-longer", "measure longer, or use a smaller size";
     MORE_PEERS = "more-peers",
-        "measure more hosts in one run: a value is compared with at least three others of its size and rail (of GPUs and memory: of its \
-         kind; of ways between GPUs: the same way on other hosts). Or use a limit of its own (`at_least`, `at_most`) in place of \
-         `within_percent_of_peers`";
+        "measure more hosts: a value is compared with three others of its size and rail (between GPUs: the same path on \
+         other hosts); or use `at_least` or `at_most` in place of `within_percent_of_peers`";
     NCCL_CHOICE = "nccl-choice",
         "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; check NCCL_IB_HCA and NCCL_NET";
     NCCL_LOG = "nccl-log",
-        "use a library that was built with logging, and check that no NCCL configuration file turns the log off";
+        "use an NCCL with logging, and no NCCL configuration file that disables it";
     SAME_NCCL = "same-nccl", "install the same version on all hosts, or set `library`";
     RESUME_RUN = "resume-run",
         "continue the run: {0} measures what has no trusted value",
         change_here "railgauge run --resume {directory}";
     RUN_BESIDE_BY_HAND = "run-beside-by-hand",
-        "run the `command` of `[test.beside]` on the host by hand: it must continue until it is ended";
+        "run the `command` of `[test.beside]` on the host by hand: it must run until it is ended";
     RATE_FOR_SHARE = "rate-for-share", "set `rate`, such as \"10 Gb/s\", in place of `share`";
     SMALLER_SIZES = "smaller-sizes", "use smaller sizes";
 }

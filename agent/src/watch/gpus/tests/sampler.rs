@@ -51,7 +51,7 @@ impl Cards for Double {
     }
 
     fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
-        // Those of a GPU that is lost are told once more.
+        // Those of a GPU that is lost are reported once more.
         Ok(Some(if pci == A { std::mem::take(&mut self.xids) } else { Vec::new() }))
     }
 }
@@ -97,7 +97,7 @@ fn cases_at_the_same_time_share_readings_and_not_counts() {
     sampler.source.xids = vec![48];
     let (second, first) = (end(&mut sampler, 2), end(&mut sampler, 1));
     assert_eq!((second[A].counted[counter::PCIE_REPLAYS], first[A].counted[counter::PCIE_REPLAYS]), (0, 3));
-    // An Xid is told once by the driver, and meets both.
+    // An Xid is reported once by the driver, and meets both.
     assert_eq!((second[A].xids.as_deref(), first[A].xids.as_deref()), (Some(&[48][..]), Some(&[48][..])));
     assert_eq!((second[A].readings.len(), first[A].readings.len()), (3, 4));
 }
@@ -109,7 +109,7 @@ fn a_gpu_that_is_lost_is_told_and_the_other_is_read() {
     sampler.source.gone = Some(B);
     sampler.round();
     let read = end(&mut sampler, 1);
-    // What follows from the loss does not hide it, and the GPU is still called what it was called at the begin.
+    // What follows from the loss does not hide it, and the GPU is still called what it was called at the start.
     assert_eq!((&read[B].failure, read[B].lasting.index), (&Some(Unread::Lost(B.to_owned())), Some(1)));
     assert!(read[B].counted.is_empty() && read[A].failure.is_none() && read[A].readings.len() == 3);
 }
@@ -175,7 +175,7 @@ fn cases_that_begin_and_end_together_are_served_by_one_reading() {
     }
 }
 
-/// The thread was busy when a short case began: what it reads then is no reading of the end.
+/// The thread was busy when a short case began: what it reads then is not a reading of the end.
 #[test]
 fn a_begin_that_is_late_is_not_taken_for_the_end() {
     let mut sampler = Sampler::new(Box::new(Double::default()));

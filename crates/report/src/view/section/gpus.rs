@@ -25,9 +25,9 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     }))
 }
 
-const METHOD: &str = "NVML, or AMD SMI of AMD's GPUs, is read before and after each pass and once a second in it (twice in a pass shorter \
+const METHOD: &str = "NVML, or AMD SMI for AMD GPUs, is read before and after each pass and once a second in it (twice in a pass shorter \
                       than two seconds, at most ten times a second), by one thread of each agent. Counters are read at both ends of a \
-                      case, verification included, but for flows at once: there at both ends of the pass. A power cap is how a loaded GPU works and is no fault. The generation of a PCIe link is \
+                      case, verification included, but for flows at once: there at both ends of the pass. A power cap is how a loaded GPU works and not a fault. The generation of a PCIe link is \
                       judged where messages of 1 MiB and more pass it; an idle GPU lowers it. What a GPU does not report or count is not \
                       judged.";
 

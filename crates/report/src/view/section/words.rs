@@ -215,7 +215,7 @@ fn traffic(traffic: &Traffic) -> String {
 
 fn step(training: &Training) -> String {
     format!(
-        "the gradients{} in buckets of {} (the first of {}), reduced while a timer of {} ms stands for the backward \
+        "the gradients{} in buckets of {} (the first of {}), reduced while a timer of {} ms replaces the backward \
          pass",
         training.model.as_ref().map_or_else(String::new, |model| format!(" of {model}")),
         size(training.bucket),

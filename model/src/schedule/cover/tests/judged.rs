@@ -19,7 +19,7 @@ fn what_cannot_be_is_not_counted() {
     assert_eq!((found.loaded.len(), found.not_loaded, found.unknown), (0, vec![0], vec![1]));
 }
 
-/// Three flows on a link of 300, one of which a second link holds at 50: the others share the rest.
+/// Three flows on a link of 300, one held by a second link at 50: the others share the rest.
 #[test]
 fn links_are_shared_fairly() {
     let ends: Vec<End> = (0..6).map(|host| End { host, leaf: Some(host / 3), rate_gbps: Some(200.0) }).collect();

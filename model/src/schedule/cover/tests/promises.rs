@@ -9,7 +9,7 @@ use super::{
 
 #[test]
 fn links_that_nobody_can_load_are_named() {
-    // Link 0 is as fast as four ends, and only two send over it; nobody passes link 2; the rate of link 1 nobody knows.
+    // Link 0 is as fast as four ends, and only two send over it; link 2 is unused; the rate of link 1 is unknown.
     let ends = (0..4).map(|host| End { host, leaf: Some(host / 2), rate_gbps: Some(100.0) }).collect();
     let rates = vec![Some(400.0), None, Some(100.0), Some(0.0)];
     let network = Network::new(ends, rates, |leaf, _| Some(vec![leaf]));
@@ -32,7 +32,7 @@ fn without_ends_or_links_there_are_no_rounds() {
     }
 }
 
-/// A cable that runs at an eighth of its fellows' rate: flows over it are slow and load no other link on their way.
+/// A cable that runs at an eighth of its peers' rate: flows over it are slow and load no other link on their way.
 #[test]
 fn a_slow_link_costs_its_own_flows() {
     let whole = two_levels(4, 4, 4, (200.0, 200.0));
@@ -91,7 +91,7 @@ proptest! {
         prop_assert_eq!(&cover(&network, wanted), &found);
         let told = counted(&network, wanted, &found.rounds);
         prop_assert!(found.loaded.iter().all(|link| told.contains(link)));
-        // Every link is told of once: loaded, of unknown rate, or not loaded with the reason.
+        // Every link is listed once: loaded, of unknown rate, or not loaded with the reason.
         let not: Vec<Link> = found.not_loaded.iter().map(|(link, _)| *link).collect();
         for (link, rate) in (0..).zip(&network.rates) {
             let known = usize::from(found.loaded.contains(&link)) + usize::from(not.contains(&link));
