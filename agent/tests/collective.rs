@@ -84,7 +84,12 @@ fn exchange(rank: u32, ranks: u32, size: Bytes) -> Exchange {
         send: (0..ranks).map(|to| count(rank, to)).collect(),
         receive: (0..ranks).map(|from| count(from, rank)).collect(),
         offsets: (0..ranks).map(offset).collect(),
+        alone: alone(ranks),
     }
+}
+
+fn alone(ranks: u32) -> Vec<(u32, u32)> {
+    if ranks > 1 { vec![(1, 0), (0, 1), (ranks - 1, 0)] } else { Vec::new() }
 }
 
 /// What all ranks say to each of the collectives.
@@ -147,7 +152,13 @@ fn all_right(ranks: u32, collectives: Vec<CollectiveSpec>) {
                 }
                 _ => collective.size,
             };
-            assert_eq!(account.checked.verified, result * 2, "{words}: {:?}", account.checked);
+            let flows = if collective.op == Op::AllToAllV { alone(ranks) } else { Vec::new() };
+            let times = 2 + u64::from(!flows.is_empty());
+            assert_eq!(account.checked.verified, result * times, "{words}: {:?}", account.checked);
+            let senders: Vec<u32> = account.flows.iter().map(|flow| flow.from).collect();
+            let wanted: Vec<u32> = flows.iter().filter(|(_, to)| *to as usize == rank).map(|(from, _)| *from).collect();
+            assert_eq!(senders, wanted, "{words}");
+            assert!(account.flows.iter().all(|flow| !flow.together.is_zero() && !flow.alone.is_zero()), "{words}");
             assert_eq!((account.times.len(), account.batch), (1, 3), "{words}");
             let carried = account.carried.unwrap();
             assert_eq!((carried.transport, carried.link_layer), (Carrier::Tcp, Some(LinkLayer::Loopback)));

@@ -58,3 +58,67 @@ fn a_slow_host_is_named_from_a_round_of_experts() {
     let faulty: Vec<_> = components.iter().filter(|one| one["state"] == "faulty").map(|one| &one["hosts"][0]).collect();
     assert_eq!(faulty, [&names[SLOW - 1]], "{of_test:#}");
 }
+
+/// Two hosts on each of two bridges, whose one link carries 100 Mbit/s.
+fn built_in_two_parts(spaces: &Spaces) -> bool {
+    let switch = spaces.name("s");
+    let mut good = run(&["ip", "netns", "add", &switch]);
+    for bridge in ["br0", "br1"] {
+        good = good
+            && run(&["ip", "-n", &switch, "link", "add", bridge, "type", "bridge"])
+            && run(&["ip", "-n", &switch, "link", "set", bridge, "up"]);
+    }
+    good = good && run(&["ip", "-n", &switch, "link", "add", "t0", "type", "veth", "peer", "name", "t1"]);
+    for (port, bridge) in [("t0", "br0"), ("t1", "br1")] {
+        good = good
+            && run(&["ip", "-n", &switch, "link", "set", port, "master", bridge, "gso_max_segs", "1", "up"])
+            // Room for all bytes of a round: nothing is dropped.
+            && run(&[
+                "ip", "netns", "exec", &switch, "tc", "qdisc", "add", "dev", port, "root", "tbf", "rate", "100mbit",
+                "burst", "20kb", "limit", "8mb",
+            ]);
+    }
+    for number in 1..=4_usize {
+        let (host, port) = (spaces.name(&number.to_string()), format!("p{number}"));
+        let (bridge, address) = (if number <= 2 { "br0" } else { "br1" }, format!("10.86.0.{number}/24"));
+        good = good
+            && run(&["ip", "netns", "add", &host])
+            && run(&[
+                "ip", "-n", &host, "link", "add", "eth0", "type", "veth", "peer", "name", &port, "netns", &switch,
+            ])
+            && run(&["ip", "-n", &switch, "link", "set", &port, "master", bridge, "up"])
+            && run(&["ip", "-n", &host, "addr", "add", &address, "dev", "eth0"])
+            && run(&["ip", "-n", &host, "link", "set", "eth0", "gso_max_segs", "1", "up"]);
+    }
+    good
+}
+
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn two_flows_over_one_link_take_twice_as_long_as_each_alone() {
+    let spaces = Spaces::new("w");
+    if !built_in_two_parts(&spaces) {
+        skipped("hosts on two bridges with one link: they cannot be made here (root, iproute2?)");
+        return;
+    }
+    let names: Vec<String> = (1..=4).map(|number| spaces.name(&number.to_string())).collect();
+    let scene = Scene::new();
+    let plan = format!(
+        "name = \"link\"\nlaunch = {{ via = \"command\", command = [\"ip\", \"netns\", \"exec\", \"{{host}}\"] }}\n\
+         hosts = {{ names = {names:?} }}\n[localise]\nwaive = [\"all\"]\n[[test]]\nname = \"stages\"\nop = \"all_to_all_v\"\n\
+         metric = \"latency\"\ntransport = \"tcp\"\nmeasure = \"2s\"\nwarm_up = \"200ms\"\n\
+         traffic = {{ pipeline = {{ stages = 2, bytes = \"1MiB\" }}, alone = 2 }}\n\
+         expect = [{{ metric = \"together_over_alone\", at_most = \"150 %\" }}]\n"
+    );
+    scene.start(&scene.write("plan.toml", &plan)).end().expect(1);
+    let outcomes = scene.results().outcomes();
+    let flows = outcomes[0]["result"]["Ok"]["flows"].as_array().unwrap();
+    println!("{flows:?}");
+    assert_eq!(flows.len(), 2);
+    for flow in flows {
+        let ratio = flow["together"].as_f64().unwrap() / flow["alone"].as_f64().unwrap();
+        assert!((ratio / 2.0 - 1.0).abs() <= 0.1, "{flow}");
+        // The ports are not shared: the link between is.
+        assert_eq!(flow["share"], 1.0, "{flow}");
+    }
+}

@@ -11,12 +11,12 @@ use railgauge_analysis::{
     verdict::verdicts,
 };
 use railgauge_model::{
-    journal::event::{Case, NicBytes, Sample},
+    journal::event::{Case, FlowAccount, NicBytes, Sample},
     plan::parse,
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
-    terms::Metric,
+    terms::{Carrier, LinkLayer, Metric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -24,13 +24,21 @@ use crate::support;
 
 /// A run of a collective over four hosts with two ranks each.
 fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
+    run_over("nccl", op, keys, change)
+}
+
+fn run_over(transport: &str, op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
     let text = format!(
         "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[1-4]\"]\n[[test]]\nop = \"{op}\"\n\
-         metric = \"bandwidth\"\ntransport = \"nccl\"\nranks_per_host = 2\nsizes = \"64MiB\"\n{keys}"
+         metric = \"bandwidth\"\ntransport = \"{transport}\"\nranks_per_host = 2\nsizes = \"64MiB\"\n{keys}"
     );
     let plan = parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
     let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
-    let link = Arc::new(support::group::link());
+    let mut link = support::group::link();
+    if transport == "tcp" {
+        (link.transport, link.link_layer) = (Carrier::Tcp, LinkLayer::Ethernet);
+    }
+    let link = Arc::new(link);
     let tries = cases.iter().map(|case| {
         let mut sample = support::group::sample(case, 300_000);
         change(case, &mut sample);
@@ -152,4 +160,51 @@ fn the_plan_decides_how_balanced_nics_have_to_be() {
     // What cannot be judged is no pass.
     let (status, ..) = balance(keys, |_, _| {}).unwrap();
     assert_eq!(status, Status::Inconclusive);
+}
+
+#[test]
+fn the_slowest_flow_of_an_exchange_is_compared_with_the_limit_and_named() {
+    let keys = |limit: &str| {
+        format!(
+            "[test.traffic]\npipeline = {{ stages = 4, bytes = \"64MiB\" }}\nalone = 6\n[[test.expect]]\n{limit}\n\
+             [[test.expect]]\nmetric = \"busbw\"\nat_least = \"1 GB/s\"\n"
+        )
+    };
+    // Rank 2 on a2 receives from rank 0 on a1, and so on; two ranks share a port.
+    let flows = |_: &Case, sample: &mut Sample| {
+        let flow = |from: u32, together: u64| FlowAccount {
+            from,
+            to: from + 2,
+            bytes: Bytes::from_mib(64),
+            together: Nanoseconds(together),
+            alone: Nanoseconds(100),
+            share: 2.0,
+        };
+        sample.flows = [flow(0, 200), flow(1, 380), flow(2, 190)].into_iter().collect();
+        for account in &mut sample.ranks {
+            account.checked.verified = Bytes::from_mib(64) * 3 * u64::from(account.rank >= 2);
+        }
+        sample.checked.verified = Bytes::from_mib(64) * 3 * 6;
+    };
+    let judged = |limit: &str| {
+        let journal = run_over("tcp", "all_to_all_v", &keys(limit), flows);
+        let results = results(&journal).unwrap();
+        assert_eq!(results[0].state, State::Measured, "{:?}", results[0].error());
+        let rows = rows(&journal, &results);
+        let value = |metric| rows.iter().find(|row| row.metric == metric).unwrap().value.unwrap();
+        assert_eq!((value(Metric::TogetherOverAlone), value(Metric::TogetherOverShare)), (380.0, 190.0));
+        let all = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+        let of = |metric| all.iter().find(|verdict| verdict.metric == Some(metric));
+        let one = of(Metric::TogetherOverAlone).or(of(Metric::TogetherOverShare)).unwrap();
+        (one.status, one.reason.to_string())
+    };
+    assert_eq!(judged("metric = \"together_over_alone\"\nat_most = \"400 %\"").0, Status::Pass);
+    for limit in [
+        "metric = \"together_over_alone\"\nat_most = \"300 %\"",
+        "metric = \"together_over_share\"\nat_most = \"110 %\"",
+    ] {
+        let (status, reason) = judged(limit);
+        assert_eq!(status, Status::Fail);
+        assert!(reason.contains("rank 1 (a1)") && reason.contains("rank 3 (a2)"), "{reason}");
+    }
 }

@@ -57,7 +57,7 @@ fn every_byte_of_a_matrix_arrives_where_it_belongs() {
     let text = HEAD.to_owned()
         + &test("name = \"file\"\nmetric = \"latency\"\ntraffic = { file = \"bytes.txt\" }")
         + &test(
-            "name = \"pipeline\"\nmetric = \"bandwidth\"\ntraffic = { pipeline = { stages = 3, bytes = \"8KiB\" } }",
+            "name = \"pipeline\"\nmetric = \"bandwidth\"\ntraffic = { pipeline = { stages = 3, bytes = \"8KiB\" }, alone = 4 }",
         );
     scene.start(&scene.write("plan.toml", &text)).end().expect(0);
     let outcomes = scene.results().outcomes();
@@ -65,11 +65,17 @@ fn every_byte_of_a_matrix_arrives_where_it_belongs() {
         let ranks = outcomes[at]["result"]["Ok"]["ranks"].as_array().unwrap();
         ranks.iter().map(|rank| rank["checked"]["verified"].as_u64().unwrap()).collect()
     };
-    // Before and after the window.
+    // Before and after the window, and after flows were measured alone.
     assert_eq!(verified(0), [4_000, 0, 65_536 + 131_072].map(|bytes| 2 * bytes));
-    assert_eq!(verified(1), [0, 8_192, 8_192].map(|bytes| 2 * bytes));
+    assert_eq!(verified(1), [0, 8_192, 8_192].map(|bytes| 3 * bytes));
+    let flows = outcomes[1]["result"]["Ok"]["flows"].as_array().unwrap();
+    let ends: BTreeSet<_> = flows.iter().map(|flow| (flow["from"].as_u64(), flow["to"].as_u64())).collect();
+    assert_eq!(ends, BTreeSet::from([(Some(0), Some(1)), (Some(1), Some(2))]));
+    assert!(flows.iter().all(|flow| flow["bytes"] == 8_192 && flow["share"] == 1.0), "{flows:?}");
     let rows = scene.results().rows();
     assert!(rows.iter().all(|row| row.wrong == 0 && row.error.is_none() && row.value.is_some()), "{rows:?}");
+    let compared = |row: &&_| row.metric.starts_with("together_over");
+    assert_eq!(rows.iter().filter(compared).map(|row| &*row.test).collect::<Vec<_>>(), ["pipeline"; 2]);
     let planned = scene.results().planned_cases();
     assert_eq!(planned[&0]["cell"]["size"], 65_536 + 131_072);
 }

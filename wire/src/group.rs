@@ -107,6 +107,18 @@ pub struct Exchange {
     pub receive: Vec<u64>,
     /// Where each received block begins in what its sender sends.
     pub offsets: Vec<u64>,
+    /// Flows that are also measured alone, in turn: sender and receiver. Equal at all ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<(u32, u32)>,
+}
+
+/// A flow of an exchange at its receiver: medians over rounds, from a barrier to the flow's last byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowTimes {
+    pub from: u32,
+    /// In rounds with all flows.
+    pub together: Nanoseconds,
+    pub alone: Nanoseconds,
 }
 
 /// Where each of adjacent blocks begins.
@@ -143,6 +155,9 @@ pub struct CollectiveMeasurement {
     /// By training step: the time of the same buckets in sequence, without a backward pass; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alone: Vec<Nanoseconds>,
+    /// Those of [`Exchange::alone`] that this rank receives, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowTimes>,
     pub checked: Checked,
     pub cpu: Nanoseconds,
     /// From the start of the first timed batch to the end of the last, on the monotonic clock of the rank's host; `None` if not measured.

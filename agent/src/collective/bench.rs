@@ -19,6 +19,8 @@ use crate::{
     fault,
 };
 
+mod flows;
+
 pub(crate) struct Bench {
     rank: u32,
     ranks: u32,
@@ -168,7 +170,16 @@ impl Bench {
         self.memory.scratch(ready.scratch)?;
         let (algorithm, reduction) = (Some(ready.algorithm), ready.source.reduction);
         let mut operation = Operation { bench: self, ready: &ready, control };
-        let measured = measure(&mut operation, collective, &ready.layout, reduction)?;
+        let mut measured = measure(&mut operation, collective, &ready.layout, reduction)?;
+        if let Some(alone) = ready.layout.exchange.as_ref().map(|all| &all.alone).filter(|alone| !alone.is_empty()) {
+            if collective.verify {
+                operation.poison(0)?;
+            }
+            measured.flows = operation.flows(alone)?;
+            if collective.verify {
+                measured.checked += operation.compare(0)?;
+            }
+        }
         Ok(CollectiveMeasurement { algorithm, pass: None, ..measured })
     }
 }

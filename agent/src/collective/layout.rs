@@ -48,7 +48,7 @@ impl Layout {
             (Op::AllToAll, _) => {
                 let counts = vec![count; ranks as usize];
                 let offsets = vec![u64::from(rank) * count; ranks as usize];
-                Some(Exchange { send: counts.clone(), receive: counts, offsets })
+                Some(Exchange { send: counts.clone(), receive: counts, offsets, ..Exchange::default() })
             }
             (Op::AllToAllV, exchange) => Some(exchange.as_deref().filter(|all| fit(all, ranks, whole))?.clone()),
             // Every rank to the next, as nccl-tests' sendrecv.
@@ -56,6 +56,7 @@ impl Layout {
                 send: one((rank + 1) % ranks),
                 receive: one((rank + ranks - 1) % ranks),
                 offsets: vec![0; ranks as usize],
+                ..Exchange::default()
             }),
             _ => None,
         };
@@ -129,7 +130,7 @@ impl Layout {
 
 /// Whether there is a block for each rank, and all are within `whole` elements at both ends.
 fn fit(exchange: &Exchange, ranks: u32, whole: u64) -> bool {
-    let Exchange { send, receive, offsets } = exchange;
+    let Exchange { send, receive, offsets, .. } = exchange;
     let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
     let complete = [send, receive, offsets].iter().all(|list| list.len() == ranks as usize);
     let within = |sum: Option<u64>| sum.is_some_and(|sum| sum <= whole);

@@ -102,6 +102,18 @@ impl Script {
         }
     }
 
+    /// Of an exchange, at `rank`: the block `from` one rank `to` another, and nothing else.
+    pub(crate) fn only(&self, rank: u32, from: u32, to: u32) -> Self {
+        let mut one = Self::default();
+        if rank == from {
+            one.sends = self.sends.iter().filter(|send| send.to == to as usize).cloned().collect();
+        }
+        if rank == to {
+            one.receives = self.receives.iter().filter(|receive| receive.from == from as usize).cloned().collect();
+        }
+        one
+    }
+
     /// For sends that follow it.
     pub(crate) fn last_receive(&self) -> Option<usize> {
         self.receives.len().checked_sub(1)

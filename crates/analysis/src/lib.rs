@@ -11,7 +11,7 @@
 //!
 //! | tier | modules |
 //! | --- | --- |
-//! | helpers | `words`, `compact`, `parallel`, `nics`, `value`, `settings`, `sums`, `status`, `ceiling` |
+//! | helpers | `words`, `compact`, `parallel`, `nics`, `flows`, `value`, `settings`, `sums`, `status`, `ceiling` |
 //! | observe: what the journal says, and whether it can be | `journal`, `case`, `gpus`, `percentile`, `truth`, `together` |
 //! | values | `row`, `row_ceiling`, `rows`, `plausible`, `results`, `overrides`, `imported`, `frames`, `proven` |
 //! | values that are compared with others | `reason`, `history` (runs), `baseline`, `limits` |
@@ -30,6 +30,7 @@ pub mod compact;
 pub mod compare;
 pub mod costs;
 pub mod explain;
+pub mod flows;
 pub mod frames;
 pub mod gpus;
 pub mod history;

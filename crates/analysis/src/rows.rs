@@ -122,8 +122,10 @@ impl Measured {
                 Err(why) => senseless = Some(format!("{} (repeat {repeat}): {why}", result.case.flow.from.host)),
             }
         }
-        // A passive responder spends nothing, and not all NICs count: no row, instead of a row that seems to be missing.
-        let is_optional = matches!(metric.reads(), Reads::Spent(Side::Responder, _)) || metric == Metric::NicBalance;
+        // A passive responder spends nothing, not all NICs count, and few flows are measured alone: no row, instead of a row that seems
+        // to be missing.
+        let is_optional = matches!(metric.reads(), Reads::Spent(Side::Responder, _))
+            || metric.is_optional() && matches!(metric.reads(), Reads::Collective(_));
         if values.is_empty() && senseless.is_none() && is_optional {
             return None;
         }

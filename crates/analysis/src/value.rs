@@ -4,12 +4,15 @@
 //! only the time in which all of them ran counts. For both directions at once, the bytes of both are divided by the time from the first
 //! start to the last end, so that windows that overlap badly never give a higher number.
 
-use railgauge_model::{journal::event::Sample, schedule::Cell};
+use railgauge_model::{
+    journal::event::{FlowAccount, Sample},
+    schedule::Cell,
+};
 use railgauge_wire::{Bytes, Collective, Latency, Measurement, Metric, Nanoseconds, NanosecondsI64, Reads, Side};
 
 use serde::Serialize;
 
-use super::nics;
+use super::{flows, nics};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -86,6 +89,8 @@ pub(super) fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32)
         compute: training.map(|step| step.compute),
         alone: median(&sample.alone),
         nic_balance: nics::worst(sample).map(|(_, balance)| balance),
+        over_alone: flows::worst(sample, FlowAccount::over_alone).map(|(_, percent)| percent),
+        over_share: flows::worst(sample, FlowAccount::over_share).map(|(_, percent)| percent),
     }))
 }
 

@@ -218,6 +218,34 @@ pub struct Sample {
     pub gpus: ThinVec<GpuDuring>,
     /// Training steps: the same buckets in sequence without a backward pass, at the slowest rank.
     pub alone: Option<Box<Latency>>,
+    /// Flows of an `all_to_all_v` that were also measured alone, the largest first.
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub flows: ThinVec<FlowAccount>,
+}
+
+/// A flow from rank to rank on the receiver's clock: medians over rounds, from a barrier to the last byte.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowAccount {
+    pub from: u32,
+    pub to: u32,
+    pub bytes: Bytes,
+    /// In rounds with all flows.
+    pub together: Nanoseconds,
+    pub alone: Nanoseconds,
+    /// The bytes of the busier of its two ports in a round, over its own.
+    pub share: f64,
+}
+
+impl FlowAccount {
+    /// In percent.
+    pub fn over_alone(&self) -> f64 {
+        100.0 * self.together.as_f64() / self.alone.as_f64()
+    }
+
+    /// In percent.
+    pub fn over_share(&self) -> f64 {
+        self.over_alone() / self.share
+    }
 }
 
 /// What a NIC sent and received from before the warm-up of a pass to the end of its verification, everything on the port included.

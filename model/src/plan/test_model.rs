@@ -226,6 +226,9 @@ pub struct Collective {
     /// `Some` exactly for `all_to_all_v`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
+    /// How many flows of the traffic, the largest ones, are also measured alone.
+    #[serde(default, skip_serializing_if = "railgauge_wire::unit::is_zero")]
+    pub alone: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

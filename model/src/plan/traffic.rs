@@ -1,5 +1,7 @@
 //! Traffic of an `all_to_all_v`: how many bytes each rank sends to each other rank.
 
+use std::cmp::Reverse;
+
 use railgauge_wire::{Bytes, Exchange, starts};
 use serde::{Deserialize, Serialize};
 
@@ -159,16 +161,35 @@ pub fn equal_parts(ranks: usize, size: Bytes, width: Bytes) -> Matrix {
     (0..ranks).map(row).collect()
 }
 
-/// What each rank sends and receives of such blocks.
-pub fn exchanges(blocks: &Matrix) -> Vec<Exchange> {
+/// What each rank sends and receives of such blocks. The `alone` largest ones are also measured alone.
+pub fn exchanges(blocks: &Matrix, alone: usize) -> Vec<Exchange> {
+    let alone = largest(blocks, alone);
     let offsets: Matrix = blocks.iter().map(|row| starts(row).collect()).collect();
     let column = |matrix: &Matrix, rank: usize| matrix.iter().map(|row| row[rank]).collect();
     let exchange = |rank: usize| Exchange {
         send: blocks[rank].clone(),
         receive: column(blocks, rank),
         offsets: column(&offsets, rank),
+        alone: alone.clone(),
     };
     (0..blocks.len()).map(exchange).collect()
+}
+
+/// Sender and receiver of the `most` largest blocks. Of equal ones the nearest ranks come first, so that every rank has its part.
+fn largest(blocks: &Matrix, most: usize) -> Vec<(u32, u32)> {
+    let ranks = blocks.len();
+    let flows = blocks
+        .iter()
+        .enumerate()
+        .flat_map(|(from, row)| row.iter().enumerate().map(move |(to, count)| (*count, from, to)));
+    let order = |(count, from, to): &(u64, usize, usize)| (Reverse(*count), (to + ranks - from) % ranks, *from);
+    let mut flows: Vec<_> = flows.filter(|(count, ..)| *count > 0).collect();
+    if (1..flows.len()).contains(&most) {
+        flows.select_nth_unstable_by_key(most, order);
+    }
+    flows.truncate(most);
+    flows.sort_unstable_by_key(order);
+    flows.into_iter().map(|(_, from, to)| (from as u32, to as u32)).collect()
 }
 
 /// The most that a rank sends or receives.
@@ -274,9 +295,18 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_flows_are_spread_over_the_ranks() {
+        let equal = equal_parts(3, Bytes(8), Bytes(1));
+        assert_eq!(largest(&equal, 4), [(0, 1), (1, 2), (2, 0), (0, 2)]);
+        let rows = vec![vec![0, 1, 0], vec![7, 0, 0], vec![0, 9, 0]];
+        assert_eq!(largest(&rows, 2), [(2, 1), (1, 0)]);
+        assert_eq!((largest(&rows, 9).len(), largest(&rows, 0)), (3, vec![]));
+    }
+
+    #[test]
     fn a_thousand_ranks_are_quick() {
         let all = Traffic::Moe(Moe { skew: 0.8, experts: 2048, ..MOE }).blocks(1024, Bytes(1 << 30), Bytes(2));
-        assert_eq!(exchanges(&all).len(), 1024);
+        assert_eq!(exchanges(&all, 256).len(), 1024);
     }
 
     #[test]
@@ -296,7 +326,7 @@ mod tests {
             rows in (2_usize..7).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(0_u64..1 << 37, n), n)),
             size in 1_u64..1 << 38,
         ) {
-            let all = exchanges(&Traffic::Matrix(rows.clone()).blocks(rows.len() as u32, Bytes(size * 4), Bytes(4)));
+            let all = exchanges(&Traffic::Matrix(rows.clone()).blocks(rows.len() as u32, Bytes(size * 4), Bytes(4)), 2);
             for (rank, exchange) in all.iter().enumerate() {
                 prop_assert!(exchange.send.iter().sum::<u64>() <= size && exchange.receive.iter().sum::<u64>() <= size);
                 for (from, other) in all.iter().enumerate() {

@@ -52,6 +52,12 @@ pub fn blocks(test: &Test, ranks: usize, size: Bytes, width: Bytes) -> Option<Ma
     })
 }
 
+/// How many flows of a group are also measured alone: none unless it is the whole test.
+pub fn alone(test: &Test, ranks: usize) -> usize {
+    let whole = |collective: &&Collective| test.hosts.len() * collective.ranks_per_host as usize == ranks;
+    test.collective.as_ref().filter(whole).map_or(0, |collective| collective.alone as usize)
+}
+
 fn sorted(a: u32, b: u32) -> Vec<u32> {
     vec![a.min(b), a.max(b)]
 }

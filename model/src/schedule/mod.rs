@@ -51,7 +51,7 @@ use std::sync::Arc;
 pub use cases::CaseIndex;
 pub use effort::{AFTER, BEFORE, Cost, LEAD, OVERHEAD, PerByte, Seen, Time, Volume};
 pub use error::ScheduleError;
-pub use group::blocks;
+pub use group::{alone, blocks};
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;
 pub use turns::turns;

@@ -75,6 +75,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "compact",
             "parallel",
             "nics",
+            "flows",
             "value",
             "settings",
             "sums",

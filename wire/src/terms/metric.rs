@@ -99,6 +99,14 @@ metrics! {
     },
     /// Median time of the same buckets in sequence, without a backward pass.
     StepAlone = "step_alone": step(|group| Some(group.alone?.microseconds())),
+    /// Time of a flow of an `all_to_all_v` in a round of all flows, in percent of its time alone: the highest of the flows measured alone.
+    TogetherOverAlone = "together_over_alone": About {
+        title: "Time of a flow together, compared with alone", ..exchange(|group| group.over_alone)
+    },
+    /// The same in percent of what equal shares of the ports would make of the time alone.
+    TogetherOverShare = "together_over_share": About {
+        title: "Time of a flow together, compared with equal shares of the ports", ..exchange(|group| group.over_share)
+    },
     /// Bytes per second of a test within a host: read, written, or copied. A copied byte counts once.
     MemoryBandwidth = "memory_bandwidth": About {
         family: Family::Node, title: "Memory bandwidth", name: "memory bandwidth",
@@ -152,6 +160,8 @@ pub enum Family {
     Group,
     Step,
     Collective,
+    /// Flows of an exchange together and alone.
+    Exchange,
     Imported,
 }
 
@@ -187,6 +197,9 @@ pub struct Collective {
     pub alone: Option<Nanoseconds>,
     /// In percent; `None` where the NICs were not read.
     pub nic_balance: Option<f64>,
+    /// In percent; `None` where no flow was measured alone.
+    pub over_alone: Option<f64>,
+    pub over_share: Option<f64>,
 }
 
 impl Collective {
@@ -240,6 +253,10 @@ const fn collective(unit: &'static str, better: Better, family: Family, read: fn
 
 const fn step(read: fn(&Collective) -> Option<f64>) -> About {
     collective("µs", Better::Lower, Family::Step, read)
+}
+
+const fn exchange(read: fn(&Collective) -> Option<f64>) -> About {
+    About { is_optional: true, ..collective("%", Better::Lower, Family::Exchange, read) }
 }
 
 const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, Bytes) -> Option<f64>) -> About {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use railgauge_model::{
     journal::event::{Case, LinkRecord, Sample, Started},
     plan::model::{Grouping, Test},
-    schedule::{Cell, blocks},
+    schedule::{Cell, alone, blocks},
 };
 use railgauge_wire::{
     Algorithm, Bytes, Failure, Op,
@@ -254,7 +254,8 @@ pub(crate) fn verified(test: &Test, case: &Case) -> Bytes {
         None if matches!(op, Op::Reduce | Op::ReduceScatter) => *size,
         None => size.saturating_mul(flow.ranks().into()),
     };
-    once.saturating_mul(2)
+    // And after flows were measured alone.
+    once.saturating_mul(2 + u64::from(alone(test, flow.members.len()) > 0))
 }
 
 impl<'a> Deref for CaseResult<'a> {

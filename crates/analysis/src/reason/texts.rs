@@ -60,7 +60,7 @@ reasons! {
     LostPackets: "packets lost[ at {parts}] in {cases:case}; most: {place}: {error}",
     // Limits.
     WrongBytes: "wrong bytes in {cases} of {of:case}: {place}: {error}",
-    Broken: "{cases} of {of:case} missed the limit of {required}; worst: {place}: {observed} ({share} it)[, meanwhile {gpus}][: {nics}]",
+    Broken: "{cases} of {of:case} missed the limit of {required}; worst: {place}: {observed} ({share} it)[, meanwhile {gpus}][: {nics}][: {flow}]",
     NotYielded: "the test does not yield {metric}",
     NothingInScope: "no case is in scope ({scope})",
     NotMeasured: "{cases} of {of:case} not measured: {error}",

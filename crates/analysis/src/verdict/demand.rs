@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use foldhash::{HashMap, HashMapExt};
 use railgauge_model::{
-    journal::event::Sample,
+    journal::event::{FlowAccount, Sample},
     plan::{
         metrics_of,
         model::{Expectation, Limit, Source, Test},
@@ -19,7 +19,7 @@ use serde_json::json;
 use super::{Kind, OFFENDERS, Offender, Scope, Tally, Verdict};
 use crate::{
     case::{CaseResult, State},
-    gpus,
+    flows, gpus,
     journal::Journal,
     limits::{Judged, Judgement, Scoped, error, of_test},
     localise::Searched,
@@ -260,6 +260,18 @@ fn nics_of(result: &CaseResult<'_>) -> Option<String> {
     samples.min_by(|a, b| balance(a).total_cmp(&balance(b))).and_then(nics::words)
 }
 
+/// The worst flow of all samples.
+fn flow_of(metric: Metric, result: &CaseResult<'_>) -> Option<String> {
+    let of = match metric {
+        Metric::TogetherOverAlone => FlowAccount::over_alone,
+        Metric::TogetherOverShare => FlowAccount::over_share,
+        _ => return None,
+    };
+    let samples = result.samples.iter().map(|(_, sample)| *sample);
+    let all = samples.filter_map(|sample| flows::worst(sample, of).map(|(flow, value)| (value, sample, flow)));
+    all.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, sample, flow)| flows::words(sample, flow))
+}
+
 /// In the unit of the plan.
 fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
     let shown = |value: f64, text: String| Value::Shown(value, wanted.metric.unit(), text);
@@ -271,5 +283,6 @@ fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
         .with("observed", shown(value, words::held_against(wanted, value)))
         .with("share", Value::Data(json!(share), words::share_of(share)))
         .with("gpus", one.violates.then(|| gpus_of(one.result)).flatten())
+        .with("flow", one.violates.then(|| flow_of(wanted.metric, one.result)).flatten())
         .with("nics", (one.row.metric == Metric::NicBalance).then(|| nics_of(one.result)).flatten())
 }

@@ -74,6 +74,7 @@ pub fn read(
         library: test.text("library").map(|at| at.value).filter(|_| !host),
         training: training::read(test, kind),
         traffic: traffic::read(test, kind, ranks),
+        alone: traffic::alone(test, host),
         carried_by: test.word("carried_by").and_then(|at| Carrier::from_word(at.value)).filter(|_| !host),
     };
     // Without a grouping (already reported) the divisor is unknown.

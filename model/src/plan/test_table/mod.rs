@@ -24,7 +24,7 @@ mod window;
 
 use std::{collections::HashMap, ops::Range, time::Duration};
 
-use railgauge_wire::{Memory, Op, Service, TestMetric, Transport, Window};
+use railgauge_wire::{Family, Memory, Op, Service, TestMetric, Transport, Window};
 
 use super::{
     hosts::Hosts,
@@ -146,7 +146,11 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let at_once = flows.is_some();
     let beside = if within { None } else { beside::read(table, members.as_ref()) };
     let subject = expect::Subject {
-        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, flows, beside.as_ref())),
+        produces: kind.metric.zip(kind.op).map(|(metric, op)| {
+            let alone = collective.as_ref().is_some_and(|collective| collective.alone > 0);
+            let all = metrics_of(metric, op, flows, beside.as_ref()).into_iter();
+            all.filter(|metric| alone || metric.family() != Family::Exchange).collect()
+        }),
         sizes: sizes.as_deref(),
         rails: rails.as_ref(),
         pattern: pattern.as_ref(),

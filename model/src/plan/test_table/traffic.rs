@@ -15,13 +15,15 @@ use crate::{
 
 /// Most ranks: a matrix of them has 16 million values.
 const MOST: u32 = 4096;
+/// Each is measured alone five times or more, while all other ranks wait.
+const MOST_ALONE: u64 = 256;
 /// A matrix of 1,024 ranks with ten digits for each value.
 const LARGEST: Bytes = Bytes::from_mib(16);
 
 pub static TRAFFIC: Section = Section {
     header: "[test.traffic]",
-    about: "What each rank of an `all_to_all_v` sends to each other rank: exactly one of these keys. Ranks are counted in the order of \
-            the test's hosts, all of them in one group.",
+    about: "What each rank of an `all_to_all_v` sends to each other rank: exactly one of these keys, not counting `alone`. Ranks are \
+            counted in the order of the test's hosts, all of them in one group.",
     keys: keys! {
         "file": Path, Means("one of the other keys"),
             "A matrix in a file: a line for each rank with its bytes to each rank, separated by commas or blanks, \
@@ -35,6 +37,9 @@ pub static TRAFFIC: Section = Section {
             "Weights from ranks that train to those that use the model.";
         "pipeline": Table(&PIPELINE), Means("one of the other keys"),
             "Activations from each stage of a pipeline to the next.";
+        "alone": Whole(1, MOST_ALONE), Means("no flow is measured alone"),
+            "How many flows, the largest ones, are also measured alone, for `together_over_alone` and `together_over_share`. \
+             Over `tcp` and `verbs` only: with `nccl` flows are not measured alone.";
     },
 };
 
@@ -92,9 +97,10 @@ pub(super) fn read(test: &Table<'_>, kind: &Kind, ranks: Option<u32>) -> Option<
         return test.reject(test.span.clone(), "an all_to_all_v needs [test.traffic]", help);
     };
     let table = test.table("traffic");
-    let given: Vec<_> = TRAFFIC.keys.iter().filter(|key| table.has(key.name)).map(|key| key.name).collect();
+    let kinds = || TRAFFIC.keys.iter().map(|key| key.name).filter(|name| *name != "alone");
+    let given: Vec<_> = kinds().filter(|name| table.has(name)).collect();
     let [name] = given[..] else {
-        let names: Vec<_> = TRAFFIC.keys.iter().map(|key| format!("`{}`", key.name)).collect();
+        let names: Vec<_> = kinds().map(|name| format!("`{name}`")).collect();
         let message = format!("[test.traffic] has {} of {}", given.len(), names.join(", "));
         return test.reject(span, message, "exactly one says what is sent");
     };
@@ -129,6 +135,17 @@ pub(super) fn read(test: &Table<'_>, kind: &Kind, ranks: Option<u32>) -> Option<
         return test.reject(span, why, "change the traffic, `hosts` or `ranks_per_host`");
     }
     Some(traffic)
+}
+
+pub(super) fn alone(test: &Table<'_>, host: bool) -> u32 {
+    let table = test.table("traffic");
+    let Some(most) = table.whole::<u32>("alone") else { return 0 };
+    if !host {
+        let help = "leave it out, or use transport = \"tcp\" or \"verbs\"";
+        table.wrong(most.span, "flows between GPUs are not measured alone", help);
+        return 0;
+    }
+    most.value
 }
 
 fn moe(table: &Table<'_>) -> Option<Moe> {
@@ -235,6 +252,18 @@ mod tests {
         assert!(read("traffic = { file = \"m.csv\" }", directory.path()).unwrap_err().contains("for 2 ranks"));
         write("0,8\n8\n");
         assert!(read("traffic = { file = \"m.csv\" }", directory.path()).unwrap_err().contains("m.csv:2"));
+    }
+
+    #[test]
+    fn flows_are_measured_alone_where_the_plan_says_so() {
+        let kv = |alone: &str| format!("traffic = {{ kv = {{ prefill = 1, bytes = \"3MiB\" }}{alone} }}\n");
+        let limit = "expect = [{ metric = \"together_over_alone\", at_most = \"150 %\" }]";
+        let plan = read(&(kv(", alone = 2") + limit), Path::new("")).unwrap();
+        assert_eq!(plan.tests[0].collective.as_ref().unwrap().alone, 2);
+        assert!(read(&(kv("") + limit), Path::new("")).unwrap_err().contains("does not measure together_over_alone"));
+        let on_gpus = HEAD.replace("tcp", "nccl") + &kv(", alone = 2");
+        let refused = parse("p.toml", &on_gpus, Path::new("")).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("not measured alone"), "{refused}");
     }
 
     #[test]

@@ -28,6 +28,7 @@ fn collective(hosts: usize, grouping: Grouping, ranks_per_host: u32) -> Plan {
         carried_by: None,
         training: None,
         traffic: None,
+        alone: 0,
     });
     plan
 }

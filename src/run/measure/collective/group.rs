@@ -24,6 +24,13 @@ pub(in crate::run) struct Member {
     pub opened: Option<MemberOpened>,
 }
 
+impl Member {
+    /// Its host, and its device once it is open.
+    pub(super) fn place(&self) -> (&str, &str) {
+        (&self.port.host, self.opened.as_ref().map_or("", |opened| &opened.device))
+    }
+}
+
 /// How long other ranks may still report after one failed: the first to notice is not always the cause.
 const ATTRIBUTION: Duration = Duration::from_millis(2500);
 

@@ -13,6 +13,7 @@ use railgauge_wire::{
 };
 use tokio::task::JoinSet;
 
+mod flows;
 mod group;
 mod nics;
 mod placing;
@@ -218,12 +219,15 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
             format!("{} bytes cannot be divided into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
         return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
     }
-    let limit = test.deadline + test.warm_up + test.window.at_most();
+    let alone = schedule::alone(test, group.members.len());
+    // Flows that are measured alone take the window once more.
+    let windows = if alone > 0 { 2 } else { 1 };
+    let limit = test.deadline + test.warm_up + test.window.at_most() * windows;
     let limit_ms = milliseconds(limit);
     let before = nics::read(group, &plan.hosts).await;
     let asked = Instant::now();
     let blocks = schedule::blocks(test, group.members.len(), cell.size, manner.datatype.bytes());
-    let exchanges = blocks.as_ref().map(exchanges).unwrap_or_default();
+    let exchanges = blocks.as_ref().map(|all| exchanges(all, alone)).unwrap_or_default();
     let accounts: Vec<CollectiveMeasurement> = on_all(group, |rank, agent, link| {
         let exchange = exchanges.get(rank).cloned().map(Box::new);
         let collective = Box::new(CollectiveSpec { exchange, ..collective.clone() });
@@ -252,7 +256,10 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
         return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::NCCL_CHOICE));
     }
     group.record = Some(record);
-    Ok(Sample { waited: Some(waited), nics, ..sample(group, cell, &accounts)? })
+    let ports: Vec<(&str, &str)> = group.members.iter().map(Member::place).collect();
+    let width = manner.datatype.bytes();
+    let flows = blocks.map(|blocks| flows::flows(&ports, &blocks, width, &accounts)).unwrap_or_default().into();
+    Ok(Sample { waited: Some(waited), nics, flows, ..sample(group, cell, &accounts)? })
 }
 
 fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Result<Sample, Failure> {

@@ -58,6 +58,7 @@ declare! {
     collisions,
     flapping,
     nics,
+    flows,
     ranks,
     counters,
 }
