@@ -6,21 +6,18 @@ use std::{
 use railgauge_wire::{Bytes, Metric};
 
 use super::{
+    At, Hosts, Mistake, Section, Table, Topology, Words,
     count::count,
-    format::{Section, keys},
+    format::keys,
     grammar::{hostlist::expand, quantity},
-    hosts::Hosts,
-    mistakes::Mistake,
-    model::Topology,
-    read::{At, Table, Words, file, texts_of},
+    read::{file, texts_of},
 };
 use crate::{
     border::text::path_text,
     topology::{
-        Fabric, Unread,
+        Cable, Device, Fabric, Nic, Plug, Switch, Told, Unread,
         ibnetdiscover::{self, read_routes},
         lldp, nvlink, same_host, slurm,
-        told::{Cable, Device, Nic, Plug, Switch, Told},
     },
 };
 

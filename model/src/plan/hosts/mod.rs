@@ -13,10 +13,9 @@ use std::{
 };
 
 use super::{
+    At, Book, Launch, Launcher, Mistake, Place, Table,
     grammar::hostlist::{self, expand},
-    launch::{Launch, Launcher},
-    mistakes::{Mistake, Place},
-    read::{At, Book, Table, file, texts_of},
+    read::{file, texts_of},
 };
 
 pub use host::{Host, Unlike, again};

@@ -11,10 +11,10 @@ use super::known::{Hosts, stranger};
 use crate::{
     border::{text::has_printable_lines, wrong::Wrong},
     plan::{
+        At, Mistake, Place, Table, Words,
         count::count,
         grammar::hostlist::{expand, fold},
-        mistakes::{Mistake, Place},
-        read::{At, Table, Words, file},
+        read::file,
     },
 };
 

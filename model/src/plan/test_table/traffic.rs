@@ -4,12 +4,12 @@ use super::{kind::Kind, members::Members};
 use crate::{
     border::text::path_text,
     plan::{
+        At, Collective, Section, Table, Traffic,
         count::count,
-        format::{Section, keys},
+        format::keys,
         grammar::quantity,
-        model::Collective,
-        read::{At, Table, file},
-        traffic::{Moe, Traffic, parse},
+        read::file,
+        traffic::{Moe, parse},
     },
 };
 
