@@ -20,7 +20,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match of(facts) {
             Some(version) if version != usual.value => {
                 let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
-                let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER);
+                let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::GPU_DRIVER);
                 found.push(other.observed(Observation::with_usual("gpu_driver", version, &usual)));
             }
             _ => {}

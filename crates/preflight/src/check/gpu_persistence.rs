@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let asleep = scene.gpus().filter(|(_, gpu)| gpu.persistence == Some(false));
-    let remedy = remedy::PERSISTENCE;
+    let remedy = remedy::GPU_PERSISTENCE;
     asleep
         .map(|(host, gpu)| {
             Found::host(Severity::Notice, host, "persistence mode is off", remedy)

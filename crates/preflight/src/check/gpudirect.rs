@@ -43,7 +43,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let dmabuf = open && release(&facts.kernel).is_some_and(|release| release >= DMABUF);
         let severity = |demanded| if demanded { Severity::Failure } else { Severity::Warning };
         if demanded(GpuPath::GdrPeermem) && !peermem {
-            found.push(Found::host(Severity::Failure, host, "module nvidia_peermem is not loaded", remedy::PEERMEM));
+            found.push(Found::host(Severity::Failure, host, "module nvidia_peermem is not loaded", remedy::LOAD_PEERMEM));
         } else if !peermem && !dmabuf {
             let what = match (open, facts.modules.contains_key("nvidia")) {
                 (_, false) => "neither nvidia_peermem nor the NVIDIA driver's module is loaded",
@@ -54,7 +54,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     "nvidia_peermem is not loaded, and the kernel is older than 5.12, which is needed for dma-buf"
                 }
             };
-            let remedy = remedy::PEERMEM_OR_OPEN;
+            let remedy = remedy::PEERMEM_OR_OPEN_MODULES;
             found.push(Found::host(severity(demanded(GpuPath::GdrDmabuf)), host, what, remedy));
         }
     }

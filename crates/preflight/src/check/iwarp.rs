@@ -56,7 +56,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if !port.facts.modules.contains_key("rdma_ucm") {
             let meaning = "iWARP connections are made by rdma_cm, which needs this module";
             found.push(
-                say(Severity::Warning, "module rdma_ucm is not loaded".into(), remedy::MODULE_RDMA_UCM)
+                say(Severity::Warning, "module rdma_ucm is not loaded".into(), remedy::LOAD_RDMA_UCM)
                     .meaning(meaning),
             );
         }

@@ -26,7 +26,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
                 let observed = Observation::with_usual("mtu", mtu, usual).unit("B");
-                let remedy = remedy::MTU.with([("interface", name), ("mtu", &usual.value.to_string())]);
+                let remedy = remedy::INTERFACE_MTU.with([("interface", name), ("mtu", &usual.value.to_string())]);
                 // A rail of storage or of another network is the same everywhere.
                 let elsewhere = !usual.wanted && fellows(&port, mtus()) == Some(mtu);
                 let severity = if elsewhere { Severity::Notice } else { usual.severity(Severity::Warning) };
@@ -60,7 +60,7 @@ fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
     let one = |port: Port<'_>| {
         let active = port.port.mtu.unwrap_or(0);
         let what = format!("RDMA MTU {active}, {}", usual.words(u32::to_string));
-        Found::host(Severity::Warning, port.host, what, remedy::MTU_OF_PARTITION)
+        Found::host(Severity::Warning, port.host, what, remedy::PARTITION_MTU)
             .device(port.name())
             .observed(Observation::with_usual("rdma_mtu", active, &usual).unit("B"))
     };

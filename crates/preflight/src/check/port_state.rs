@@ -18,7 +18,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let physical = port.port.physical.as_deref().map(|p| format!(", physically {p}")).unwrap_or_default();
         if !used {
             let what = format!("the port is {state}{physical}, as on most hosts: no test uses it");
-            let found_here = Found::host(Severity::Notice, port.host, what, remedy::MEANT).device(port.name());
+            let found_here = Found::host(Severity::Notice, port.host, what, remedy::NONE_IF_MEANT).device(port.name());
             found.push(found_here.meaning("nothing, if it is not meant to be used: the plan names no `devices`, and the run takes those that are active"));
             continue;
         }

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let emulated = scene.devices().filter(|port| port.device.software);
     let one = |port: Port<'_>| {
-        Found::host(Severity::Notice, port.host, "emulated in software", remedy::MEANT).device(&port.device.name)
+        Found::host(Severity::Notice, port.host, "emulated in software", remedy::NONE_IF_MEANT).device(&port.device.name)
     };
     emulated.map(one).collect()
 }

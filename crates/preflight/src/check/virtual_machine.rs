@@ -15,14 +15,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for (host, facts) in scene.hosts() {
         let around = &facts.surroundings;
         if around.virtual_machine == Some(true) {
-            found.push(Found::host(Severity::Notice, host, "is a virtual machine", remedy::MEANT));
+            found.push(Found::host(Severity::Notice, host, "is a virtual machine", remedy::NONE_IF_MEANT));
         }
         if let Some(container) = &around.container {
             found.push(Found::host(
                 Severity::Notice,
                 host,
                 format!("runs in a container ({container})"),
-                remedy::MEANT,
+                remedy::NONE_IF_MEANT,
             ));
         }
     }
