@@ -158,12 +158,12 @@ mod tests {
             };
             failure.remedy
         };
-        let id = remedy::MTU.id;
+        let id = remedy::INTERFACE_MTU.id;
         assert_eq!(sent(id, remedy::VALUES).map(|kept| kept.values.len()), Some(remedy::VALUES));
         assert_eq!(sent(id, remedy::VALUES + 1), None);
         assert_eq!(sent("made-up", 0), None);
         assert_eq!(sent(remedy::ACCEPT_HOST_KEY.id, 0), None, "its command is for this machine");
-        let failure = failed("no").remedy(remedy::MTU.with([("interface", "eth1\x1b[31m")]));
+        let failure = failed("no").remedy(remedy::INTERFACE_MTU.with([("interface", "eth1\x1b[31m")]));
         let FromAgent::Reply { outcome: Err(failure), .. } = admit(&reply(Err(failure))).unwrap() else {
             panic!("another reply");
         };

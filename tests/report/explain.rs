@@ -34,7 +34,7 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
         observed: None,
         key: None,
         meaning: String::new(),
-        remedy: railgauge_wire::remedy::MEANT.into(),
+        remedy: railgauge_wire::remedy::NONE_IF_MEANT.into(),
         source: String::new(),
     }
 }

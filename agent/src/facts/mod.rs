@@ -7,13 +7,13 @@ use railgauge_wire::{DeviceFile, Failure, GPUS, Gather, Gpu, HostFacts, NEIGHBOU
 use rdma::PortAnswer;
 
 use crate::{
-    gpu::{device, facts as nvml, present, vendor::Vendor},
+    gpu::{Vendor, device, facts as nvml, present},
     system::{
         interfaces::{Address, addresses},
         tree::{self, Tree},
     },
     tools,
-    verbs::{device::Device, file},
+    verbs::{Device, file},
     worker,
 };
 

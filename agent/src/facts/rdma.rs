@@ -15,7 +15,7 @@ use railgauge_wire::{
 use super::{interfaces, pci};
 use crate::{
     system::tree::Tree,
-    verbs::{device::Device, port::Port},
+    verbs::{Device, Port},
 };
 
 pub(crate) const CLASS: &str = "sys/class/infiniband";

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 use libloading::os::unix::RTLD_LAZY;
 use railgauge_wire::{Failure, Kind, Stage, remedy};
 
-use super::{driver::Handle, vendor::Vendor};
+use super::{Handle, Vendor};
 use crate::system::library::{Library, Owned, functions, said};
 
 /// `cublasStatus_t`, `hipblasStatus_t`.

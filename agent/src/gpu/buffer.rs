@@ -8,7 +8,7 @@ use std::{
 
 use railgauge_wire::{Failure, Kind, Stage, remedy};
 
-use super::{device::Device, driver::DevicePtr, vendor::Vendor};
+use super::{Device, Vendor, driver::DevicePtr};
 
 /// Granule of dma-buf exports in bytes: the largest page size of a host CPU that CUDA supports.
 const GRANULE: u64 = 65_536;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::GpuReading;
 use thiserror::Error;
 
-use super::vendor::Vendor;
+use super::Vendor;
 use crate::system::process;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

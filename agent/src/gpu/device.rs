@@ -9,8 +9,8 @@ use std::{
 use railgauge_wire::{Failure, Kind, LinkLayer, Stage, gather::named, remedy};
 
 use super::{
-    driver::{Driver, Handle, SUCCESS, Status, driver},
-    vendor::Vendor,
+    Handle, SUCCESS, Status, Vendor,
+    driver::{Driver, driver},
 };
 use crate::system::log;
 

@@ -10,7 +10,7 @@ use std::{
 use libloading::os::unix::RTLD_LAZY;
 use railgauge_wire::{Failure, Kind, Stage, remedy};
 
-use super::{present, vendor::Vendor};
+use super::{Vendor, present};
 use crate::system::{
     library::{Library, NoFunction, functions, said},
     tree::Tree,

@@ -11,10 +11,8 @@ use railgauge_wire::{
 };
 
 use super::{
-    amd,
-    nvml::{
-        CHIP, CLOCK_MEMORY, CLOCK_SM, DOUBLE_BIT, Device, NVLINKS, Nvml, SINGLE_BIT, UNCORRECTED, VOLATILE, id, on,
-    },
+    CHIP, CLOCK_MEMORY, CLOCK_SM, NVLINKS, Nvml, amd,
+    nvml::{DOUBLE_BIT, Device, SINGLE_BIT, UNCORRECTED, VOLATILE, id, on},
     state::{self, watts},
 };
 use crate::system::tree::Tree;

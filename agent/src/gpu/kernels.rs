@@ -10,14 +10,7 @@ use std::{
 
 use railgauge_wire::{Bytes, Checked, Failure, Kind, Pattern, Stage, remedy};
 
-use super::{
-    buffer::Buffer,
-    device::{Device, Kernels},
-    driver::Handle,
-    stream::Stream,
-    table::Values,
-    vendor::Vendor,
-};
+use super::{Buffer, Device, Handle, Stream, Vendor, device::Kernels, table::Values};
 use crate::{
     fault,
     memory::pattern::{self, Part},

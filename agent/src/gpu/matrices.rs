@@ -11,7 +11,7 @@
 use half::{bf16, f16};
 use railgauge_wire::{Bytes, Checked, Failure, Pattern, Precision};
 
-use super::{buffer::Buffer, device::Device, kernels, stream::Stream, table, vendor::Vendor};
+use super::{Buffer, Device, Stream, Vendor, kernels, table};
 use crate::memory::pattern;
 
 /// Terms of the sums that no other cancels, half of them in each half.

@@ -27,4 +27,10 @@ pub(crate) use driver::HIP;
 pub use stream::Stream;
 pub(crate) use stream::{Event, Graph, Pinned};
 
+pub(crate) use cards::{Cards, Lasting, Unread};
+pub(crate) use driver::{Handle, SUCCESS, Status};
+pub(crate) use matrices::Matrices;
+pub(crate) use nvml::{CHIP, CLOCK_MEMORY, CLOCK_SM, NVLINKS, Nvml};
+pub(crate) use vendor::Vendor;
+
 pub(crate) const RCCL: [&str; 2] = ["librccl.so.1", "/opt/rocm/lib/librccl.so.1"];

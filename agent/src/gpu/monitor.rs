@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{amd, cards::Cards, driver, state, vendor::Vendor};
+use super::{Cards, Vendor, amd, driver, state};
 
 /// Whether AMD SMI was called last and may not have returned yet.
 static ASKED_AMD_SMI: AtomicBool = AtomicBool::new(false);

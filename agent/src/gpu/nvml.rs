@@ -9,7 +9,7 @@ use std::{
 
 use libloading::os::unix::RTLD_LAZY;
 use nvml_wrapper_sys::bindings::*;
-pub(super) use nvml_wrapper_sys::bindings::{
+pub(crate) use nvml_wrapper_sys::bindings::{
     field_id as id, nvmlClockType_enum_NVML_CLOCK_MEM as CLOCK_MEMORY, nvmlClockType_enum_NVML_CLOCK_SM as CLOCK_SM,
     nvmlEccCounterType_enum_NVML_VOLATILE_ECC as VOLATILE,
     nvmlMemoryErrorType_enum_NVML_MEMORY_ERROR_TYPE_UNCORRECTED as UNCORRECTED,
@@ -31,14 +31,14 @@ use nvml_wrapper_sys::bindings::{
     nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_LONG_LONG as LONG_LONG,
 };
 
-use super::driver::Handle;
+use super::Handle;
 use crate::system::{
     library::{Library, functions, said},
     log,
 };
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
-pub(super) const NVLINKS: u32 = 18;
+pub(crate) const NVLINKS: u32 = 18;
 
 /// Answers a number; those with a choice take a clock, a sensor or a link.
 type Number = Option<unsafe extern "C" fn(Handle, *mut c_uint) -> Status>;
@@ -110,7 +110,7 @@ impl Refused {
     }
 }
 
-pub(super) struct Nvml(Functions);
+pub(crate) struct Nvml(Functions);
 
 impl Drop for Nvml {
     fn drop(&mut self) {

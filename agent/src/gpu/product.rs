@@ -9,12 +9,10 @@ use std::{
 use railgauge_wire::{Failure, Kind, Precision, Stage, remedy};
 
 use super::{
+    Buffer, Device, Matrices, Stream, Vendor,
     blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS},
-    buffer::Buffer,
-    device::Device,
-    matrices::{Eight, Matrices},
-    stream::{Event, Stream},
-    vendor::Vendor,
+    matrices::Eight,
+    stream::Event,
 };
 use crate::system::library::Owned;
 

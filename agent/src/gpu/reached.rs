@@ -9,12 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use railgauge_wire::{Checked, Failure, Pattern};
 
-use super::{
-    buffer::{Buffer, by_nics},
-    device::Device,
-    kernels,
-    stream::{Pinned, Stream},
-};
+use super::{Buffer, Device, Stream, buffer::by_nics, kernels, stream::Pinned};
 use crate::memory::{backing::Backing, host};
 
 /// Device memory, the stream of its work, and how NICs reach it.

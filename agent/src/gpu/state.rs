@@ -13,11 +13,9 @@ use nvml_wrapper_sys::bindings::{
 use railgauge_wire::{Gather, GpuReading, Hold, MOST_XIDS, gpu_state::counter};
 
 use super::{
-    cards::{Cards, Lasting, Unread, others},
-    nvml::{
-        CHIP, CLOCK_MEMORY, CLOCK_SM, CRC_FLIT, Device, Events, LOST, NOT_FOUND, NVLINKS, Nvml, RECOVERY, REPLAY, id,
-    },
-    vendor::Vendor,
+    CHIP, CLOCK_MEMORY, CLOCK_SM, Cards, Lasting, NVLINKS, Nvml, Unread, Vendor,
+    cards::others,
+    nvml::{CRC_FLIT, Device, Events, LOST, NOT_FOUND, RECOVERY, REPLAY, id},
 };
 use crate::bench::clock;
 

@@ -4,11 +4,7 @@ use std::{cell::RefCell, marker::PhantomData, sync::Arc};
 
 use railgauge_wire::{Failure, Kind, Nanoseconds, Stage, remedy};
 
-use super::{
-    buffer::Buffer,
-    device::Device,
-    driver::{Handle, NOT_READY, SUCCESS, Status},
-};
+use super::{Buffer, Device, Handle, SUCCESS, Status, driver::NOT_READY};
 use crate::memory::host;
 
 /// `CU_STREAM_NON_BLOCKING`, `hipStreamNonBlocking`.

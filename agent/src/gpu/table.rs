@@ -6,7 +6,7 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use railgauge_wire::{Datatype, Failure, Reduction};
 
-use super::{buffer::Buffer, device::Device, stream::Stream};
+use super::{Buffer, Device, Stream};
 use crate::memory::pattern::{Part, cap};
 
 pub(crate) const NUMBERS: u8 = 128;

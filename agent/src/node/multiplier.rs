@@ -21,9 +21,8 @@ use super::{
 use crate::{
     bench::control::Control,
     gpu::{
-        Buffer, Stream, device,
+        Buffer, Matrices, Stream, device,
         kernels::{self, Tally, Words},
-        matrices::Matrices,
         product::Product,
     },
     memory::pattern,

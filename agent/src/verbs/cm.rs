@@ -19,9 +19,9 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use socket2::SockAddr;
 
 use super::{
-    device::{Device, Domain},
+    Device, Doing, Domain,
     library::CmLibrary,
-    words::{self, Doing},
+    words::{self},
 };
 use crate::system::{
     log,

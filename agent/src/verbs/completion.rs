@@ -14,8 +14,8 @@ use rdma_sys::*;
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::{
-    device::Device,
-    words::{self, Doing},
+    Device, Doing,
+    words::{self},
 };
 use crate::system::library::Owned;
 

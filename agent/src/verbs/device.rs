@@ -12,10 +12,9 @@ use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::{ibv_pd, *};
 
 use super::{
-    file,
+    Doing, Library, file,
     happened::Happened,
-    library::Library,
-    words::{self, Doing},
+    words::{self},
 };
 use crate::system::{library::Owned, tree::Tree};
 

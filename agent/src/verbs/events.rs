@@ -15,11 +15,8 @@ use railgauge_wire::{
 };
 
 use super::{
-    device::Device,
-    gid::{Gid, Pkey},
+    Device, Gid, Pkey, Port, QueuePair,
     happened::{CQ_ERR, GID_CHANGE, LID_CHANGE, On, PKEY_CHANGE, PORT_ERR, QP_ACCESS_ERR, QP_FATAL, QP_REQ_ERR, Seen},
-    port::Port,
-    queue_pair::QueuePair,
 };
 
 /// Maximum delay of an event after the completion that it explains: far longer than between two interrupts, and short for a failed case.

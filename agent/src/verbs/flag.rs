@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use super::region::Region;
+use super::Region;
 use crate::memory::shared::parts;
 
 /// A part of what an owner holds, which it keeps alive.

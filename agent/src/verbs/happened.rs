@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use rdma_sys::{ibv_async_event, ibv_context};
 
-use super::library::Library;
+use super::Library;
 
 /// An `enum ibv_event_type` of <infiniband/verbs.h>: its number, its name, and its meaning.
 pub(super) type Event = (u32, &'static str, &'static str);

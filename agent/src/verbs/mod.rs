@@ -22,3 +22,17 @@ pub(crate) mod receive;
 pub(crate) mod region;
 pub(crate) mod send;
 pub(crate) mod words;
+
+pub(crate) use cm::Identifier;
+pub(crate) use completion::{Completion, CompletionQueue, Poller};
+pub(crate) use device::{Device, Domain, Limits};
+pub(crate) use events::Watch;
+pub(crate) use flag::{Beat, Span};
+pub(crate) use gid::{Gid, Pkey};
+pub(crate) use library::Library;
+pub(crate) use port::Port;
+pub(crate) use queue_pair::{Address, Capacity, Change, QueuePair};
+pub(crate) use receive::Receives;
+pub(crate) use region::{Access, Region};
+pub(crate) use send::{Sends, Template, Verb, Walk};
+pub(crate) use words::Doing;

@@ -4,9 +4,9 @@ use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::*;
 
 use super::{
-    device::Device,
-    gid::{Gid, GidKind, Pkey},
-    words::{self, Doing},
+    Device, Doing, Gid, Pkey,
+    gid::GidKind,
+    words::{self},
 };
 use crate::fault;
 

@@ -9,10 +9,8 @@ use railgauge_wire::{Ece, Failure, Service, Stage, WriteOrder};
 use rdma_sys::*;
 
 use super::{
-    cm::Identifier,
-    completion::CompletionQueue,
-    device::Domain,
-    words::{self, Doing},
+    CompletionQueue, Doing, Domain, Identifier,
+    words::{self},
 };
 use crate::system::library::Owned;
 

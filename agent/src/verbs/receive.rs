@@ -5,13 +5,7 @@ use std::{any::Any, mem, ptr, slice, sync::Arc};
 use railgauge_wire::Failure;
 use rdma_sys::*;
 
-use super::{
-    completion::{Completion, sided},
-    device::Domain,
-    queue_pair::QueuePair,
-    region::{Access, Region},
-    send::{Linked, Walk},
-};
+use super::{Access, Completion, Domain, QueuePair, Region, Walk, completion::sided, send::Linked};
 use crate::memory::shared::Shared;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

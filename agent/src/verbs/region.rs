@@ -14,9 +14,9 @@ use railgauge_wire::{Failure, Kind, Stage, remedy};
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
 use super::{
-    device::Domain,
+    Doing, Domain,
     library::Mlx5,
-    words::{self, Doing},
+    words::{self},
 };
 use crate::{memory::backing::Backing, system::library::Owned};
 

@@ -15,11 +15,7 @@ use std::{
 
 use rdma_sys::*;
 
-use super::{
-    completion::sided,
-    queue_pair::{Address, QueuePair},
-    region::Region,
-};
+use super::{Address, QueuePair, Region, completion::sided};
 
 #[derive(Debug, Clone)]
 pub enum Verb {

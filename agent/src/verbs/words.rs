@@ -89,7 +89,7 @@ const fn advice(doing: Doing, errno: i32) -> (Kind, &'static str, Option<Entry>)
         (ConnectionManager, libc::ENODEV) => (
             Kind::Configuration,
             "no RDMA device is behind this address, or the module rdma_ucm is not loaded",
-            Some(remedy::MODULE_RDMA_UCM),
+            Some(remedy::LOAD_RDMA_UCM),
         ),
         (ConnectionManager, libc::ECONNREFUSED) => {
             (Kind::Fabric, "the peer does not listen any more", Some(remedy::LOOK_AT_PEER_ERROR))

@@ -1,7 +1,7 @@
 use railgauge_wire::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observation, Severity};
+use super::observed::{Observation, Severity, Usual, Value, WantedBy};
 
 pub(super) const UNKNOWN: &str = "it is not known whether the host meets the plan's requirement";
 
@@ -82,6 +82,33 @@ impl Found {
     #[must_use]
     pub fn observed(mut self, observed: Observation) -> Self {
         self.observed = Some(observed);
+        self
+    }
+
+    #[must_use]
+    pub(super) fn seen(self, fact: impl Into<String>, seen: impl Into<Value>) -> Self {
+        self.observed(Observation::seen(fact, seen))
+    }
+
+    /// As `seen`, where the check itself wants a value.
+    #[must_use]
+    pub(super) fn wants(self, fact: impl Into<String>, seen: impl Into<Value>, wanted: impl Into<Value>) -> Self {
+        self.observed(Observation::seen(fact, seen).wanted(wanted, WantedBy::Check))
+    }
+
+    #[must_use]
+    pub(super) fn usual<T>(self, fact: impl Into<String>, seen: impl Into<Value>, usual: &Usual<T>) -> Self
+    where
+        T: Clone + Into<Value>,
+    {
+        let by = if usual.wanted { WantedBy::Plan } else { WantedBy::Others };
+        self.observed(Observation::seen(fact, seen).wanted(usual.value.clone(), by))
+    }
+
+    /// The unit of what was observed.
+    #[must_use]
+    pub(super) fn unit(mut self, unit: &str) -> Self {
+        self.observed = self.observed.map(|observed| observed.unit(unit));
         self
     }
 

@@ -119,14 +119,6 @@ impl Observation {
         Self { fact: fact.into(), unit: None, seen: Some(seen.into()), wanted: None, wanted_by: None }
     }
 
-    pub(super) fn with_usual<T: Clone + Into<Value>>(
-        fact: impl Into<String>,
-        seen: impl Into<Value>,
-        usual: &Usual<T>,
-    ) -> Self {
-        Self::seen(fact, seen).wanted(usual.value.clone(), if usual.wanted { WantedBy::Plan } else { WantedBy::Others })
-    }
-
     pub(super) fn wanted(mut self, wanted: impl Into<Value>, by: WantedBy) -> Self {
         (self.wanted, self.wanted_by) = (Some(wanted.into()), Some(by));
         self

@@ -10,7 +10,7 @@ use railgauge_model::plan::{
     per_end::PerEnd,
 };
 use railgauge_wire::{
-    Carrier, Gpu, GpuPath, HostFacts, Interface, Memory, NanosecondsI64, RdmaDevice, RdmaPort, Transport,
+    Carrier, Dcb, Gpu, GpuPath, HostFacts, Interface, Memory, NanosecondsI64, RdmaDevice, RdmaPort, Transport,
     facts::port_name, remedy::Remedy,
 };
 
@@ -72,6 +72,15 @@ impl<'a> Port<'a> {
         Found::host(severity, self.host, self.told(what), remedy).device(self.name())
     }
 
+    /// Of its device, whatever its number.
+    pub(super) fn of_device(&self, severity: Severity, what: impl Into<String>, remedy: impl Into<Remedy>) -> Found {
+        Found::host(severity, self.host, what, remedy).device(self.device.name.clone())
+    }
+
+    pub(super) fn dcb(&self) -> Option<&'a Dcb> {
+        self.interface?.dcb.as_ref()
+    }
+
     pub(super) fn told(&self, what: impl fmt::Display) -> String {
         match (self.member, &self.port.netdev) {
             (Some(member), Some(bond)) => format!("{member} of {bond}: {what}"),
@@ -116,6 +125,22 @@ impl<'a> Port<'a> {
     }
 }
 
+#[derive(Clone, Copy)]
+pub(super) struct Card<'a> {
+    pub host: &'a str,
+    pub gpu: &'a Gpu,
+}
+
+impl Card<'_> {
+    pub(super) fn name(self) -> String {
+        format!("GPU {}", self.gpu.index)
+    }
+
+    pub(super) fn found(self, severity: Severity, what: impl Into<String>, remedy: impl Into<Remedy>) -> Found {
+        Found::host(severity, self.host, what, remedy).device(self.name())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     Slurm,
@@ -155,6 +180,11 @@ impl<'a> Scene<'a> {
         self.ports().flat_map(Port::wires)
     }
 
+    /// Interfaces of hardware that carries RDMA over Ethernet.
+    pub(super) fn roce(&self) -> impl Iterator<Item = Port<'a>> {
+        self.wires().filter(|port| port.is_roce() && port.is_hardware())
+    }
+
     /// RDMA ports that the plan could use but a run does not: down here and on most hosts, or of a device that cannot be opened.
     pub(super) fn unused(&self) -> impl Iterator<Item = Port<'a>> {
         self.unused.iter().copied()
@@ -172,9 +202,11 @@ impl<'a> Scene<'a> {
         self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), *facts))
     }
 
-    pub(super) fn gpus(&self) -> impl Iterator<Item = (&'a str, &'a Gpu)> {
+    pub(super) fn gpus(&self) -> impl Iterator<Item = Card<'a>> {
         let used = self.needs_gpus();
-        self.hosts().filter(move |_| used).flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| (host, gpu)))
+        self.hosts()
+            .filter(move |_| used)
+            .flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| Card { host, gpu }))
     }
 
     pub(super) fn wanted(&self) -> &'a Wanted {

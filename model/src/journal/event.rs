@@ -16,7 +16,7 @@ pub use super::{
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
     started::Started,
 };
-use crate::{journal::stages::Stages, plan::Plan, schedule::Port, topology::fabric::Hop};
+use crate::{journal::stages::Stages, plan::Plan, schedule::Port, topology::Hop};
 
 pub const VERSION: u32 = 6;
 

@@ -2,10 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    format::{Section, keys},
-    read::Table,
-};
+use super::{Section, Table, format::keys};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {

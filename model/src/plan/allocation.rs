@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::topology::told::Told;
+use crate::topology::Told;
 
 /// Prefix of placeholder names for a plan read outside its allocation: `slurm-node-1`, `slurm-node-2`, …
 pub const PLACEHOLDER: &str = "slurm-node-";

@@ -3,11 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railgauge_wire::{Bytes, Carrier, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    format::{Section, keys},
-    read::{Table, file},
-    test_model::{Limit, Test},
-};
+use super::{Limit, Section, Table, Test, format::keys, read::file};
 
 /// Version of the document. A reader refuses any other.
 pub const VERSION: u32 = 1;

@@ -1,7 +1,6 @@
 use super::{
+    Host, Table,
     grammar::{nearest, words},
-    hosts::Host,
-    read::Table,
 };
 
 const KNOWN: &[&str] = &["host", "name", "user", "port"];

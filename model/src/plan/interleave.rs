@@ -1,10 +1,6 @@
 //! `[[interleave]]`: two tests measured alternately, so that drift cancels.
 
-use super::{
-    format::{Section, keys},
-    model::{Interleave, Pattern, Test},
-    read::Table,
-};
+use super::{Pattern, Section, Table, Test, format::keys, model::Interleave};
 
 pub static INTERLEAVE: Section = Section {
     header: "[[interleave]]",

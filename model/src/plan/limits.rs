@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 use railgauge_wire::Op;
 
 use super::{
-    Plan,
+    AtOnce, Collective, Cut, Grouping, Pattern, Plan, Rails, Test,
     grammar::{hostlist, sweep},
-    model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
 };
 
 /// Measurements of one test, and of one run with everything that hosts reported: a journal beyond ten million lines is useless.

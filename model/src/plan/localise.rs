@@ -3,11 +3,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use railgauge_wire::Transport;
 
 use super::{
-    format::{Section, keys},
+    Host, LAST_RAIL, Rails, Section, Table, Test, Words,
+    format::keys,
     hosts,
-    limits::LAST_RAIL,
-    model::{Host, Localise, Rails, Test, Waiver},
-    read::{Table, Words},
+    model::{Localise, Waiver},
 };
 
 pub static LOCALISE: Section = Section {

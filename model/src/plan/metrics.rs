@@ -1,6 +1,6 @@
 use railgauge_wire::{Family, Metric, Op, TestMetric};
 
-use super::model::{AtOnce, Beside};
+use super::{AtOnce, Beside};
 
 /// The metrics of a test with this loop and operation: what expectations may use.
 ///

@@ -56,7 +56,7 @@ pub struct Mistakes {
 }
 
 /// Most mistakes shown in full; a file that is not a plan at all has thousands.
-pub(super) const SHOWN: usize = 50;
+pub(crate) const SHOWN: usize = 50;
 
 impl Mistakes {
     pub(super) fn whole_file(name: &str, message: String, help: &str) -> Self {

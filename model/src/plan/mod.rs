@@ -58,7 +58,7 @@ use std::{
 use allocation::Allocation;
 use count::count;
 use grammar::nearest;
-use subset::{Chosen, Subset};
+use subset::Subset;
 use toml::de::DeTable;
 
 use crate::border::text::path_text;
@@ -68,8 +68,27 @@ pub use hosts::{Unlike, again};
 pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
+use read::file;
 pub use read::file::Fault as FileFault;
-use read::{Book, file};
+
+pub(crate) use allocation::PodList;
+pub(crate) use format::{Key, Section, Shape, Unset};
+pub(crate) use grammar::Wrong;
+pub(crate) use hosts::{Host, Hosts};
+pub(crate) use launch::{Launch, Launcher};
+pub(crate) use limits::LAST_RAIL;
+pub(crate) use mistakes::{Place, SHOWN, Source};
+pub(crate) use model::{
+    AtOnce, Beside, Collective, Cut, Expectation, Grouping, OnFabric, Pattern, Pods, Rails, Topology, Victim,
+};
+pub(crate) use per_end::PerEnd;
+pub(crate) use plan_table::PLAN;
+pub(crate) use read::{At, Book, Table, Words};
+pub(crate) use source::Scale;
+pub(crate) use subset::Chosen;
+pub(crate) use test_model::{Limit, Test};
+pub(crate) use test_table::WINDOW;
+pub(crate) use traffic::Traffic;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {

@@ -20,7 +20,7 @@ pub use super::test_model::{
     AtOnce, Beside, BesideCommand, BesideOn, BesideWay, Collective, Configure, Cut, Expectation, Grouping, Limit,
     OnFabric, Pattern, Rails, RateLimit, Test, Victim, is_loss,
 };
-use crate::topology::told::Told;
+use crate::topology::Told;
 
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,18 +3,17 @@ use std::time::Duration;
 use toml::{Spanned, de::DeTable};
 
 use super::{
+    Book, Chosen, Launcher, Pods, Section, Table,
     alert::{self, ALERT},
     baseline::{self, BASELINE},
-    format::{Section, keys},
+    format::keys,
     hosts::{self, HOSTS},
     interleave::{self, INTERLEAVE},
     launch::{self, LAUNCH},
     localise::{self, LOCALISE},
-    model::{Kubectl, Launcher, Plan, Pods, Subset},
+    model::{Kubectl, Plan, Subset},
     preflight::{self, PREFLIGHT},
-    read::{Book, Table},
     soak::{self, SOAK},
-    subset::Chosen,
     test_table::{self, DEFAULTS, TEST},
     topology::{self, TOPOLOGY},
 };

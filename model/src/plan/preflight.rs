@@ -3,11 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use railgauge_wire::{GigabitsPerSecond, Metric};
 
 use super::{
-    checks,
-    format::{Section, Unset, keys},
+    Section, Table, Unset, checks,
+    format::keys,
     grammar::quantity,
     model::{Preflight, Wanted},
-    read::Table,
     telemetry,
 };
 use crate::border::text::is_printable;

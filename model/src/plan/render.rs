@@ -2,10 +2,7 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle};
 
-use super::{
-    count::count,
-    mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
-};
+use super::{Mistake, Mistakes, Place, SHOWN, Source, count::count};
 
 impl Mistakes {
     /// All mistakes with file, line, column, marker and help, and a last line that counts them.

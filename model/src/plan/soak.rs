@@ -6,12 +6,7 @@ use railgauge_wire::{Bytes, GigabitsPerSecond, Metric, TestMetric, Window};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    format::{Section, keys},
-    grammar::quantity,
-    levels::Levels,
-    mistakes::Mistake,
-    read::{At, Table},
-    test_model::{RateLimit, Test},
+    At, Mistake, Section, Table, Test, format::keys, grammar::quantity, levels::Levels, test_model::RateLimit,
 };
 
 #[serde_with::skip_serializing_none]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::{Bytes, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
-use super::read::{Table, file};
+use super::{Table, read::file};
 
 const LARGEST: Bytes = Bytes::from_mib(256);
 

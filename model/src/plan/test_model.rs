@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{grammar::quantity::Written, per_end::PerEnd, source::Source, traffic::Traffic};
+use super::{PerEnd, Traffic, grammar::quantity::Written, source::Source};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {

@@ -6,21 +6,18 @@ use std::{
 use railgauge_wire::{Bytes, Metric};
 
 use super::{
+    At, Hosts, Mistake, Section, Table, Topology, Words,
     count::count,
-    format::{Section, keys},
+    format::keys,
     grammar::{hostlist::expand, quantity},
-    hosts::Hosts,
-    mistakes::Mistake,
-    model::Topology,
-    read::{At, Table, Words, file, texts_of},
+    read::{file, texts_of},
 };
 use crate::{
     border::text::path_text,
     topology::{
-        Fabric, Unread,
+        Cable, Device, Fabric, Nic, Plug, Switch, Told, Unread,
         ibnetdiscover::{self, read_routes},
         lldp, nvlink, same_host, slurm,
-        told::{Cable, Device, Nic, Plug, Switch, Told},
     },
 };
 
@@ -95,11 +92,7 @@ const READERS: &[(&str, Reader)] =
     &[("ibnetdiscover", ibnetdiscover::read), ("lfts", read_routes), ("slurm", slurm::read), ("nvlink", nvlink::read)];
 
 fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
-    let wrong = |what: String, help: &str| table.reject(path.span.clone(), what, help);
-    let text = match file::read_up_to(&path.value, LARGEST) {
-        Ok(text) => text,
-        Err(fault) => return wrong(format!("the file of `{name}` {fault}"), fault.help()),
-    };
+    let text = table.book.file(path, &format!("the file of `{name}`"), LARGEST)?;
     match reader(&text) {
         Ok(mut told) => {
             told.source = format!("{name} ({})", path_text(&path.value));
@@ -109,7 +102,7 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
         }
         Err(why) => {
             let why = if text.trim().is_empty() { "the file is empty".to_owned() } else { why.to_string() };
-            wrong(format!("{}: {why}", path_text(&path.value)), written_by(name))
+            table.reject(path.span.clone(), format!("{}: {why}", path_text(&path.value)), written_by(name))
         }
     }
 }

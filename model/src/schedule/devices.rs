@@ -2,7 +2,7 @@
 
 use railgauge_wire::{HostFacts, Transport};
 
-use crate::plan::model::Host;
+use crate::plan::Host;
 
 /// In rail order: those the plan names, else those the host offers.
 pub fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {

@@ -11,11 +11,7 @@ use std::{
 use railgauge_wire::{GigabitsPerSecond, Metric, Nanoseconds, Op, TestMetric, Transport, Window};
 
 use super::{Cell, Schedule};
-use crate::plan::{
-    Plan,
-    count::lasting,
-    model::{Expectation, Limit, Test},
-};
+use crate::plan::{Expectation, Limit, Plan, Test, count::lasting};
 
 /// Time of one case in addition to warm-up, window and messages: joining, talking to the agents. `bench/overhead` verifies this limit with
 /// local agents.

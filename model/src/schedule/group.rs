@@ -4,7 +4,7 @@ use railgauge_wire::Bytes;
 
 use super::{Flow, ScheduleError, circle, pattern::Directory};
 use crate::plan::{
-    model::{Collective, Grouping, Test},
+    Collective, Grouping, Test,
     traffic::{Matrix, equal_parts},
 };
 

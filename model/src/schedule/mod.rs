@@ -56,10 +56,7 @@ pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;
 pub use turns::turns;
 
-use crate::plan::{
-    Plan, limits,
-    model::{Pattern, Rails, Test},
-};
+use crate::plan::{Pattern, Plan, Rails, Test, limits};
 
 /// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
 ///

@@ -5,10 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_with::skip_serializing_none;
 use thin_vec::ThinVec;
 
-use crate::plan::{
-    model::{Collective, Test},
-    per_end::PerEnd,
-};
+use crate::plan::{Collective, PerEnd, Test};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {

@@ -5,10 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use railgauge_wire::Op;
 
 use super::{Flow, Port};
-use crate::plan::{
-    limits,
-    model::{Rails, Test},
-};
+use crate::plan::{Rails, Test, limits};
 
 /// More parts than any host has; the number may come from another process.
 const MOST: u32 = 256;

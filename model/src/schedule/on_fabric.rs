@@ -7,10 +7,10 @@ use super::{
 };
 use crate::{
     plan::{
+        OnFabric, Rails, Test,
         count::{are, count},
-        model::{OnFabric, Rails, Test},
     },
-    topology::{Fabric, fabric::Route},
+    topology::{Fabric, Route},
 };
 
 const NAMED: usize = 5;

@@ -7,10 +7,7 @@ use super::{
     at_once::{self, Pair},
     circle, colour, draw,
 };
-use crate::plan::{
-    Plan,
-    model::{AtOnce, Cut, Pattern, Test, Victim},
-};
+use crate::plan::{AtOnce, Cut, Pattern, Plan, Test, Victim};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw {

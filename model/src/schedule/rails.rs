@@ -7,10 +7,7 @@ use railgauge_wire::{Distance, Memory, Transport};
 
 use super::{Flow, Port, at_once::Pair, pattern::Directory};
 use crate::{
-    plan::{
-        Plan,
-        model::{Host, Rails, Test},
-    },
+    plan::{Host, Plan, Rails, Test},
     topology::{Fabric, attach::nic_of},
 };
 

@@ -7,9 +7,10 @@ use std::{
 };
 
 use super::{
+    Nic, Switch, Told,
     join::{self, At, Joined},
     same_host, short,
-    told::{Nic, Switch, SwitchKey, Told},
+    told::SwitchKey,
 };
 
 /// Known hosts, switches and links. Nodes and links are identified by index.

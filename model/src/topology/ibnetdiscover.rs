@@ -10,10 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 pub use routes::read_routes;
 pub use speed::lane_gbps;
 
-use super::{
-    told::{Cable, Device, Nic, Plug, Switch, Told},
-    unread::{MOST_CABLES, Remarks, Unread},
-};
+use super::{Cable, Device, MOST_CABLES, Nic, Plug, Remarks, Switch, Told, Unread};
 use crate::border::text::printable;
 
 type End = (u64, u32);

@@ -1,9 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    short,
-    told::{Device, Nic, Plug, Told},
-};
+use super::{Device, Nic, Plug, Told, short};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum At {

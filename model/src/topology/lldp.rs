@@ -6,8 +6,8 @@ use railgauge_wire::{HostFacts, Neighbour, neighbours};
 use serde_json::Value;
 
 use super::{
-    told::{Cable, Device, Nic, Plug, Switch, Told},
-    unread::{self, Remarks, Unread},
+    Cable, Device, Nic, Plug, Remarks, Switch, Told, Unread,
+    unread::{self},
 };
 use crate::border::text::printable;
 

@@ -24,6 +24,10 @@ pub mod unread;
 pub use fabric::Fabric;
 pub use unread::Unread;
 
+pub(crate) use fabric::{Hop, Route};
+pub(crate) use told::{Cable, Device, Nic, Plug, Switch, Told};
+pub(crate) use unread::{MOST_CABLES, Remarks};
+
 /// Whether two names are one host's: sources write `gpu031` or `gpu031.cluster.example`, in either case.
 pub fn same_host(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other) || short(one) == short(other) && (one.contains('.') != other.contains('.'))

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    told::Told,
-    unread::{self, MOST_CABLES, Unread},
+    MOST_CABLES, Told, Unread,
+    unread::{self},
 };
 use crate::border::text::printable;
 

@@ -3,10 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    told::{Cable, Device, Nic, Plug, Switch, Told},
-    unread::{MOST_CABLES, Remarks, Unread},
-};
+use super::{Cable, Device, MOST_CABLES, Nic, Plug, Remarks, Switch, Told, Unread};
 use crate::border::{hostlist::expand, text::printable};
 
 /// Reads the file. Blocks are treated as NVLink domains, the purpose of the block plugin.

@@ -34,7 +34,7 @@ pub const MOST_CABLES: usize = 1 << 20;
 const MOST_REMARKS: usize = 100;
 
 #[derive(Debug, Default)]
-pub(super) struct Remarks {
+pub(crate) struct Remarks {
     kept: Vec<String>,
     more: usize,
 }

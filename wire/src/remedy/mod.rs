@@ -217,16 +217,16 @@ mod tests {
 
     #[test]
     fn a_value_is_one_word_of_its_command_and_nothing_of_it_is_filled_in_again() {
-        let remedy = MTU.with([("interface", "{mtu}; reboot"), ("mtu", "9000")]);
+        let remedy = INTERFACE_MTU.with([("interface", "{mtu}; reboot"), ("mtu", "9000")]);
         assert_eq!(remedy.commands()[0].command, "ip link set '{mtu}; reboot' mtu 9000");
         assert!(remedy.text().contains("`ip link set '{mtu}; reboot' mtu 9000`"), "{remedy}");
-        assert_eq!(Remedy::from(MTU).commands()[0].command, "ip link set INTERFACE mtu MTU");
+        assert_eq!(Remedy::from(INTERFACE_MTU).commands()[0].command, "ip link set INTERFACE mtu MTU");
     }
 
     #[test]
     fn what_is_not_known_or_cannot_be_stays_in_capitals() {
         let command = |remedy: Remedy| remedy.commands().remove(0);
-        let told = command(MTU.with([("interface", "eth1")]));
+        let told = command(INTERFACE_MTU.with([("interface", "eth1")]));
         assert_eq!((told.command.as_str(), told.missing), ("ip link set eth1 mtu MTU", vec!["MTU".to_owned()]));
         for option in ["", "-oProxyCommand=reboot", "--help"] {
             let told = command(ACCEPT_JUMP_KEY.with([("jump_host", option)]));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn words_are_made_where_they_are_read() {
-        let told = serde_json::to_string(&MTU.with([("interface", "eth1"), ("mtu", "9000")])).unwrap();
+        let told = serde_json::to_string(&INTERFACE_MTU.with([("interface", "eth1"), ("mtu", "9000")])).unwrap();
         let lie = told.replace("ip link", "rm -r");
         assert_ne!(told, lie);
         let read: Remedy = serde_json::from_str(&lie).unwrap();

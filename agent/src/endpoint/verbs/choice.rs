@@ -10,10 +10,10 @@ use crate::{
     memory::place,
     system::tree::Tree,
     verbs::{
-        device::{self, Device, Domain, Limits, Speaks},
+        Device, Domain, Gid, Limits, Pkey, Port,
+        device::{self, Speaks},
         file,
-        gid::{self, Gid, Pkey},
-        port::Port,
+        gid::{self},
     },
 };
 

@@ -6,11 +6,7 @@ use railgauge_wire::{
 };
 
 use super::{choice::Choice, settings::Settings};
-use crate::verbs::{
-    gid,
-    port::mtu_code,
-    queue_pair::{Change, Path, QueuePair},
-};
+use crate::verbs::{Change, QueuePair, gid, port::mtu_code, queue_pair::Path};
 
 pub(crate) fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
     Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy)

@@ -8,7 +8,7 @@ use railgauge_wire::{
     remedy::{self, Remedy},
 };
 
-use crate::verbs::device::Limits;
+use crate::verbs::Limits;
 
 /// Most requests per post by default. More gains nothing, fewer cost a doorbell (in software a system call) per message.
 const LIST: u32 = 16;

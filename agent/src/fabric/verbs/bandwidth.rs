@@ -10,20 +10,13 @@ use railgauge_wire::{
 };
 
 use super::{
-    end::{Batches, VerbsEnd},
-    mailbox::Slot,
-    memory::Layout,
-    stream::{How, Nothing, Unlimited, stream},
-    turns::Phase,
-    waiter::Waiter,
+    Batches, How, Layout, Phase, Slot, Unlimited, VerbsEnd, Waiter,
+    stream::{Nothing, stream},
 };
 use crate::{
     bench::{clock, control::Control},
     memory::pattern,
-    verbs::{
-        receive::Receives,
-        send::{Sends, Template, Verb, Walk},
-    },
+    verbs::{Receives, Sends, Template, Verb, Walk},
 };
 
 /// After so long without arrivals, missing messages count as lost.

@@ -9,12 +9,9 @@ use railgauge_wire::{
 };
 
 use super::{
-    mailbox::Mailbox,
-    manager::Manager,
-    memory::{Copies, HEADER, Layout},
-    stream::{Granted, Sink},
-    turns::{Announcer, Listener, Turns},
-    waiter::Waiter,
+    Copies, HEADER, Layout, Listener, Mailbox, Manager, Sink, Waiter,
+    stream::Granted,
+    turns::{Announcer, Turns},
 };
 use crate::{
     bench::control::Control,
@@ -24,13 +21,10 @@ use crate::{
         settings::{Pace, Settings},
     },
     verbs::{
-        completion::{CompletionQueue, Poller},
-        events::Watch,
-        queue_pair::{Address, Capacity, QueuePair},
-        receive::{Landing, Receives},
-        region::Region,
-        send::{Sends, Template, Verb, Walk},
-        words::{self, Doing},
+        Address, Capacity, CompletionQueue, Doing, Poller, QueuePair, Receives, Region, Sends, Template, Verb, Walk,
+        Watch,
+        receive::Landing,
+        words::{self},
     },
 };
 

@@ -6,20 +6,13 @@ use railgauge_wire::{
 };
 
 use super::{
+    Batches, ByMemory, Copies, OrderCheck, Phase, Resources, VerbsEnd, Waiter,
     bandwidth::QUIET,
-    end::{Batches, Resources, VerbsEnd},
-    memory::Copies,
-    order::OrderCheck,
-    pingpong::{ByCompletion, ByMemory, ByReceive, PingPongSide, serve_first},
-    turns::Phase,
-    waiter::Waiter,
+    pingpong::{ByCompletion, ByReceive, PingPongSide, serve_first},
 };
 use crate::{
     bench::{Recorder, clock, control::Control},
-    verbs::{
-        flag::{Beat, Span},
-        send::{Sends, Walk},
-    },
+    verbs::{Beat, Sends, Span, Walk},
 };
 
 impl VerbsEnd {

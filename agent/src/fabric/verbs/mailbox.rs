@@ -13,13 +13,9 @@ use railgauge_wire::{ControlEndpoint, Failure, Kind, Stage};
 use crate::{
     memory::shared::Shared,
     verbs::{
-        completion::{CompletionQueue, Poller},
-        device::Domain,
+        Access, Capacity, CompletionQueue, Doing, Domain, Poller, QueuePair, Region, Sends, Template, Verb, Walk,
         flag::Words,
-        queue_pair::{Capacity, QueuePair},
-        region::{Access, Region},
-        send::{Sends, Template, Verb, Walk},
-        words::{self, Doing},
+        words::{self},
     },
 };
 

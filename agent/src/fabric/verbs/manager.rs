@@ -17,11 +17,7 @@ use crate::{
         interfaces::{self, Address},
         tree::Tree,
     },
-    verbs::{
-        cm::{Events, Identifier},
-        device::Domain,
-        gid::Gid,
-    },
+    verbs::{Domain, Gid, Identifier, cm::Events},
 };
 
 const MAGIC: &[u8; 8] = b"RGAUGE\0\x01";

@@ -19,9 +19,8 @@ use crate::{
     memory::{backing::Backing, shared::Shared},
     system::tree::Tree,
     verbs::{
-        device::Domain,
-        region::{self, Access, Region},
-        send::Walk,
+        Access, Domain, Region, Walk,
+        region::{self},
     },
 };
 

@@ -17,9 +17,18 @@ pub(crate) mod waiter;
 
 use railgauge_wire::{Endpoint, Failure, Kind, LinkSpec, Opened, Stage, Step, Stepped, TestMetric};
 
-use self::end::VerbsEnd;
 use super::link::{Link, not_of_pairs};
 use crate::bench::control::Control;
+
+pub(crate) use end::{Batches, Resources, VerbsEnd};
+pub(crate) use mailbox::{Mailbox, Reader, Slot};
+pub(crate) use manager::Manager;
+pub(crate) use memory::{Copies, HEADER, Layout};
+pub(crate) use order::OrderCheck;
+pub(crate) use pingpong::ByMemory;
+pub(crate) use stream::{How, Sink, Unlimited};
+pub(crate) use turns::{Listener, Phase};
+pub(crate) use waiter::Waiter;
 
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     Ok(Box::new(VerbsEnd::open(spec)?))

@@ -11,10 +11,10 @@ use railgauge_wire::{
 };
 
 use super::{
-    end::{Connection, Progress, Resources, VerbsEnd},
-    mailbox::{self, Mailbox},
-    manager::Manager,
-    memory::{self, Bytes, Layout},
+    Layout, Mailbox, Manager, Resources, VerbsEnd,
+    end::{Connection, Progress},
+    mailbox::{self},
+    memory::{self, Bytes},
 };
 use crate::{
     bench::control::Control,
@@ -25,12 +25,7 @@ use crate::{
     },
     facts::machine,
     system::tree::Tree,
-    verbs::{
-        cm::{Identifier, Terms},
-        completion::{CompletionQueue, Poller},
-        queue_pair::{Capacity, Change, QueuePair},
-        region,
-    },
+    verbs::{Capacity, Change, CompletionQueue, Identifier, Poller, QueuePair, cm::Terms, region},
 };
 
 /// Queue key of datagrams: any value that both ends know.

@@ -4,7 +4,7 @@
 
 use railgauge_wire::{Failure, Kind, Stage, remedy};
 
-use crate::verbs::flag::Span;
+use crate::verbs::Span;
 
 /// Most bytes to check, unless the fewest messages have more.
 const BYTES: u64 = 16 << 20;

@@ -4,18 +4,14 @@
 use railgauge_wire::{Bytes, Failure, Measurement, Nanoseconds, Stage, Window as Rule};
 
 use super::{
-    memory::Copies,
-    order::{self, OrderCheck},
-    waiter::Waiter,
+    Copies, OrderCheck, Waiter,
+    order::{self},
 };
 use crate::{
     bench::{Recorder, Window, clock},
     verbs::{
-        completion::Poller,
-        flag::Beat,
-        receive::Receives,
-        send::Sends,
-        words::{self, Doing},
+        Beat, Doing, Poller, Receives, Sends,
+        words::{self},
     },
 };
 

@@ -8,16 +8,14 @@ use std::{
 use railgauge_wire::{Bytes, Failure, Kind, Measurement, Nanoseconds, Op, Stage, TestMetric, Window as Rule};
 
 use super::{
-    end::VerbsEnd,
-    pingpong::{ByMemory, return_all},
-    stream::{How, Incoming, Sink, Unlimited, stream},
-    turns::{Listener, Phase},
-    waiter::Waiter,
+    ByMemory, How, Listener, Phase, Sink, Unlimited, VerbsEnd, Waiter,
+    pingpong::return_all,
+    stream::{Incoming, stream},
 };
 use crate::{
     bench::{Window, clock, control::Control},
     system::wait::{self, READABLE},
-    verbs::{completion::Completion, send::Sends},
+    verbs::{Completion, Sends},
 };
 
 const SHORT_NAP: Duration = Duration::from_micros(500);

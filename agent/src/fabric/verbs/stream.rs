@@ -9,18 +9,12 @@
 
 use railgauge_wire::{BitsPerSecond, Bytes, Failure, Measurement, Nanoseconds, Service, Stage, Window as Rule};
 
-use super::{
-    mailbox::{Mailbox, Reader, Slot},
-    memory::Copies,
-    waiter::Waiter,
-};
+use super::{Copies, Mailbox, Reader, Slot, Waiter};
 use crate::{
     bench::{Pacer, Window, clock},
     verbs::{
-        completion::{Completion, Poller},
-        receive::Receives,
-        send::Sends,
-        words::{self, Doing},
+        Completion, Doing, Poller, Receives, Sends,
+        words::{self},
     },
 };
 

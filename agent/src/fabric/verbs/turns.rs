@@ -13,10 +13,7 @@ use std::{
 
 use railgauge_wire::{Failure, Kind, Stage, remedy};
 
-use super::{
-    mailbox::{Mailbox, Slot},
-    waiter::Waiter,
-};
+use super::{Mailbox, Slot, Waiter};
 use crate::{bench::control::Control, system::affinity, worker};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

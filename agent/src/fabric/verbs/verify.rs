@@ -8,18 +8,12 @@ use std::{
 
 use railgauge_wire::{Checked, Failure, GpuPath, Kind, LinkLayer, Op, Pattern, Service, Stage};
 
-use super::{
-    end::{Batches, VerbsEnd},
-    memory::{Copies, HEADER},
-    stream::Credits,
-    turns::Phase,
-    waiter::Waiter,
-};
+use super::{Batches, Copies, HEADER, Phase, VerbsEnd, Waiter, stream::Credits};
 use crate::{
     bench::control::Control,
     verbs::{
-        send::{Sends, Walk},
-        words::{self, Doing},
+        Doing, Sends, Walk,
+        words::{self},
     },
 };
 

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use railgauge_wire::{Failure, Kind, Nanoseconds, Stage, remedy};
 
-use super::mailbox::Reader;
+use super::Reader;
 use crate::{
     bench::control::Control,
     system::wait::{Alarm, Interrupted},
-    verbs::{completion::CompletionQueue, events::Watch},
+    verbs::{CompletionQueue, Watch},
 };
 
 const LOOK_EVERY: u32 = 1024;

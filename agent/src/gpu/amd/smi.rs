@@ -16,7 +16,7 @@ use std::{
 
 use thiserror::Error;
 
-use super::super::driver::Handle;
+use super::super::Handle;
 use super::layout::{self, Layout, Space};
 use crate::system::library::{Library, NoFunction, functions, said};
 

@@ -7,9 +7,9 @@ use railgauge_wire::{
 };
 
 use super::super::{
-    cards::{Cards, Lasting, Unread, others, others_at_rest},
+    Cards, Lasting, Unread, Vendor,
+    cards::{others, others_at_rest},
     present,
-    vendor::Vendor,
 };
 use super::{
     layout,

@@ -29,10 +29,7 @@ use sampler::{OfGpu, Order, Sampler};
 
 use crate::{
     bench::clock,
-    gpu::{
-        cards::{Lasting, Unread},
-        monitor,
-    },
+    gpu::{Lasting, Unread, monitor},
     worker::{self, caught},
 };
 

@@ -12,7 +12,7 @@ use railgauge_wire::{Gather, GpuReading, MOST_XIDS, Nanoseconds};
 
 use crate::{
     bench::clock,
-    gpu::cards::{Cards, Lasting, Unread},
+    gpu::{Cards, Lasting, Unread},
     watch::counters::{Series, Values},
 };
 

@@ -15,26 +15,17 @@ pub(super) const RULE: Rule = Rule {
 
 const REDIRECTING: [&str; 3] = ["request redirect", "completion redirect", "upstream forwarding"];
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    if !scene.needs_gpus() {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    for port in scene.devices().filter(|port| !port.facts.gpus.is_empty()) {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for port in scene.devices().filter(|port| scene.needs_gpus() && !port.facts.gpus.is_empty()) {
         for bridge in between(&port) {
-            let redirects = bridge.acs.iter().flatten().any(|service| REDIRECTING.contains(&service.as_str()));
-            if redirects {
-                let what = format!(
-                    "ACS redirects on the bridge {} between it and the GPUs ({})",
-                    bridge.pci,
-                    bridge.acs.as_ref().map(|on| on.join(", ")).unwrap_or_default()
-                );
-                let remedy = at_address(remedy::ACS_OFF, Some(&bridge.pci));
-                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&port.device.name));
+            let on = bridge.acs.as_deref().unwrap_or_default();
+            if on.iter().any(|service| REDIRECTING.contains(&service.as_str())) {
+                let (pci, on) = (&bridge.pci, on.join(", "));
+                let what = format!("ACS redirects on the bridge {pci} between it and the GPUs ({on})");
+                found.push(port.of_device(Warning, what, at_address(remedy::ACS_OFF, Some(pci))));
             }
         }
     }
-    found
 }
 
 /// The bridges on the way between a NIC and the GPUs nearest to it: those not above both. Where no GPU shares a bridge with it, the way

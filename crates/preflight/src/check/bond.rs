@@ -10,13 +10,13 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    scene.ports().flat_map(|port| of_port(&port)).collect()
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    found.extend(scene.ports().flat_map(|port| of_port(&port)));
 }
 
 fn of_port(port: &Port<'_>) -> Vec<Found> {
     let Some(interface) = port.interface else { return Vec::new() };
-    let notice = |words| port.found(Severity::Notice, words, remedy::SEVERAL_QUEUE_PAIRS);
+    let notice = |words| port.found(Notice, words, remedy::SEVERAL_QUEUE_PAIRS);
     match &interface.bond {
         None => Vec::new(),
         Some(Bond::Member(master)) => vec![notice(format!("its interface is a member of {master}"))],
@@ -35,7 +35,7 @@ fn of_port(port: &Port<'_>) -> Vec<Found> {
                 let what =
                     format!("{} of {name} ({mode}) is {state}: {carrying} of {of} members carry traffic", member.name);
                 let remedy = remedy::PORT_UP.with([("interface", &*member.name)]);
-                port.found(Severity::Warning, what, remedy).meaning(
+                port.found(Warning, what, remedy).meaning(
                     "the bond has the bandwidth of the members that are left, and nothing takes over if they fail",
                 )
             }));

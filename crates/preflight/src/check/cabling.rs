@@ -61,10 +61,10 @@ fn sources<'p>(scene: &Scene<'p>) -> Cow<'p, [Told]> {
     }
 }
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let sources = sources(scene);
     if sources.is_empty() {
-        return Vec::new();
+        return;
     }
     let fabric = Fabric::join(&sources);
     let (places, trunks) = plugged(&fabric);
@@ -78,18 +78,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         })
         .collect();
     let has_ports = places.iter().flatten().any(|(at, _)| at.port.is_some());
-    // LLDP at other interfaces does not concern the plan's ports.
     if scene.plan.topology.is_some() && has_ports && !ports.is_empty() && ports.iter().all(|port| port.at.is_none()) {
         let what = "not judged: the topology has cables, and none at a NIC of these hosts";
-        return vec![Found::fabric(Severity::Notice, what, remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS)];
+        found.push(Found::fabric(Notice, what, remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS));
+        return;
     }
+    // LLDP at other interfaces does not concern the plan's ports.
     if !ports.iter().any(|port| port.at.as_ref().is_some_and(|at| at.port.is_some())) && !names_ports(&sources) {
-        return Vec::new();
+        return;
     }
     let cabling = judge(&ports, &trunks);
-    let mut found: Vec<Found> = cabling.findings.iter().flat_map(told).collect();
+    found.extend(cabling.findings.iter().flat_map(told));
     found.extend(not_judged(scene, &cabling.unjudged));
-    found
 }
 
 /// A notice at each host that was not judged: a plan that requires no findings must see that not everything was checked. Links between
@@ -105,7 +105,7 @@ fn not_judged(scene: &Scene<'_>, unjudged: &[Unjudged]) -> Vec<Found> {
         }
     }
     let notice = |host: &str, why: &str| {
-        let found = Found::host(Severity::Notice, host, format!("not judged: {why}"), remedy::MORE_TOPOLOGY);
+        let found = Found::host(Notice, host, format!("not judged: {why}"), remedy::MORE_TOPOLOGY);
         found.meaning(UNJUDGED_MEANS).unread()
     };
     let more = reasons.len().saturating_sub(UNJUDGED);
@@ -153,7 +153,7 @@ fn told(finding: &Finding) -> Vec<Found> {
     let hosts = finding.hosts();
     let what = finding.to_string();
     if hosts.is_empty() {
-        return vec![Found::fabric(Severity::Warning, what, remedy).meaning(meaning)];
+        return vec![Found::fabric(Warning, what, remedy).meaning(meaning)];
     }
-    hosts.iter().map(|host| Found::host(Severity::Warning, host, what.clone(), remedy).meaning(meaning)).collect()
+    hosts.iter().map(|host| Found::host(Warning, host, what.clone(), remedy).meaning(meaning)).collect()
 }

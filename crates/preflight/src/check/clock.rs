@@ -14,15 +14,12 @@ pub(super) const RULE: Rule = Rule {
 /// one or two without a fault.
 const LIMIT: Nanoseconds = Nanoseconds::from_secs(2);
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let off = scene.cluster.clocks.iter().filter(|(_, offset)| offset.distance() > LIMIT);
-    let remedy = remedy::SYNC_CLOCK;
-    off.map(|(host, offset)| {
+    found.extend(off.map(|(host, offset)| {
         let what = format!("its clock differs from the controller's by {:+.1} s", offset.seconds());
         // Rounded as in the sentence, so that equal sentences are one finding.
         let seconds = (offset.seconds() * 10.0).round() / 10.0;
-        Found::host(Severity::Warning, host, what, remedy)
-            .observed(Observation::seen("clock_offset", seconds).unit("s"))
-    })
-    .collect()
+        Found::host(Warning, host, what, remedy::SYNC_CLOCK).seen("clock_offset", seconds).unit("s")
+    }));
 }

@@ -12,15 +12,11 @@ pub(super) const RULE: Rule = Rule {
 
 const SLOW: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    if !scene.has(|test| test.metric == TestMetric::Latency) {
-        return Vec::new();
-    }
-    let slow = scene.hosts().filter_map(|(host, facts)| {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let matters = scene.has(|test| test.metric == TestMetric::Latency);
+    found.extend(scene.hosts().filter(|_| matters).filter_map(|(host, facts)| {
         let source = facts.clock_source.as_deref().filter(|source| SLOW.contains(source))?;
-        let remedy = remedy::CLOCK_SOURCE;
-        let found = Found::host(Severity::Notice, host, format!("the kernel's clock source is {source}"), remedy);
-        Some(found.observed(Observation::seen("clock_source", source)))
-    });
-    slow.collect()
+        let what = format!("the kernel's clock source is {source}");
+        Some(Found::host(Notice, host, what, remedy::CLOCK_SOURCE).seen("clock_source", source))
+    }));
 }

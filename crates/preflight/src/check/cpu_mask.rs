@@ -11,15 +11,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Half of the processors are as many as there are cores: fewer are a deliberate or an overlooked restriction.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let in_slurm = matches!(scene.plan.launch.via, Launcher::Slurm(_));
     let remedy = if in_slurm { remedy::SLURM_PROCESSORS } else { remedy::CPU_MASK };
-    let held = scene.hosts().filter_map(|(host, facts)| {
+    found.extend(scene.hosts().filter_map(|(host, facts)| {
         let allowed = facts.processors_allowed.filter(|allowed| *allowed < facts.cpu.threads)?;
-        let severity = if allowed * 2 < facts.cpu.threads { Severity::Warning } else { Severity::Notice };
+        let severity = if allowed * 2 < facts.cpu.threads { Warning } else { Notice };
         let what = format!("the agent may run on {allowed} of {} processors", facts.cpu.threads);
-        let observed = Observation::seen("processors_allowed", allowed);
-        Some(Found::host(severity, host, what, remedy).observed(observed))
-    });
-    held.collect()
+        Some(Found::host(severity, host, what, remedy).seen("processors_allowed", allowed))
+    }));
 }

@@ -10,31 +10,17 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     if !scene.needs_rdma() {
-        return Vec::new();
+        return;
     }
     let mut counts: BTreeMap<&str, usize> = scene.hosts().map(|(host, _)| (host, 0)).collect();
     for port in scene.ports() {
         *counts.entry(port.host).or_default() += 1;
     }
     let usual = Usual::of(scene.wanted().rdma_ports, counts.values().copied());
-    let remedy = remedy::FIND_DEVICES;
-    let mut found = Vec::new();
-    for (host, count) in counts {
-        match &usual {
-            _ if count == 0 => found.push(
-                Found::host(Severity::Failure, host, "no usable RDMA device", remedy)
-                    .observed(Observation::seen("rdma_ports", count)),
-            ),
-            Some(usual) if count != usual.value => {
-                let severity = if count < usual.value { Severity::Failure } else { Severity::Notice };
-                let what = format!("{count} RDMA ports, {}", usual.words(usize::to_string));
-                let observed = Observation::with_usual("rdma_ports", count, usual);
-                found.push(Found::host(usual.severity(severity), host, what, remedy).observed(observed));
-            }
-            _ => {}
-        }
-    }
-    found
+    found.extend(counts.into_iter().filter_map(|(host, count)| match count {
+        0 => Some(Found::host(Failure, host, "no usable RDMA device", remedy::FIND_DEVICES).seen("rdma_ports", count)),
+        _ => counted(host, count, "RDMA ports", usual.as_ref(), remedy::FIND_DEVICES, "rdma_ports"),
+    }));
 }

@@ -16,9 +16,9 @@ pub(super) const RULE: Rule = Rule {
 const LEFT_OUT: &str =
     "nothing, if it is not meant to be used: the plan names no `devices`, and the run takes those that can be opened";
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let unused = scene.unused().filter(|port| port.port.number == 1).map(|port| (port, false));
-    let refused = scene.devices().map(|port| (port, true)).chain(unused).filter_map(|(port, used)| {
+    found.extend(scene.devices().map(|port| (port, true)).chain(unused).filter_map(|(port, used)| {
         let around = scene.around(port.facts);
         let (what, remedy) = match port.device.device_file.as_ref()? {
             DeviceFile::Open => return None,
@@ -34,13 +34,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 (what, remedy::INSTALL_PROVIDER.with([("driver", driver)]))
             }
         };
-        let found = |severity, what| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         Some(match used {
-            true => found(Severity::Failure, what),
-            false => found(Severity::Notice, format!("{what}: no test uses it")).meaning(LEFT_OUT),
+            true => port.of_device(Failure, what, remedy),
+            false => port.of_device(Notice, format!("{what}: no test uses it"), remedy).meaning(LEFT_OUT),
         })
-    });
-    refused.collect()
+    }));
 }
 
 /// What gives the file to the agent; outside a container it is the machine.

@@ -6,20 +6,15 @@ pub(super) const RULE: Rule = Rule {
     source: "`dcb app show dev INTERFACE`; DSCP is the upper six bits of the traffic class",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
-    needs: &[Need::Port(
-        |port| port.interface.is_some_and(|interface| interface.dcb.is_some()),
-        "data centre bridging of its ports",
-    )],
+    needs: &[DCB],
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let classes: BTreeSet<u8> = scene.plan.tests.iter().filter_map(|test| test.knobs.traffic_class).collect();
-    let mut found = Vec::new();
-    for port in scene.wires().filter(|port| port.is_roce() && port.is_hardware()) {
-        let Some(dcb) = port.interface.and_then(|interface| interface.dcb.as_ref()) else { continue };
+    for port in scene.roce() {
+        let Some((interface, dcb)) = port.interface.zip(port.dcb()) else { continue };
         let Some(first) = dcb.pfc.first() else { continue };
-        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
         let lossless = dcb.pfc.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
         let forced = port.port.traffic_class.and_then(|class| u8::try_from(class).ok());
         for class in forced.map_or_else(|| classes.clone(), |class| [class].into()) {
@@ -32,10 +27,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 None => "which is not mapped to any priority".into(),
             };
             let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for priority {lossless}");
-            let values = [("interface", interface), ("dscp", &code.to_string()), ("priority", &first.to_string())];
-            let remedy = remedy::MAP_DSCP.with(values);
-            found.push(port.found(Severity::Warning, what, remedy));
+            let values =
+                [("interface", &*interface.name), ("dscp", &code.to_string()), ("priority", &first.to_string())];
+            found.push(port.found(Warning, what, remedy::MAP_DSCP.with(values)));
         }
     }
-    found
 }

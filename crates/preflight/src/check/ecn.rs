@@ -6,29 +6,20 @@ pub(super) const RULE: Rule = Rule {
     source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (DCQCN)",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
-    needs: &[
-        Need::Port(|port| port.interface.is_some_and(|interface| interface.ecn.is_some()), "ECN of RoCE"),
-        Need::Port(
-            |port| port.interface.is_some_and(|interface| interface.dcb.is_some()),
-            "data centre bridging of its ports",
-        ),
-    ],
+    needs: &[Need::Port(|port| port.interface.is_some_and(|interface| interface.ecn.is_some()), "ECN of RoCE"), DCB],
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
-    for port in scene.wires().filter(|port| port.is_roce() && port.is_hardware()) {
-        let Some(interface) = port.interface else { continue };
-        let Some((ecn, dcb)) = interface.ecn.as_ref().zip(interface.dcb.as_ref()) else { continue };
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for port in scene.roce() {
+        let Some((interface, dcb)) = port.interface.zip(port.dcb()) else { continue };
+        let Some(ecn) = &interface.ecn else { continue };
         for (point, file, on) in [("notification", "roce_np", &ecn.notifies), ("reaction", "roce_rp", &ecn.reacts)] {
             for priority in dcb.pfc.iter().filter(|priority| !on.contains(priority)) {
                 let what = format!("ECN {point} is off for priority {priority}, which has PFC");
                 let values = [("interface", &*interface.name), ("file", file), ("priority", &priority.to_string())];
-                let remedy = remedy::ECN_ON.with(values);
-                found.push(port.found(Severity::Warning, what, remedy));
+                found.push(port.found(Warning, what, remedy::ECN_ON.with(values)));
             }
         }
     }
-    found
 }

@@ -10,12 +10,11 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let mut boards: BTreeMap<&str, Vec<Port<'_>>> = BTreeMap::new();
     for port in scene.devices() {
         boards.entry(port.device.board.as_deref().unwrap_or_default()).or_default().push(port);
     }
-    let mut found = Vec::new();
     for (board, ports) in boards {
         // Devices of one board are of one make: what the plan says of any is looked up for each.
         let others = Usual::of(None, ports.iter().filter_map(|port| port.device.firmware.clone()));
@@ -24,19 +23,12 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let names = [Some(device.name.as_str()), Some(board), device.driver.as_deref()];
             let wanted = names.into_iter().flatten().find_map(|name| scene.wanted().firmware.get(name));
             let usual = wanted.map(|version| Usual { value: version.clone(), wanted: true }).or_else(|| others.clone());
-            let remedy = remedy::FLASH_FIRMWARE;
-            match (&device.firmware, usual) {
-                (Some(version), Some(usual)) if *version != usual.value => {
-                    let what = format!("firmware {version}, {}", usual.words(Clone::clone));
-                    found.push(
-                        Found::host(usual.severity(Severity::Warning), port.host, what, remedy)
-                            .device(&device.name)
-                            .observed(Observation::with_usual("firmware", version.clone(), &usual)),
-                    );
-                }
-                _ => {}
+            let Some((version, usual)) = device.firmware.as_ref().zip(usual) else { continue };
+            if *version != usual.value {
+                let what = format!("firmware {version}, {}", usual.words(Clone::clone));
+                let other = port.of_device(usual.severity(Warning), what, remedy::FLASH_FIRMWARE);
+                found.push(other.usual("firmware", version.clone(), &usual));
             }
         }
     }
-    found
 }

@@ -19,25 +19,19 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// RoCE needs a GID of the same version at both ends; a link-local one does not leave the segment.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     for port in scene.ports().filter(Port::is_roce) {
         let gids = &port.port.gids;
         let kinds: BTreeSet<&str> = gids.iter().filter_map(|gid| gid.kind.as_deref()).collect();
-        let say =
-            |severity, what: String, remedy: Remedy| Found::host(severity, port.host, what, remedy).device(port.name());
         if gids.is_empty() {
-            found.push(say(Severity::Failure, "it has no GID".into(), remedy::IP_ADDRESS.into()));
+            found.push(port.found(Failure, "it has no GID", remedy::IP_ADDRESS));
         } else if !kinds.is_empty() && !kinds.contains("RoCE v2") {
             let list = kinds.into_iter().collect::<Vec<_>>().join(", ");
-            let meaning = "RoCE v1 is not routable and does not work with hosts that use v2";
-            let remedy = remedy::ROCE_V2.into();
-            found.push(say(Severity::Warning, format!("it has only {list} GIDs"), remedy).meaning(meaning));
+            let old = port.found(Warning, format!("it has only {list} GIDs"), remedy::ROCE_V2);
+            found.push(old.meaning("RoCE v1 is not routable and does not work with hosts that use v2"));
         } else if gids.iter().all(|gid| gid.gid.starts_with("fe80")) {
-            let meaning = "peers in other segments cannot be reached, and NCCL skips such GIDs";
-            let remedy = remedy::IPV4_ADDRESS.into();
-            found.push(say(Severity::Warning, "it has only link-local GIDs".into(), remedy).meaning(meaning));
+            let local = port.found(Warning, "it has only link-local GIDs", remedy::IPV4_ADDRESS);
+            found.push(local.meaning("peers in other segments cannot be reached, and NCCL skips such GIDs"));
         }
     }
-    found
 }

@@ -16,14 +16,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Hosts are compared by device: rails may be separate networks.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let mut rails: BTreeMap<String, Vec<Port<'_>>> = BTreeMap::new();
     for port in scene.ports().filter(|port| port.is_roce() && meets_others(port)) {
         rails.entry(port.name()).or_default().push(port);
     }
     let names_index = scene.has(|test| test.knobs.gid_index.is_some());
-    let mut found = Vec::new();
-    for (name, ports) in rails {
+    for ports in rails.into_values() {
         let tables: Vec<(Port<'_>, Table)> = ports.into_iter().map(|port| (port, table(&port))).collect();
         let indices: BTreeSet<u32> = tables.iter().flat_map(|(_, table)| table.keys().copied()).collect();
         for index in indices {
@@ -39,17 +38,16 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 // A pod's table holds the GIDs of its own interfaces in the order of their creation: indices differ between pods, and
                 // cannot be made equal.
                 let (severity, remedy) = match scene.around(port.facts) {
-                    Around::Pod | Around::Container if !names_index => (Severity::Notice, remedy::POD_GID_TABLE.into()),
-                    Around::Pod | Around::Container => (Severity::Warning, remedy::POD_GID_TABLE.into()),
-                    _ => (Severity::Warning, of_interface(remedy::GID_TABLE, port, &[])),
+                    Around::Pod | Around::Container if !names_index => (Notice, remedy::POD_GID_TABLE.into()),
+                    Around::Pod | Around::Container => (Warning, remedy::POD_GID_TABLE.into()),
+                    _ => (Warning, of_interface(remedy::GID_TABLE, port, &[])),
                 };
                 let usual = Usual { value: usual.value.clone().unwrap_or_default(), wanted: usual.wanted };
-                let observed = Observation::with_usual(format!("gids.{index}"), shown(&entry), &usual);
-                found.push(Found::host(severity, port.host, what, remedy).device(&name).observed(observed));
+                let other = port.found(severity, what, remedy);
+                found.push(other.usual(format!("gids.{index}"), shown(&entry), &usual));
             }
         }
     }
-    found
 }
 
 /// Whether there is a GID to reach others; if not, the check of GIDs reports it.

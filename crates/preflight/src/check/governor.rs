@@ -12,26 +12,18 @@ pub(super) const RULE: Rule = Rule {
 
 const BEST: &str = "performance";
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let wanted = scene.wanted().governor.as_deref();
-    let latency = scene.has(|test| test.metric == TestMetric::Latency);
-    let mut found = Vec::new();
-    for (host, facts) in scene.hosts() {
-        let remedy = remedy::GOVERNOR.with([("governor", wanted.unwrap_or(BEST))]);
-        match (facts.cpu.governor.as_deref(), wanted) {
-            (Some(governor), Some(wanted)) if governor != wanted => {
-                let what = format!("the frequency governor is {governor}, the plan requires {wanted}");
-                let observed = Observation::seen("governor", governor).wanted(wanted, WantedBy::Plan);
-                found.push(Found::host(Severity::Failure, host, what, remedy).observed(observed));
-            }
-            (Some(governor), None) if governor != BEST => {
-                let severity = if latency { Severity::Warning } else { Severity::Notice };
-                let observed = Observation::seen("governor", governor).wanted(BEST, WantedBy::Check);
-                let what = format!("the frequency governor is {governor}");
-                found.push(Found::host(severity, host, what, remedy).observed(observed));
-            }
-            _ => {}
-        }
-    }
-    found
+    let best = wanted.unwrap_or(BEST);
+    let (severity, by, required) = match wanted {
+        Some(wanted) => (Failure, WantedBy::Plan, format!(", the plan requires {wanted}")),
+        None if scene.has(|test| test.metric == TestMetric::Latency) => (Warning, WantedBy::Check, String::new()),
+        None => (Notice, WantedBy::Check, String::new()),
+    };
+    found.extend(scene.hosts().filter_map(|(host, facts)| {
+        let governor = facts.cpu.governor.as_deref().filter(|governor| *governor != best)?;
+        let what = format!("the frequency governor is {governor}{required}");
+        let observed = Observation::seen("governor", governor).wanted(best, by);
+        Some(Found::host(severity, host, what, remedy::GOVERNOR.with([("governor", best)])).observed(observed))
+    }));
 }

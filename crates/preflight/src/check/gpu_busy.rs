@@ -10,27 +10,18 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
-    for (host, gpu) in scene.gpus() {
-        let name = format!("GPU {}", gpu.index);
-        if let Some(count) = gpu.processes.filter(|count| *count > 0) {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for card in scene.gpus() {
+        if let Some(count) = card.gpu.processes.filter(|count| *count > 0) {
             let what = match count {
                 1 => "1 process uses it".to_owned(),
                 _ => format!("{count} processes use it"),
             };
-            let observed = Observation::seen("processes", count).wanted(0_u32, WantedBy::Check);
-            found.push(
-                Found::host(Severity::Warning, host, what, remedy::WAIT_FOR_GPU).device(&name).observed(observed),
-            );
+            found.push(card.found(Warning, what, remedy::WAIT_FOR_GPU).wants("processes", count, 0_u32));
         }
-        if gpu.mig == Some(true) {
-            found.push(
-                Found::host(Severity::Warning, host, "it is split into instances (MIG)", remedy::MIG_OFF)
-                    .device(&name)
-                    .observed(Observation::seen("mig", true).wanted(false, WantedBy::Check)),
-            );
+        if card.gpu.mig == Some(true) {
+            let split = card.found(Warning, "it is split into instances (MIG)", remedy::MIG_OFF);
+            found.push(split.wants("mig", true, false));
         }
     }
-    found
 }

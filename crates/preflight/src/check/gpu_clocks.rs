@@ -10,16 +10,13 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let held = scene
-        .gpus()
-        .filter_map(|(host, gpu)| Some((host, gpu, gpu.throttled.as_deref().filter(|reasons| !reasons.is_empty())?)));
-    let one = |(host, gpu, reasons): (&str, &Gpu, &[String])| {
-        let severity =
-            if reasons.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
-        let what = format!("its clocks are throttled: {}", reasons.join(", "));
-        let observed = Observation::seen("throttled", reasons.to_vec());
-        Found::host(severity, host, what, remedy::GPU_CLOCKS).device(format!("GPU {}", gpu.index)).observed(observed)
-    };
-    held.map(one).collect()
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for card in scene.gpus() {
+        let reasons = card.gpu.throttled.as_deref().unwrap_or_default();
+        if !reasons.is_empty() {
+            let severity = if reasons.iter().all(|reason| reason == POWER_CAP) { Notice } else { Warning };
+            let what = format!("its clocks are throttled: {}", reasons.join(", "));
+            found.push(card.found(severity, what, remedy::GPU_CLOCKS).seen("throttled", reasons.to_vec()));
+        }
+    }
 }

@@ -10,11 +10,10 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     if !scene.may_use_gpudirect() {
-        return Vec::new();
+        return;
     }
-    let mut found = Vec::new();
     for (host, facts) in scene.hosts() {
         let used: BTreeSet<&str> =
             scene.devices().filter(|port| port.host == host).map(|port| port.device.name.as_str()).collect();
@@ -23,16 +22,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 facts.gpu_distances.iter().filter(|row| row.gpu == gpu.index && used.contains(row.device.as_str()));
             let Some(nearest) = mine.min_by_key(|row| row.distance as u8) else { continue };
             if matches!(nearest.distance, Distance::Phb | Distance::Node | Distance::Sys) {
-                let what = format!("the nearest NIC of the plan is {} ({})", nearest.device, nearest.distance.word());
-                let remedy = remedy::NEARER_NIC;
-                let severity = if nearest.distance == Distance::Sys { Severity::Warning } else { Severity::Notice };
-                let observed = Observation::seen("gpu_distance", nearest.distance.word());
-                let far = Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index));
-                found.push(far.observed(observed));
+                let distance = nearest.distance.word();
+                let what = format!("the nearest NIC of the plan is {} ({distance})", nearest.device);
+                let severity = if nearest.distance == Distance::Sys { Warning } else { Notice };
+                let far = Card { host, gpu }.found(severity, what, remedy::NEARER_NIC);
+                found.push(far.seen("gpu_distance", distance));
             }
         }
     }
-    found
 }
 
 fn has_distances(facts: &HostFacts) -> bool {

@@ -10,21 +10,14 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let wanted = scene.wanted().gpu_driver.clone();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let of = |facts: &HostFacts| facts.gpus.iter().find_map(|gpu| gpu.driver.clone());
-    let usual = Usual::of(wanted, scene.hosts().filter_map(|(_, facts)| of(facts)));
-    let Some(usual) = usual.filter(|usual| usual.wanted || scene.needs_gpus()) else { return Vec::new() };
-    let mut found = Vec::new();
-    for (host, facts) in scene.hosts() {
-        match of(facts) {
-            Some(version) if version != usual.value => {
-                let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
-                let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER);
-                found.push(other.observed(Observation::with_usual("gpu_driver", version, &usual)));
-            }
-            _ => {}
-        }
-    }
-    found
+    let usual = Usual::of(scene.wanted().gpu_driver.clone(), scene.hosts().filter_map(|(_, facts)| of(facts)));
+    let Some(usual) = usual.filter(|usual| usual.wanted || scene.needs_gpus()) else { return };
+    found.extend(scene.hosts().filter_map(|(host, facts)| {
+        let version = of(facts).filter(|version| *version != usual.value)?;
+        let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
+        let other = Found::host(usual.severity(Warning), host, what, remedy::GPU_DRIVER);
+        Some(other.usual("gpu_driver", version, &usual))
+    }));
 }

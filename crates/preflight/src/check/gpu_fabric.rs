@@ -15,26 +15,22 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
-    for (host, gpu) in scene.gpus() {
-        let Some(fabric) = &gpu.fabric else { continue };
-        let mut add = |what: String, observed: Observation| {
-            let fault = Found::host(Severity::Warning, host, what, remedy::FABRIC_MANAGER);
-            found.push(fault.device(format!("GPU {}", gpu.index)).observed(observed));
-        };
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for card in scene.gpus() {
+        let Some(fabric) = &card.gpu.fabric else { continue };
+        let fault = |what: String| card.found(Warning, what, remedy::FABRIC_MANAGER);
         if fabric.state != Registration::Completed {
-            let what = format!("its registration with the NVLink fabric is {}", fabric.state.words());
-            let observed = Observation::seen("fabric.state", fabric.state.words());
-            add(what, observed.wanted(Registration::Completed.words(), WantedBy::Check));
+            let (state, wanted) = (fabric.state.words(), Registration::Completed.words());
+            let what = format!("its registration with the NVLink fabric is {state}");
+            found.push(fault(what).wants("fabric.state", state, wanted));
         }
         if let Some(code) = fabric.error {
             let what = format!("its registration with the NVLink fabric failed (NVML error {code})");
-            add(what, Observation::seen("fabric.error", code));
+            found.push(fault(what).seen("fabric.error", code));
         }
         for trouble in &fabric.troubles {
             let what = format!("the NVLink fabric says of it: {trouble}");
-            add(what, Observation::seen("fabric.troubles", trouble.clone()));
+            found.push(fault(what).seen("fabric.troubles", trouble.clone()));
         }
     }
     for (host, facts) in scene.hosts().filter(|_| scene.needs_gpus()) {
@@ -43,9 +39,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let names = domains.into_iter().collect::<Vec<_>>().join(", ");
             let what =
                 format!("its GPUs are in several NVLink domains, and do not reach each other by NVLink: {names}");
-            let observed = Observation::seen("fabric.domain", names);
-            found.push(Found::host(Severity::Warning, host, what, remedy::FABRIC_MANAGER).observed(observed));
+            found.push(Found::host(Warning, host, what, remedy::FABRIC_MANAGER).seen("fabric.domain", names));
         }
     }
-    found
 }

@@ -15,42 +15,26 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    // The library of NVIDIA's GPUs and that of AMD's.
-    let mut needed = Vec::new();
-    if scene.needs_gpus() {
-        needed.push(("libcuda.so.1", HIP, remedy::INSTALL_HIP));
-    }
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let by_itself = |test: &Test| test.collective.as_ref().is_some_and(|join| join.library.is_none());
-    if scene.has(|test| test.transport == Transport::Nccl && by_itself(test)) {
-        needed.push(("libnccl.so.2", RCCL, remedy::INSTALL_RCCL));
-    }
-    let mut found = Vec::new();
+    let has_nccl = scene.has(|test| test.transport == Transport::Nccl && by_itself(test));
+    let multiplies = scene.has(|test| test.op == Op::Matmul);
+    // The library of NVIDIA's GPUs and that of AMD's.
+    let libraries = [
+        (scene.needs_gpus(), ("libcuda.so.1", remedy::GPU_LIBRARIES), (HIP, remedy::INSTALL_HIP)),
+        (has_nccl, ("libnccl.so.2", remedy::GPU_LIBRARIES), (RCCL, remedy::INSTALL_RCCL)),
+        (multiplies, (CUBLASLT, remedy::INSTALL_CUBLASLT), (HIPBLASLT, remedy::INSTALL_HIPBLASLT)),
+    ];
     for (host, facts) in scene.hosts() {
-        for (nvidia, amd, install) in &needed {
-            let (name, remedy) = if facts.has_amd_gpus() { (*amd, *install) } else { (*nvidia, remedy::GPU_LIBRARIES) };
-            if let Some(words) = facts.unfound(name) {
-                found.push(Found::host(Severity::Failure, host, words, remedy));
-            }
-        }
-    }
-    if scene.needs_gpus() {
-        for (host, facts) in scene.hosts().filter(|(_, facts)| facts.has_amd_gpus()) {
-            if let Some(words) = facts.unfound(AMD_SMI) {
-                let missing = Found::host(Severity::Warning, host, words, remedy::INSTALL_AMD_SMI);
-                found.push(missing.meaning("tests run; facts and the state of its GPUs are not read"));
-            }
-        }
-    }
-    if scene.has(|test| test.op == Op::Matmul) {
-        found.extend(scene.hosts().filter_map(|(host, facts)| {
-            // Not searched for without CUDA and HIP.
-            let (name, install) = match facts.has_amd_gpus() {
-                true => (HIPBLASLT, remedy::INSTALL_HIPBLASLT),
-                false => (CUBLASLT, remedy::INSTALL_CUBLASLT),
-            };
-            Some(Found::host(Severity::Failure, host, facts.unfound(name)?, install))
+        let needed = libraries.iter().filter(|(is_needed, ..)| *is_needed);
+        found.extend(needed.filter_map(|(_, nvidia, amd)| {
+            let (name, remedy) = if facts.has_amd_gpus() { *amd } else { *nvidia };
+            Some(Found::host(Failure, host, facts.unfound(name)?, remedy))
+        }));
+        let monitor = facts.unfound(AMD_SMI).filter(|_| scene.needs_gpus() && facts.has_amd_gpus());
+        found.extend(monitor.map(|words| {
+            let missing = Found::host(Warning, host, words, remedy::INSTALL_AMD_SMI);
+            missing.meaning("tests run; facts and the state of its GPUs are not read")
         }));
     }
-    found
 }

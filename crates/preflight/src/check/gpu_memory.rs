@@ -13,45 +13,29 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
-    for (host, gpu) in scene.gpus() {
-        let faults = &gpu.memory_faults;
-        let of_amd = scene.hosts().any(|(name, facts)| name == host && facts.has_amd_gpus());
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for card in scene.gpus() {
+        let faults = &card.gpu.memory_faults;
+        let of_amd = scene.hosts().any(|(name, facts)| name == card.host && facts.has_amd_gpus());
         let reset = || match of_amd {
-            true => at_address(remedy::RESET_AMD_GPU, gpu.pci.as_deref()),
+            true => at_address(remedy::RESET_AMD_GPU, card.gpu.pci.as_deref()),
             false => remedy::RESET_GPU.into(),
         };
-        let mut add = |severity, what: String, remedy: Remedy, observed: Observation| {
-            let fault = Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index));
-            found.push(fault.observed(observed));
-        };
-        if gpu.ecc == Some(false) {
-            add(
-                Severity::Notice,
-                "ECC is off".into(),
-                Remedy::from(if of_amd { remedy::ECC_OF_AMD_GPU } else { remedy::ECC_ON }),
-                Observation::seen("ecc", false).wanted(true, WantedBy::Check),
-            );
+        if card.gpu.ecc == Some(false) {
+            let remedy = if of_amd { remedy::ECC_OF_AMD_GPU } else { remedy::ECC_ON };
+            found.push(card.found(Notice, "ECC is off", remedy).wants("ecc", false, true));
         }
         if faults.remapping_failed == Some(true) {
-            let observed = Observation::seen("memory_faults.remapping_failed", true).wanted(false, WantedBy::Check);
-            let what = "a bad row of its memory could not be replaced".into();
-            add(Severity::Failure, what, remedy::REPLACE_GPU.into(), observed);
+            let broken = card.found(Failure, "a bad row of its memory could not be replaced", remedy::REPLACE_GPU);
+            found.push(broken.wants("memory_faults.remapping_failed", true, false));
         }
         if faults.pending == Some(true) {
-            let observed = Observation::seen("memory_faults.pending", true).wanted(false, WantedBy::Check);
-            let what = "a bad page or row needs a reset to be replaced".into();
-            add(Severity::Warning, what, reset(), observed);
+            let waiting = card.found(Warning, "a bad page or row needs a reset to be replaced", reset());
+            found.push(waiting.wants("memory_faults.pending", true, false));
         }
         if let Some(count) = faults.uncorrected.filter(|count| *count > 0) {
-            add(
-                Severity::Warning,
-                format!("{count} memory errors since the driver was loaded could not be corrected"),
-                reset(),
-                Observation::seen("memory_faults.uncorrected", count).wanted(0_u32, WantedBy::Check),
-            );
+            let what = format!("{count} memory errors since the driver was loaded could not be corrected");
+            found.push(card.found(Warning, what, reset()).wants("memory_faults.uncorrected", count, 0_u32));
         }
     }
-    found
 }

@@ -11,14 +11,11 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Compared with the other GPUs: the board determines how many links are wired, not the GPU.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let Some(usual) = Usual::of(None, scene.gpus().filter_map(|(_, gpu)| gpu.nvlinks)) else { return Vec::new() };
-    let short = scene.gpus().filter_map(|(host, gpu)| {
-        let links = gpu.nvlinks.filter(|links| *links < usual.value)?;
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let Some(usual) = Usual::of(None, scene.gpus().filter_map(|card| card.gpu.nvlinks)) else { return };
+    found.extend(scene.gpus().filter_map(|card| {
+        let links = card.gpu.nvlinks.filter(|links| *links < usual.value)?;
         let what = format!("{links} NVLinks are active, {}", usual.words(u32::to_string));
-        let remedy = remedy::NVLINK;
-        let few = Found::host(Severity::Warning, host, what, remedy).device(format!("GPU {}", gpu.index));
-        Some(few.observed(Observation::with_usual("nvlinks", links, &usual)))
-    });
-    short.collect()
+        Some(card.found(Warning, what, remedy::NVLINK).usual("nvlinks", links, &usual))
+    }));
 }

@@ -10,13 +10,10 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let narrow = scene.gpus().filter_map(|(host, gpu)| {
-        let ((_, now), (_, best)) = gpu.pcie.zip(gpu.pcie_max).filter(|(now, best)| now.1 < best.1)?;
-        let remedy = remedy::RESEAT_GPU;
-        let found = Found::host(Severity::Warning, host, format!("PCIe x{now}, but it supports x{best}"), remedy);
-        let observed = Observation::seen("pcie_width", now).unit("lanes").wanted(best, WantedBy::Check);
-        Some(found.device(format!("GPU {}", gpu.index)).observed(observed))
-    });
-    narrow.collect()
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    found.extend(scene.gpus().filter_map(|card| {
+        let ((_, now), (_, best)) = card.gpu.pcie.zip(card.gpu.pcie_max).filter(|(now, best)| now.1 < best.1)?;
+        let narrow = card.found(Warning, format!("PCIe x{now}, but it supports x{best}"), remedy::RESEAT_GPU);
+        Some(narrow.wants("pcie_width", now, best).unit("lanes"))
+    }));
 }

@@ -10,14 +10,9 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let asleep = scene.gpus().filter(|(_, gpu)| gpu.persistence == Some(false));
-    let remedy = remedy::PERSISTENCE;
-    asleep
-        .map(|(host, gpu)| {
-            Found::host(Severity::Notice, host, "persistence mode is off", remedy)
-                .device(format!("GPU {}", gpu.index))
-                .observed(Observation::seen("persistence", false).wanted(true, WantedBy::Check))
-        })
-        .collect()
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let asleep = scene.gpus().filter(|card| card.gpu.persistence == Some(false));
+    found.extend(asleep.map(|card| {
+        card.found(Notice, "persistence mode is off", remedy::GPU_PERSISTENCE).wants("persistence", false, true)
+    }));
 }

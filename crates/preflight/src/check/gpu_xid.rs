@@ -10,22 +10,19 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     for (host, facts) in scene.hosts().filter(|_| scene.needs_gpus()) {
         let mut counts: BTreeMap<(&str, u32), (usize, &str)> = BTreeMap::new();
         for xid in facts.xids.iter().flatten() {
             let entry = counts.entry((&xid.pci, xid.code)).or_insert((0, ""));
             *entry = (entry.0 + 1, &xid.text);
         }
-        for ((pci, code), (count, text)) in counts {
-            let severity = if is_of_program(code) { Severity::Notice } else { Severity::Warning };
+        found.extend(counts.into_iter().map(|((pci, code), (count, text))| {
+            let severity = if is_of_program(code) { Notice } else { Warning };
             let gpu = facts.gpus.iter().find(|gpu| gpu.pci.as_deref().is_some_and(|address| address.starts_with(pci)));
             let place = gpu.map_or_else(|| format!("PCI {pci}"), |gpu| format!("GPU {}", gpu.index));
             let what = format!("Xid {code}, {count} times since boot: {text}");
-            let xid = Found::host(severity, host, what, remedy::XID).device(place);
-            found.push(xid.observed(Observation::seen("xid", code)));
-        }
+            Found::host(severity, host, what, remedy::XID).device(place).seen("xid", code)
+        }));
     }
-    found
 }

@@ -14,14 +14,14 @@ pub(super) const RULE: Rule = Rule {
 const DMABUF: (u32, u32) = (5, 12);
 
 /// There are two ways: a dma-buf, which needs the open driver and a kernel that registers it, and nvidia_peermem.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     if !scene.may_use_gpudirect() {
-        return Vec::new();
+        return;
     }
     let demanded = |path| scene.has(|test| test.gpu_path == Some(path));
-    let mut found = Vec::new();
     let hosts = scene.hosts().filter(|(_, facts)| !facts.gpus.is_empty() && !facts.rdma.is_empty());
     for (host, facts) in hosts {
+        let mut add = |severity, what: &str, remedy: Entry| found.push(Found::host(severity, host, what, remedy));
         if facts.has_amd_gpus() {
             // RCCL has its own ways: links of this program reach the memory of AMD's GPUs only through the host.
             let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
@@ -29,11 +29,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 |over: Transport| scene.has(|test| test.memory.has_gpu() && test.transport == over && !staged(test));
             let what = "its GPUs are AMD's, whose memory is not registered with NICs";
             if by_nic(Transport::Verbs) {
-                found.push(Found::host(Severity::Failure, host, what, remedy::AMD_GPU_OVER_RDMA));
+                add(Failure, what, remedy::AMD_GPU_OVER_RDMA);
             }
             // A loop cannot be staged.
             if by_nic(Transport::Nic) {
-                found.push(Found::host(Severity::Failure, host, what, remedy::LOOP_AMD_GPU_MEMORY));
+                add(Failure, what, remedy::LOOP_AMD_GPU_MEMORY);
             }
             continue;
         }
@@ -41,11 +41,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let peermem = loaded("nvidia_peermem") || loaded("nv_peer_mem");
         let open = facts.modules.get("nvidia").is_some_and(|version| version.contains("open"));
         let dmabuf = open && release(&facts.kernel).is_some_and(|release| release >= DMABUF);
-        let severity = |demanded| if demanded { Severity::Failure } else { Severity::Warning };
         if demanded(GpuPath::GdrPeermem) && !peermem {
-            found.push(Found::host(Severity::Failure, host, "module nvidia_peermem is not loaded", remedy::PEERMEM));
+            add(Failure, "module nvidia_peermem is not loaded", remedy::LOAD_PEERMEM);
         } else if !peermem && !dmabuf {
-            let what = match (open, facts.modules.contains_key("nvidia")) {
+            let what = match (open, loaded("nvidia")) {
                 (_, false) => "neither nvidia_peermem nor the NVIDIA driver's module is loaded",
                 (false, _) => {
                     "nvidia_peermem is not loaded, and the driver is not the open one, which supports dma-buf"
@@ -54,11 +53,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     "nvidia_peermem is not loaded, and the kernel is older than 5.12, which is needed for dma-buf"
                 }
             };
-            let remedy = remedy::PEERMEM_OR_OPEN;
-            found.push(Found::host(severity(demanded(GpuPath::GdrDmabuf)), host, what, remedy));
+            let severity = if demanded(GpuPath::GdrDmabuf) { Failure } else { Warning };
+            add(severity, what, remedy::PEERMEM_OR_OPEN_MODULES);
         }
     }
-    found
 }
 
 fn release(text: &str) -> Option<(u32, u32)> {

@@ -12,15 +12,10 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    if !scene.has(|test| test.knobs.huge_pages == Some(true)) {
-        return Vec::new();
-    }
-    let short = scene.hosts().filter(|(_, facts)| facts.huge_pages.iter().all(|pages| pages.free == 0));
-    let remedy = remedy::HUGE_PAGES;
-    let one = |host| {
-        let observed = Observation::seen("huge_pages.free", 0_u32);
-        Found::host(Severity::Failure, host, "no free huge pages", remedy).observed(observed)
-    };
-    short.map(|(host, _)| one(host)).collect()
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let asked = scene.has(|test| test.knobs.huge_pages == Some(true));
+    let short = scene.hosts().filter(|(_, facts)| asked && facts.huge_pages.iter().all(|pages| pages.free == 0));
+    found.extend(short.map(|(host, _)| {
+        Found::host(Failure, host, "no free huge pages", remedy::HUGE_PAGES).seen("huge_pages.free", 0_u32)
+    }));
 }

@@ -18,30 +18,25 @@ const BUSY: f64 = 0.5;
 /// Share of a port's rate that other programs may use without a finding: file systems and monitoring are below.
 const CARRIED: f64 = 0.05;
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     for (host, facts) in scene.hosts() {
         let threads = f64::from(facts.cpu.threads);
         let busy =
             facts.load.average.zip(facts.load.busy).filter(|(average, busy)| *average > threads * BUSY && *busy > BUSY);
-        if let Some((average, busy)) = busy {
+        found.extend(busy.map(|(average, busy)| {
             let what = format!("load {average:.1} on {threads} processors, {:.0} % busy", 100.0 * busy);
-            let observed = Observation::seen("load", (10.0 * average).round() / 10.0);
-            found.push(Found::host(Severity::Notice, host, what, remedy::WHAT_RUNS).observed(observed));
-        }
+            Found::host(Notice, host, what, remedy::WHAT_RUNS).seen("load", (10.0 * average).round() / 10.0)
+        }));
     }
     for port in scene.ports() {
         let Some((traffic, rate)) = traffic(&port).zip(port.port.rate_gbps) else { continue };
         let share = traffic.received.max(traffic.sent).0 / rate.bits().0;
         if share > CARRIED {
             let what = format!("{:.0} % of its rate is in use before anything is measured", 100.0 * share);
-            let found_here = Found::host(Severity::Warning, port.host, what, remedy::WAIT_FOR_LINK);
-            let observed = Observation::seen("traffic", (100.0 * share).round()).unit("%");
-            let observed = observed.wanted(100.0 * CARRIED, WantedBy::Check);
-            found.push(found_here.device(port.name()).observed(observed));
+            let in_use = port.found(Warning, what, remedy::WAIT_FOR_LINK);
+            found.push(in_use.wants("traffic", (100.0 * share).round(), 100.0 * CARRIED).unit("%"));
         }
     }
-    found
 }
 
 /// Whether the load of a link is measurable. The rate of a software device is unknown.

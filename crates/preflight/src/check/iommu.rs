@@ -10,26 +10,22 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let wanted = scene.wanted().iommu.as_deref();
-    let serious = if scene.may_use_gpudirect() { Severity::Warning } else { Severity::Notice };
-    let mut found = Vec::new();
+    let serious = if scene.may_use_gpudirect() { Warning } else { Notice };
     for port in scene.devices().filter(Port::is_hardware) {
-        let mode = port.iommu_mode();
-        let remedy = remedy::IOMMU_PASSTHROUGH;
-        let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
-        match (mode, wanted) {
+        match (port.iommu_mode(), wanted) {
             (Some(mode), Some(wanted)) if mode != wanted => {
                 let observed = Observation::seen("iommu", mode).wanted(wanted, WantedBy::Plan);
                 let what = format!("the IOMMU's mode is {mode}, the plan requires {wanted}");
-                found.push(say(Severity::Failure, what).observed(observed));
+                found.push(port.of_device(Failure, what, remedy::IOMMU_PASSTHROUGH).observed(observed));
             }
             (Some(mode @ "translated"), None) => {
-                let observed = Observation::seen("iommu", mode).wanted("passthrough", WantedBy::Check);
-                found.push(say(serious, "the IOMMU translates its addresses".into()).observed(observed));
+                let what = "the IOMMU translates its addresses";
+                let slow = port.of_device(serious, what, remedy::IOMMU_PASSTHROUGH);
+                found.push(slow.wants("iommu", mode, "passthrough"));
             }
             _ => {}
         }
     }
-    found
 }

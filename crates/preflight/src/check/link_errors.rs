@@ -19,22 +19,20 @@ fn unknown(plan: &Plan, _: &str, _: &HostFacts) -> Option<String> {
     plan.preflight.ufm_telemetry.is_empty().then(|| "the plan has no `ufm_telemetry`".to_owned())
 }
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let all = &scene.plan.preflight.ufm_telemetry;
     let known: BTreeMap<(&str, u8), &PortTelemetry> = all.iter().map(|one| ((&*one.guid, one.port), one)).collect();
-    if known.is_empty() {
-        return Vec::new();
-    }
-    let ports = scene.ports().filter(|port| port.port.link_layer.as_deref() == Some("InfiniBand"));
-    ports
-        .flat_map(|port| {
-            let notice = |what: &str| vec![port.found(Severity::Notice, what, remedy::LOOK_AT_CABLE)];
-            match known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)) {
-                None => notice("not judged: UFM's telemetry does not have the port"),
-                Some(one) => Levels::Nvidia.table().iter().filter_map(|level| of_level(&port, one, level)).collect(),
+    for port in scene.ports().filter(|port| port.is_infiniband() && !known.is_empty()) {
+        match known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)) {
+            None => {
+                let what = "not judged: UFM's telemetry does not have the port";
+                found.push(port.found(Notice, what, remedy::LOOK_AT_CABLE));
             }
-        })
-        .collect()
+            Some(one) => {
+                found.extend(Levels::Nvidia.table().iter().filter_map(|level| of_level(&port, one, level)));
+            }
+        }
+    }
 }
 
 fn of_level(port: &Port<'_>, one: &PortTelemetry, level: &Level) -> Option<Found> {
@@ -47,28 +45,25 @@ fn of_level(port: &Port<'_>, one: &PortTelemetry, level: &Level) -> Option<Found
     let Links::InfiniBandLanes(lane) = level.links else { return None };
     let say = |severity, what: String| Some(port.found(severity, what, remedy::LOOK_AT_CABLE));
     if port.port.rate_gbps.is_none_or(|rate| (rate.0 / LANES - lane).abs() >= 1.0) {
-        return say(Severity::Notice, format!("{name} not judged: no level is published for its rate"));
+        return say(Notice, format!("{name} not judged: no level is published for its rate"));
     }
-    let Some(value) = value else { return say(Severity::Notice, format!("{name} not judged: UFM has no value")) };
+    let Some(value) = value else { return say(Notice, format!("{name} not judged: UFM has no value")) };
     if one.counted < level.after {
         let minutes = one.counted.seconds() / 60.0;
         let least = level.after.seconds() / 60.0;
-        return say(
-            Severity::Notice,
-            format!("{name} not judged: counted for {minutes:.0} min, and {least:.0} are needed"),
-        );
+        return say(Notice, format!("{name} not judged: counted for {minutes:.0} min, and {least:.0} are needed"));
     }
     let over = |limit: Option<f64>| limit.filter(|limit| value >= *limit);
     let (severity, limit) = match (over(level.error), over(level.warning)) {
-        (Some(limit), _) => (Severity::Failure, limit),
-        (None, Some(limit)) => (Severity::Warning, limit),
+        (Some(limit), _) => (Failure, limit),
+        (None, Some(limit)) => (Warning, limit),
         (None, None) => return None,
     };
     say(
         severity,
         format!(
             "{value:.1e} {name} per bit; NVIDIA's {} begins at {limit:.0e}",
-            if severity == Severity::Failure { "error" } else { "warning" }
+            if severity == Failure { "error" } else { "warning" }
         ),
     )
 }

@@ -10,28 +10,13 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let wanted = scene.wanted().link_rate_gbps;
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let rates = || scene.ports().filter_map(|port| Some((port, port.port.rate_gbps?)));
-    let usual = Usual::of(wanted, rates().map(|(_, rate)| rate));
-    let Some(usual) = usual else { return Vec::new() };
-    let mut found = Vec::new();
-    for port in scene.ports() {
-        let say = |what, severity| Found::host(severity, port.host, what, remedy::LOOK_AT_CABLE).device(port.name());
-        match port.port.rate_gbps {
-            Some(rate) if rate < usual.value => {
-                let other = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
-                let observed = Observation::with_usual("link_rate", rate, &usual).unit("Gb/s");
-                // A rail of storage or of another network is as slow everywhere.
-                if !usual.wanted && fellows(&port, rates()) == Some(rate) {
-                    let what = format!("{other} and this one the same on every host");
-                    found.push(say(what, Severity::Notice).observed(observed));
-                } else {
-                    found.push(say(other, usual.severity(Severity::Warning)).observed(observed));
-                }
-            }
-            _ => {}
-        }
+    let Some(usual) = Usual::of(scene.wanted().link_rate_gbps, rates().map(|(_, rate)| rate)) else { return };
+    for (port, rate) in rates().filter(|(_, rate)| *rate < usual.value) {
+        let what = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
+        let (severity, what) = departure(&usual, fellows(&port, rates()) == Some(rate), what);
+        let slow = port.found(severity, what, remedy::LOOK_AT_CABLE);
+        found.push(slow.usual("link_rate", rate, &usual).unit("Gb/s"));
     }
-    found
 }

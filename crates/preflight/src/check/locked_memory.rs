@@ -18,9 +18,9 @@ pub(super) const RULE: Rule = Rule {
 const QUEUES: Bytes = Bytes::from_mib(1);
 
 /// Registered memory of hosts is locked memory. One agent registers that of all ends that a round has on its host, and queues need some.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     if scene.hosts().all(|(_, facts)| facts.memlock_bytes.is_none()) {
-        return Vec::new();
+        return;
     }
     let inventory = Inventory::of_run(scene.plan, |host, transport| {
         let facts = scene.cluster.facts.get(&host.name)?;
@@ -37,16 +37,15 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             *most = of_end(test, facts).saturating_mul(ends).max(*most);
         }
     }
-    let short = scene.hosts().filter_map(|(host, facts)| {
+    found.extend(scene.hosts().filter_map(|(host, facts)| {
         let needed = most.get(host)?.saturating_add(QUEUES);
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
         // In KiB as in the sentences, so that equal sentences are one finding.
         let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
-        let observed = Observation::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
-        Some(Found::host(Severity::Failure, host, what, who_raises(scene.around(facts), facts)).observed(observed))
-    });
-    short.collect()
+        let short = Found::host(Failure, host, what, who_raises(scene.around(facts), facts));
+        Some(short.wants("memlock", limit, needed).unit("KiB"))
+    }));
 }
 
 /// Ends and ranks that register memory of their hosts, by host.

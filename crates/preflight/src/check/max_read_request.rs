@@ -13,27 +13,18 @@ pub(super) const RULE: Rule = Rule {
 /// From vendors' tuning guides for fast NICs, in bytes.
 const BEST: u32 = 4096;
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let wanted = scene.wanted().max_read_request;
     let best = wanted.unwrap_or(BEST);
-    let mut found = Vec::new();
-    for port in scene.devices().filter(Port::is_hardware) {
-        let device = port.device;
-        match device.function.max_read_request {
-            Some(bytes) if bytes < best => {
-                let (severity, who) = if wanted.is_some() {
-                    (Severity::Failure, "the plan requires")
-                } else {
-                    (Severity::Notice, "recommended:")
-                };
-                let remedy = at_address(remedy::READ_REQUEST, device.pci.as_deref());
-                let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");
-                let by = if wanted.is_some() { WantedBy::Plan } else { WantedBy::Check };
-                let observed = Observation::seen("max_read_request", bytes).unit("B").wanted(best, by);
-                found.push(Found::host(severity, port.host, what, remedy).device(&device.name).observed(observed));
-            }
-            _ => {}
-        }
-    }
-    found
+    let (severity, who, by) = match wanted {
+        Some(_) => (Failure, "the plan requires", WantedBy::Plan),
+        None => (Notice, "recommended:", WantedBy::Check),
+    };
+    found.extend(scene.devices().filter(Port::is_hardware).filter_map(|port| {
+        let bytes = port.device.function.max_read_request.filter(|bytes| *bytes < best)?;
+        let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");
+        let remedy = at_address(remedy::READ_REQUEST, port.device.pci.as_deref());
+        let observed = Observation::seen("max_read_request", bytes).unit("B").wanted(best, by);
+        Some(port.of_device(severity, what, remedy).observed(observed))
+    }));
 }

@@ -11,39 +11,35 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// RoCE uses the largest path MTU that fits the interface: 1500 gives 1024, 9000 gives 4096, and a pair uses the smaller of both ends.
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let wanted = scene.wanted().mtu;
     // Verbs do not use the MTU of IPoIB.
     let matters = |port: &Port<'_>| wanted.is_some() || !port.is_infiniband();
-    let interfaces = || scene.wires().filter(matters).filter_map(|port| Some((port, port.interface?)));
-    let mtus = || interfaces().filter_map(|(port, interface)| Some((port, interface.mtu?)));
+    let mtus = || {
+        let interfaces = scene.wires().filter(matters).filter_map(|port| Some((port, port.interface?)));
+        interfaces.filter_map(|(port, interface)| Some((port, interface.mtu?)))
+    };
     let usual = Usual::of(wanted, mtus().map(|(_, mtu)| mtu));
-    let mut found = Vec::new();
-    for (port, interface) in interfaces() {
-        let name = &interface.name;
-        match (interface.mtu, &usual) {
-            (Some(mtu), Some(usual)) if mtu != usual.value => {
-                let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
+    for (port, mtu) in mtus() {
+        let name = port.interface.map_or("", |interface| &interface.name);
+        let active = port.port.mtu;
+        match &usual {
+            Some(usual) if mtu != usual.value => {
+                let active = active.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
-                let observed = Observation::with_usual("mtu", mtu, usual).unit("B");
-                let remedy = remedy::MTU.with([("interface", name), ("mtu", &usual.value.to_string())]);
-                // A rail of storage or of another network is the same everywhere.
-                let elsewhere = !usual.wanted && fellows(&port, mtus()) == Some(mtu);
-                let severity = if elsewhere { Severity::Notice } else { usual.severity(Severity::Warning) };
-                let what = if elsewhere { format!("{what} and this one the same on every host") } else { what };
-                found.push(port.found(severity, what, remedy).observed(observed));
+                let remedy = remedy::INTERFACE_MTU.with([("interface", name), ("mtu", &usual.value.to_string())]);
+                let (severity, what) = departure(usual, fellows(&port, mtus()) == Some(mtu), what);
+                found.push(port.found(severity, what, remedy).usual("mtu", mtu, usual).unit("B"));
             }
-            (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {
-                let active = port.port.mtu.unwrap_or(0);
+            _ => {
+                let Some(active) = active.filter(|active| port.is_roce() && *active < fits(mtu)) else { continue };
                 let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
-                let observed = Observation::seen("rdma_mtu", active).unit("B").wanted(fits(mtu), WantedBy::Check);
-                found.push(port.found(Severity::Warning, what, remedy::RETRAIN_MTU).observed(observed));
+                let small = port.found(Warning, what, remedy::RETRAIN_MTU);
+                found.push(small.wants("rdma_mtu", active, fits(mtu)).unit("B"));
             }
-            _ => {}
         }
     }
     found.extend(of_infiniband(scene));
-    found
 }
 
 /// Largest RDMA MTU that an interface carries: headers take at most 96 bytes (the kernel's rdma/ib_addr.h, `iboe_get_mtu`).
@@ -60,9 +56,7 @@ fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
     let one = |port: Port<'_>| {
         let active = port.port.mtu.unwrap_or(0);
         let what = format!("RDMA MTU {active}, {}", usual.words(u32::to_string));
-        Found::host(Severity::Warning, port.host, what, remedy::MTU_OF_PARTITION)
-            .device(port.name())
-            .observed(Observation::with_usual("rdma_mtu", active, &usual).unit("B"))
+        port.found(Warning, what, remedy::PARTITION_MTU).usual("rdma_mtu", active, &usual).unit("B")
     };
     small.map(one).collect()
 }

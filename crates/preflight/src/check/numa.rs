@@ -13,13 +13,12 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let lost = scene
         .devices()
         .filter(|port| port.device.pci.is_some() && port.device.numa.is_none() && port.facts.cpu.numa_nodes > 1);
-    let one = |port: Port<'_>| {
+    found.extend(lost.map(|port| {
         let what = format!("its NUMA node is unknown, and the host has {} nodes", port.facts.cpu.numa_nodes);
-        Found::host(Severity::Notice, port.host, what, remedy::UPDATE_BIOS).device(&port.device.name)
-    };
-    lost.map(one).collect()
+        port.of_device(Notice, what, remedy::UPDATE_BIOS)
+    }));
 }

@@ -10,15 +10,12 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let ports = || scene.ports().filter(|port| port.is_infiniband() && !port.port.partitions.is_empty());
-    let Some(usual) = Usual::of(None, ports().map(|port| port.port.partitions.clone())) else { return Vec::new() };
-    let odd = ports().filter(|port| port.port.partitions != usual.value);
-    let one = |port: Port<'_>| {
-        let what = format!("partitions {}, {}", port.port.partitions.join(", "), usual.words(|list| list.join(", ")));
-        Found::host(Severity::Warning, port.host, what, remedy::ALIGN_PARTITIONS)
-            .device(port.name())
-            .observed(Observation::with_usual("partitions", port.port.partitions.clone(), &usual))
-    };
-    odd.map(one).collect()
+    let Some(usual) = Usual::of(None, ports().map(|port| port.port.partitions.clone())) else { return };
+    found.extend(ports().filter(|port| port.port.partitions != usual.value).map(|port| {
+        let own = &port.port.partitions;
+        let what = format!("partitions {}, {}", own.join(", "), usual.words(|list| list.join(", ")));
+        port.found(Warning, what, remedy::ALIGN_PARTITIONS).usual("partitions", own.clone(), &usual)
+    }));
 }

@@ -10,30 +10,23 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let ports = || scene.wires().filter(|port| port.is_roce() && port.is_hardware());
-    let of = |port: &Port<'_>| port.interface?.pause.map(|pause| (pause.receive, pause.send));
-    let usual = Usual::of(None, ports().filter_map(|port| of(&port)));
-    let mut found = Vec::new();
-    for port in ports() {
-        let Some(pause) = of(&port) else { continue };
-        let pfc = port.interface.and_then(|interface| interface.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty());
-        if pfc && pause != (false, false) {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let pauses = || {
+        let of = |port: Port<'_>| port.interface?.pause.map(|pause| (pause.receive, pause.send));
+        scene.roce().filter_map(move |port| Some((port, of(port)?)))
+    };
+    let usual = Usual::of(None, pauses().map(|(_, pause)| pause));
+    for (port, pause) in pauses() {
+        if pause != (false, false) && port.dcb().is_some_and(|dcb| !dcb.pfc.is_empty()) {
             let what = format!("pause frames are {} although PFC is on", shown(&pause));
-            let remedy = of_interface(remedy::PAUSE_OFF, &port, &[]);
-            found.push(port.found(Severity::Warning, what, remedy));
+            found.push(port.found(Warning, what, of_interface(remedy::PAUSE_OFF, &port, &[])));
         } else if let Some(usual) = usual.as_ref().filter(|usual| usual.value != pause) {
             let what = format!("pause frames are {}, {}", shown(&pause), usual.words(|pause| shown(pause).to_owned()));
             let word = |on| if on { "on" } else { "off" };
-            let remedy = of_interface(
-                remedy::PAUSE_LIKE_OTHERS,
-                &port,
-                &[("rx", word(usual.value.0)), ("tx", word(usual.value.1))],
-            );
-            found.push(port.found(Severity::Warning, what, remedy));
+            let values = [("rx", word(usual.value.0)), ("tx", word(usual.value.1))];
+            found.push(port.found(Warning, what, of_interface(remedy::PAUSE_LIKE_OTHERS, &port, &values)));
         }
     }
-    found
 }
 
 const fn shown(pause: &(bool, bool)) -> &'static str {

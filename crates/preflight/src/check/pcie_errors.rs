@@ -16,20 +16,18 @@ pub(super) const RULE: Rule = Rule {
 /// Corrected errors since boot without a finding: links have some while they train.
 const MANY: u64 = 100;
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let nics = scene.devices().map(|port| (port.host, port.device.name.clone(), port.device.function.errors));
-    let gpus = scene.gpus().map(|(host, gpu)| (host, format!("GPU {}", gpu.index), gpu.function.errors));
-    let mut found = Vec::new();
+    let gpus = scene.gpus().map(|card| (card.host, card.name(), card.gpu.function.errors));
     for (host, name, errors) in nics.chain(gpus) {
         let Some(errors) = errors else { continue };
         let severity = match errors {
             PciErrors { nonfatal: 0, fatal: 0, corrected: 0..=MANY } => continue,
-            PciErrors { nonfatal: 0, fatal: 0, .. } => Severity::Notice,
-            _ => Severity::Warning,
+            PciErrors { nonfatal: 0, fatal: 0, .. } => Notice,
+            _ => Warning,
         };
         let PciErrors { corrected, nonfatal, fatal } = errors;
         let what = format!("PCIe errors since boot: {corrected} corrected, {nonfatal} uncorrected, {fatal} fatal");
         found.push(Found::host(severity, host, what, remedy::RESEAT_FOR_ERRORS).device(name));
     }
-    found
 }

@@ -10,19 +10,17 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     for port in scene.devices() {
         let device = port.device;
         let say = |what, address: Option<&str>, now: (f64, u32), best: (f64, u32)| {
+            let slow = port.of_device(Warning, what, at_address(remedy::RESEAT_CARD, address));
             // What differs: the speed, or else the width.
-            let observed = if now.0 < best.0 {
-                Observation::seen("pcie_speed", now.0).unit("GT/s").wanted(best.0, WantedBy::Check)
+            if now.0 < best.0 {
+                slow.wants("pcie_speed", now.0, best.0).unit("GT/s")
             } else {
-                Observation::seen("pcie_width", now.1).unit("lanes").wanted(best.1, WantedBy::Check)
-            };
-            let remedy = at_address(remedy::RESEAT_CARD, address);
-            Found::host(Severity::Warning, port.host, what, remedy).device(&device.name).observed(observed)
+                slow.wants("pcie_width", now.1, best.1).unit("lanes")
+            }
         };
         if let Some((now, best)) =
             device.pcie.zip(device.pcie_max).filter(|(now, best)| now.0 < best.0 || now.1 < best.1)
@@ -40,7 +38,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             }
         }
     }
-    found
 }
 
 /// GT/s times lanes: comparable between links of one generation's coding, and close enough between two.

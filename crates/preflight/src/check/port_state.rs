@@ -10,27 +10,21 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let used = scene.ports().map(|port| (port, true));
     for (port, used) in used.chain(scene.unused().map(|port| (port, false))) {
         let Some(state) = port.port.state.as_deref().filter(|state| *state != "ACTIVE") else { continue };
         let physical = port.port.physical.as_deref().map(|p| format!(", physically {p}")).unwrap_or_default();
+        let what = format!("the port is {state}{physical}");
         if !used {
-            let what = format!("the port is {state}{physical}, as on most hosts: no test uses it");
-            let found_here = Found::host(Severity::Notice, port.host, what, remedy::MEANT).device(port.name());
-            found.push(found_here.meaning("nothing, if it is not meant to be used: the plan names no `devices`, and the run takes those that are active"));
+            let down = port.found(Notice, format!("{what}, as on most hosts: no test uses it"), remedy::NONE_IF_MEANT);
+            found.push(down.meaning("nothing, if it is not meant to be used: the plan names no `devices`, and the run takes those that are active"));
             continue;
         }
         let remedy = match port.interface {
             Some(_) => of_interface(remedy::PORT_UP, &port, &[]),
             None => remedy::PORT_UP_INFINIBAND.into(),
         };
-        found.push(
-            Found::host(Severity::Failure, port.host, format!("the port is {state}{physical}"), remedy)
-                .device(port.name())
-                .observed(Observation::seen("state", state).wanted("ACTIVE", WantedBy::Check)),
-        );
+        found.push(port.found(Failure, what, remedy).wants("state", state, "ACTIVE"));
     }
-    found
 }

@@ -15,28 +15,23 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let ports = || scene.wires().filter(|port| port.is_roce() && port.is_hardware());
-    let of = |port: &Port<'_>| port.interface?.trust.clone();
-    let usual = Usual::of(scene.wanted().trust.clone(), ports().filter_map(|port| of(&port)));
-    let mut found = Vec::new();
-    for port in ports() {
-        let mapped =
-            port.interface.and_then(|i| i.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty() && !dcb.dscp.is_empty());
-        match (of(&port), &usual) {
-            (Some(trust), Some(usual)) if trust != usual.value => {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let fields = || scene.roce().filter_map(|port| Some((port, port.interface?.trust.as_ref()?)));
+    let usual = Usual::of(scene.wanted().trust.clone(), fields().map(|(_, trust)| trust.clone()));
+    for (port, trust) in fields() {
+        let is_mapped = port.dcb().is_some_and(|dcb| !dcb.pfc.is_empty() && !dcb.dscp.is_empty());
+        match &usual {
+            Some(usual) if *trust != usual.value => {
                 let what = format!("packets are classified by {trust}, {}", usual.words(Clone::clone));
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", &usual.value)]);
-                let observed = Observation::with_usual("trust", trust.clone(), usual);
-                found.push(port.found(usual.severity(Severity::Warning), what, remedy).observed(observed));
+                let other = port.found(usual.severity(Warning), what, remedy);
+                found.push(other.usual("trust", trust.clone(), usual));
             }
-            (Some(trust), _) if trust == "pcp" && mapped => {
+            _ if trust == "pcp" && is_mapped => {
                 let what = "packets are classified by pcp although DSCPs are mapped to priorities with PFC";
-                let remedy = of_interface(remedy::TRUST, &port, &[("trust", "dscp")]);
-                found.push(port.found(Severity::Warning, what, remedy));
+                found.push(port.found(Warning, what, of_interface(remedy::TRUST, &port, &[("trust", "dscp")])));
             }
             _ => {}
         }
     }
-    found
 }

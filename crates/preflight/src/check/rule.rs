@@ -21,8 +21,12 @@ pub(super) use railgauge_wire::{
 
 pub(super) use crate::{
     finding::Found,
-    observed::{Observation, Severity, Usual, Value, WantedBy},
-    scene::{Around, Port, Scene},
+    observed::{
+        Observation,
+        Severity::{self, Failure, Notice, Warning},
+        Usual, Value, WantedBy,
+    },
+    scene::{Around, Card, Port, Scene},
 };
 
 #[derive(Debug)]
@@ -41,7 +45,7 @@ pub struct Rule {
     pub subject: Subject,
     /// What must be readable of each subject: if one is missing, an empty result means nothing.
     pub(crate) needs: &'static [Need],
-    pub(super) find: fn(&Scene<'_>) -> Vec<Found>,
+    pub(super) find: fn(&Scene<'_>, &mut Vec<Found>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +87,9 @@ pub(crate) enum Need {
 
 impl Check {
     pub(crate) fn find(&self, scene: &Scene<'_>) -> Vec<Found> {
-        (self.rule.find)(scene)
+        let mut found = Vec::new();
+        (self.rule.find)(scene, &mut found);
+        found
     }
 }
 
@@ -95,6 +101,37 @@ pub(super) fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item
     let mut values = all.filter(|(other, _)| of_name(other)).map(|(_, value)| value);
     let (first, second) = (values.next()?, values.next()?);
     (first == second && values.all(|value| value == first)).then_some(first)
+}
+
+/// Data centre bridging of each port, which only Ethernet has.
+pub(super) const DCB: Need = Need::Port(|port| port.dcb().is_some(), "data centre bridging of its ports");
+
+/// A host's number of something, if it is not the usual one.
+pub(super) fn counted(
+    host: &str,
+    count: usize,
+    words: &str,
+    usual: Option<&Usual<usize>>,
+    remedy: Entry,
+    fact: &str,
+) -> Option<Found> {
+    let usual = usual.filter(|usual| usual.value != count)?;
+    let severity = usual.severity(if count < usual.value { Failure } else { Notice });
+    let what = format!("{count} {words}, {}", usual.words(usize::to_string));
+    Some(Found::host(severity, host, what, remedy).usual(fact, count, usual))
+}
+
+/// Severity and words of a value that is not the usual one. The design of the cluster is no fault: a rail of storage or of another network is
+/// the same on every host.
+pub(super) fn departure<T: Clone + PartialOrd>(
+    usual: &Usual<T>,
+    is_same_everywhere: bool,
+    what: String,
+) -> (Severity, String) {
+    match is_same_everywhere && !usual.wanted {
+        true => (Notice, format!("{what} and this one the same on every host")),
+        false => (usual.severity(Warning), what),
+    }
 }
 
 pub(super) fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {

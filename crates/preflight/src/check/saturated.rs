@@ -10,14 +10,12 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let full = scene.ports().filter(|port| !port.port.saturated.is_empty());
-    let one = |port: Port<'_>| {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    found.extend(scene.ports().filter(|port| !port.port.saturated.is_empty()).map(|port| {
         let are = if port.port.saturated.len() == 1 { "has" } else { "have" };
         let what = format!("{} {are} reached the largest value", port.port.saturated.join(", "));
         let number = port.port.number.to_string();
         let remedy = remedy::RESET_COUNTERS.with([("device", port.device.name.as_str()), ("port", &number)]);
-        port.found(Severity::Notice, what, remedy)
-    };
-    full.map(one).collect()
+        port.found(Notice, what, remedy)
+    }));
 }

@@ -10,10 +10,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let emulated = scene.devices().filter(|port| port.device.software);
-    let one = |port: Port<'_>| {
-        Found::host(Severity::Notice, port.host, "emulated in software", remedy::MEANT).device(&port.device.name)
-    };
-    emulated.map(one).collect()
+    found.extend(emulated.map(|port| port.of_device(Notice, "emulated in software", remedy::NONE_IF_MEANT)));
 }

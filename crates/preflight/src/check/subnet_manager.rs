@@ -13,16 +13,13 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let alone = scene
-        .ports()
-        .filter(|port| port.is_infiniband() && (port.port.subnet_manager == Some(0) || port.port.lid == Some(0)));
-    let one = |port: Port<'_>| {
-        let what = match port.port.subnet_manager {
-            Some(0) => "no subnet manager found".to_owned(),
-            _ => "the subnet manager has given it no address (LID 0)".to_owned(),
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    for port in scene.ports().filter(Port::is_infiniband) {
+        let what = match (port.port.subnet_manager, port.port.lid) {
+            (Some(0), _) => "no subnet manager found",
+            (_, Some(0)) => "the subnet manager has given it no address (LID 0)",
+            _ => continue,
         };
-        Found::host(Severity::Failure, port.host, what, remedy::SUBNET_MANAGER).device(port.name())
-    };
-    alone.map(one).collect()
+        found.push(port.found(Failure, what, remedy::SUBNET_MANAGER));
+    }
 }

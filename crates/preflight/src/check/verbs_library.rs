@@ -10,22 +10,16 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut needed = Vec::new();
-    if scene.needs_rdma() {
-        needed.push("libibverbs.so.1");
-    }
-    if scene.ports().any(|port| port.is_iwarp()) || scene.has(|test| test.knobs.joining == Some(Joining::RdmaCm)) {
-        needed.push("librdmacm.so.1");
-    }
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
+    let by_manager = scene.has(|test| test.knobs.joining == Some(Joining::RdmaCm));
+    let needed = [
+        ("libibverbs.so.1", scene.needs_rdma()),
+        ("librdmacm.so.1", by_manager || scene.ports().any(|port| port.is_iwarp())),
+    ];
     for (host, facts) in scene.hosts() {
-        for name in &needed {
-            if let Some(words) = facts.libraries.get(*name).filter(|path| !path.starts_with('/')) {
-                let remedy = remedy::VERBS_LIBRARY;
-                found.push(Found::host(Severity::Failure, host, format!("{name}: {words}"), remedy));
-            }
-        }
+        found.extend(needed.iter().filter(|(_, is_needed)| *is_needed).filter_map(|(name, _)| {
+            let words = facts.libraries.get(*name).filter(|path| !path.starts_with('/'))?;
+            Some(Found::host(Failure, host, format!("{name}: {words}"), remedy::VERBS_LIBRARY))
+        }));
     }
-    found
 }

@@ -12,15 +12,13 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let kernels = || scene.hosts().map(|(_, facts)| facts.kernel.clone());
     if let Some(usual) = Usual::of(scene.wanted().kernel.clone(), kernels()) {
         for (host, facts) in scene.hosts().filter(|(_, facts)| facts.kernel != usual.value) {
             let what = format!("kernel {}, {}", facts.kernel, usual.words(Clone::clone));
-            let observed = Observation::with_usual("kernel", facts.kernel.clone(), &usual);
-            let other = Found::host(usual.severity(Severity::Notice), host, what, remedy::SAME_KERNEL);
-            found.push(other.observed(observed));
+            let other = Found::host(usual.severity(Notice), host, what, remedy::SAME_KERNEL);
+            found.push(other.usual("kernel", facts.kernel.clone(), &usual));
         }
     }
     let mut names: BTreeSet<&str> =
@@ -42,12 +40,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 Some(version) => Value::from(version),
             };
             let usual_value = Usual { value: value(&usual.value), wanted: usual.wanted };
-            let observed = Observation::with_usual(format!("modules.{name}"), value(&of(facts)), &usual_value);
             let remedy = remedy::SAME_MODULE.with([("module", name)]);
-            found.push(Found::host(usual.severity(Severity::Notice), host, what, remedy).observed(observed));
+            let other = Found::host(usual.severity(Notice), host, what, remedy);
+            found.push(other.usual(format!("modules.{name}"), value(&of(facts)), &usual_value));
         }
     }
-    found
 }
 
 fn shown(version: &Option<String>) -> String {

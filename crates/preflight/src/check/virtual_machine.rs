@@ -10,21 +10,12 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     for (host, facts) in scene.hosts() {
         let around = &facts.surroundings;
-        if around.virtual_machine == Some(true) {
-            found.push(Found::host(Severity::Notice, host, "is a virtual machine", remedy::MEANT));
-        }
-        if let Some(container) = &around.container {
-            found.push(Found::host(
-                Severity::Notice,
-                host,
-                format!("runs in a container ({container})"),
-                remedy::MEANT,
-            ));
-        }
+        let is_virtual = around.virtual_machine == Some(true);
+        let container = around.container.as_ref().map(|container| format!("runs in a container ({container})"));
+        let words = is_virtual.then(|| "is a virtual machine".to_owned()).into_iter().chain(container);
+        found.extend(words.map(|what| Found::host(Notice, host, what, remedy::NONE_IF_MEANT)));
     }
-    found
 }

@@ -1,8 +1,5 @@
 use super::{Key, Section, Shape, Unset};
-use crate::plan::{
-    plan_table::PLAN,
-    test_table::{WINDOW, pattern},
-};
+use crate::plan::{PLAN, WINDOW, test_table::pattern};
 
 pub fn markdown() -> String {
     blocks().into_iter().map(|(name, text)| format!("{}\n{text}{}\n\n", open(&name), close(&name))).collect()

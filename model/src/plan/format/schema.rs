@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Key, Section, Shape, Unset};
-use crate::plan::{limits::LAST_RAIL, plan_table::PLAN, test_table::WINDOW};
+use crate::plan::{LAST_RAIL, PLAN, WINDOW};
 
 /// Identity of the schema (RFC 8141): a name, not an address, so that no editor looks for it in a network.
 pub const ID: &str = "urn:railgauge:schema:plan";

@@ -1,4 +1,4 @@
-use crate::plan::format::{Section, keys};
+use crate::plan::{Section, format::keys};
 
 pub static HOSTS: Section = Section {
     header: "[hosts]",

@@ -5,11 +5,7 @@ use std::{
 };
 
 use super::host::Host;
-use crate::plan::{
-    grammar::hostlist::expand,
-    model::{Pods, Topology},
-    read::{Book, Table, Words},
-};
+use crate::plan::{Book, Pods, Table, Topology, Words, grammar::hostlist::expand};
 
 /// The hosts of a plan while it is read.
 #[derive(Debug, Default)]

@@ -1,13 +1,7 @@
 use std::ops::Range;
 
 use super::known::Hosts;
-use crate::plan::{
-    allocation::{POD_PLACEHOLDER, PodList},
-    count::count,
-    mistakes::Mistake,
-    model::{Launch, Launcher, Pods},
-    read::Table,
-};
+use crate::plan::{Launch, Launcher, Mistake, PodList, Pods, Table, allocation::POD_PLACEHOLDER, count::count};
 
 /// The pods a plan asks for; `None` if it names hosts, or after reporting a mistake.
 pub fn wanted(table: &Table<'_>) -> Option<Pods> {

@@ -1,13 +1,7 @@
 use std::{collections::HashSet, ops::Range};
 
 use super::known::Hosts;
-use crate::plan::{
-    allocation::PLACEHOLDER,
-    count::count,
-    mistakes::Mistake,
-    model::{Launch, Launcher, Topology},
-    read::Table,
-};
+use crate::plan::{Launch, Launcher, Mistake, Table, Topology, allocation::PLACEHOLDER, count::count};
 use crate::topology::slurm;
 
 /// The hosts of a plan that names none: nodes of the allocation, or placeholders for as many as it wants.

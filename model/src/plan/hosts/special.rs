@@ -1,12 +1,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::known::Hosts;
-use crate::plan::{
-    launch::judge_argument,
-    mistakes::Mistake,
-    model::{Host, Launch},
-    read::Table,
-};
+use crate::plan::{Host, Launch, Mistake, Table, launch::judge_argument};
 
 pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
     let devices = ports(table, "devices");

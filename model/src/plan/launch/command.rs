@@ -1,12 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::way::Way;
-use crate::plan::{
-    command,
-    format::{Key, key},
-    hosts::Host,
-    read::Table,
-};
+use crate::plan::{Host, Key, Table, command, format::key};
 
 const EXAMPLE: &str = "ip netns exec {host}";
 

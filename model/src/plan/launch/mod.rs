@@ -86,12 +86,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    format::{Key, Section, Shape, key},
-    hosts::Host,
-    mistakes::Mistake,
-    read::Table,
-};
+use super::{Host, Key, Mistake, Section, Shape, Table, format::key};
 use crate::border::text::is_printable;
 
 pub use ssh::{HostKeys, judge_argument};

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::way::Way;
 use crate::plan::{
-    format::{Key, Section, key, keys},
-    read::Table,
+    Key, Section, Table,
+    format::{key, keys},
 };
 
 static SLURM: Section = Section {

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::way::Way;
 use crate::plan::{
-    format::{Key, Section, key, keys},
-    read::{Table, file::Fault},
+    Key, Section, Table,
+    format::{key, keys},
+    read::file::Fault,
 };
 
 static SSH: Section = Section {

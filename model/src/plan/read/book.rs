@@ -6,11 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::plan::{
-    allocation::Allocation,
-    grammar::{Wrong, nearest},
-    mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
-};
+use crate::plan::{Mistake, Mistakes, Place, SHOWN, Source, Wrong, allocation::Allocation, grammar::nearest};
 
 #[derive(Debug)]
 pub struct Book<'a> {

@@ -6,11 +6,7 @@ use toml::{
 };
 
 use super::book::Book;
-use crate::plan::{
-    format::{Key, Section, Shape, Unset, expected},
-    grammar::nearest,
-    mistakes::Mistake,
-};
+use crate::plan::{Key, Mistake, Section, Shape, Unset, format::expected, grammar::nearest};
 
 /// A table being read. A missing key may be inherited from another table of the same kind (`[defaults]`), and otherwise has its default.
 #[derive(Debug)]

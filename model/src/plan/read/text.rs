@@ -7,7 +7,7 @@ use toml::de::DeValue;
 use super::book::Book;
 use crate::{
     border::text::has_printable_lines,
-    plan::{grammar::Wrong, mistakes::Mistake},
+    plan::{Mistake, Wrong},
 };
 
 #[derive(Debug, Clone)]

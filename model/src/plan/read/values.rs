@@ -13,10 +13,9 @@ use super::{
 };
 use crate::border;
 use crate::plan::{
-    format::{Shape, expected},
-    grammar::{Wrong, nearest, quantity},
-    mistakes::Mistake,
-    per_end::PerEnd,
+    Mistake, PerEnd, Shape, Wrong,
+    format::expected,
+    grammar::{nearest, quantity},
 };
 
 impl<'a> Table<'a> {

@@ -4,11 +4,7 @@ use super::{
     members::{Members, one, two_groups},
     victim,
 };
-use crate::plan::{
-    mistakes::Mistake,
-    model::{AtOnce, Cut, Test},
-    read::Table,
-};
+use crate::plan::{AtOnce, Cut, Mistake, Table, Test};
 
 /// Shortest window: five slices of 100 ms, since the first and the last may be at the edge of the overlap.
 const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);

@@ -2,14 +2,12 @@ use railgauge_wire::{GigabitsPerSecond, Metric, TestMetric};
 
 use super::{at_once::unsteady, members::Members, victim};
 use crate::plan::{
-    command,
+    Beside, Mistake, Section, Table, Test, command,
     count::count,
-    format::{Section, keys},
+    format::keys,
     grammar::quantity,
     limits,
-    mistakes::Mistake,
-    model::{Beside, BesideCommand, BesideOn, BesideWay, Test},
-    read::Table,
+    model::{BesideCommand, BesideOn, BesideWay},
 };
 
 pub static BESIDE: Section = Section {

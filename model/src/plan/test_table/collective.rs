@@ -3,12 +3,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::{Algorithm, Bytes, Carrier, Datatype, Memory, Op, Reduction, Transport};
 
 use super::{environments::environments, kind::Kind, members::Members, pattern, traffic, training};
-use crate::plan::{
-    count::count,
-    model::{Collective, Grouping},
-    per_end::PerEnd,
-    read::Table,
-};
+use crate::plan::{Collective, Grouping, PerEnd, Table, count::count};
 
 pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
 

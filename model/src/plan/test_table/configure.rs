@@ -5,15 +5,7 @@ use std::time::Duration;
 use super::members::Members;
 use crate::{
     border::text::is_printable,
-    plan::{
-        command,
-        count::count,
-        format::{Section, keys},
-        limits,
-        mistakes::Mistake,
-        model::Configure,
-        read::{At, Table},
-    },
+    plan::{At, Mistake, Section, Table, command, count::count, format::keys, limits, model::Configure},
 };
 
 pub static CONFIGURE: Section = Section {

@@ -3,7 +3,7 @@
 use railgauge_wire::{Distance, Transport};
 
 use super::kind::Kind;
-use crate::plan::{model::Test, read::Table};
+use crate::plan::{Table, Test};
 
 pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     let collective = kind.op.is_some_and(railgauge_wire::terms::Op::is_collective);

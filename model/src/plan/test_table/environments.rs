@@ -2,10 +2,7 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
-use crate::plan::{
-    limits::ENVIRONMENTS as MOST,
-    read::{Table, texts_of},
-};
+use crate::plan::{Table, limits::ENVIRONMENTS as MOST, read::texts_of};
 
 pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
     let mut cells = vec![BTreeMap::new()];

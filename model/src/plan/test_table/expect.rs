@@ -5,13 +5,11 @@ use super::{
     source::{self, SOURCE},
 };
 use crate::plan::{
-    format::{Section, keys, one_of},
+    At, Expectation, Hosts, Limit, Mistake, Pattern, Rails, Scale, Section, Table,
+    format::{keys, one_of},
     grammar::{quantity, sweep},
-    hosts::Hosts,
-    mistakes::Mistake,
-    model::{Expectation, Limit, Pattern, Rails, Written},
-    read::{At, Table},
-    source::{Scale, Source},
+    model::Written,
+    source::Source,
 };
 
 fn measured() -> impl Iterator<Item = Metric> {

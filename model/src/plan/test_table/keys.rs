@@ -1,10 +1,7 @@
 use railgauge_wire::{Datatype, Distance, Memory, Op, Reduction, Service, TestMetric, Transport};
 
 use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS, traffic::TRAFFIC};
-use crate::plan::{
-    format::{Key, Section, keys},
-    limits,
-};
+use crate::plan::{Key, Section, format::keys, limits};
 
 pub static TEST: Section = Section {
     header: "[[test]]",

@@ -1,11 +1,7 @@
 use railgauge_wire::{GpuPath, Memory, Op, Service, TestMetric, Transport};
 
 use super::pattern;
-use crate::plan::{
-    mistakes::Mistake,
-    per_end::PerEnd,
-    read::{At, Table},
-};
+use crate::plan::{At, Mistake, PerEnd, Table};
 
 const OF_NETWORKS: &[&str] = &[
     "service",

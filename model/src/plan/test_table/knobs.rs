@@ -3,12 +3,7 @@ use railgauge_wire::{
 };
 
 use super::kind::Kind;
-use crate::plan::{
-    format::{Section, Unset, keys},
-    mistakes::Mistake,
-    per_end::PerEnd,
-    read::Table,
-};
+use crate::plan::{Mistake, PerEnd, Section, Table, Unset, format::keys};
 
 const AGENT: Unset = Unset::Means("agent's choice");
 

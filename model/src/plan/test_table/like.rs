@@ -12,7 +12,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::plan::{grammar::Wrong, read::Table};
+use crate::plan::{Table, Wrong};
 
 /// Short and long name; words of the programs that have the option (all if empty); the key and its value, where `{}` is the argument that the
 /// option takes. Options without a key change what perftest prints.

@@ -1,11 +1,7 @@
 use railgauge_wire::TestMetric;
 
 use super::kind::Kind;
-use crate::plan::{
-    hosts::Hosts,
-    model::{OnFabric, Pattern},
-    read::Table,
-};
+use crate::plan::{Hosts, OnFabric, Pattern, Table};
 
 /// The share in percent: 100 by default for a pattern that loads links, otherwise no demand.
 pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &Hosts) -> Option<f64> {

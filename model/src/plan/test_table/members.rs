@@ -3,10 +3,8 @@ use std::{collections::HashSet, ops::Range};
 use railgauge_wire::Metric;
 
 use crate::plan::{
-    hosts::Hosts,
+    AtOnce, Cut, Hosts, Pattern, Rails, Table, Test, Victim, Words,
     limits::{self, MEASUREMENTS as MOST},
-    model::{AtOnce, Cut, Pattern, Rails, Test, Victim},
-    read::{Table, Words},
 };
 
 #[derive(Debug)]

@@ -27,16 +27,8 @@ use std::{collections::HashMap, ops::Range, time::Duration};
 use railgauge_wire::{Family, Memory, Op, Service, TestMetric, Transport, Window};
 
 use super::{
-    hosts::Hosts,
-    limits::TESTS as MOST,
-    metrics::metrics_of,
-    mistakes::Mistake,
-    model::{Collective, Pattern, Rails, Test},
-    per_end::PerEnd,
-    read::Table,
-    soak,
-    source::Scale,
-    subset::{Chosen, LeftOut},
+    Chosen, Collective, Hosts, Mistake, Pattern, PerEnd, Rails, Scale, Table, Test, limits::TESTS as MOST,
+    metrics::metrics_of, soak, subset::LeftOut,
 };
 
 use members::Members;

@@ -4,7 +4,7 @@
 use railgauge_wire::{Bytes, MOST_ROWS, Nanoseconds, Op, PATTERNS, Precision, ROW_STEP, TestMetric, Transport, Window};
 
 use super::kind::Kind;
-use crate::plan::{model::Rails, read::Table};
+use crate::plan::{Rails, Table};
 
 /// Default bytes of a GPU copy: nvbandwidth's.
 const OF_GPU: Bytes = Bytes::from_mib(512);

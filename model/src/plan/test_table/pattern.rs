@@ -4,13 +4,7 @@ use super::{
     at_once,
     members::{Members, one, takes_part, two_groups},
 };
-use crate::plan::{
-    count::count,
-    format::one_of,
-    mistakes::Mistake,
-    model::{OnFabric, Pattern},
-    read::{At, Table, Words, texts_of},
-};
+use crate::plan::{At, Mistake, OnFabric, Pattern, Table, Words, count::count, format::one_of, read::texts_of};
 
 pub const NAMES: &[(&str, &str)] = &[
     ("tournament", "Every pair once, by the circle method: in a round every host is busy with another peer."),

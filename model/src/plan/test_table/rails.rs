@@ -1,13 +1,7 @@
 use railgauge_wire::Transport;
 
 use super::members::Members;
-use crate::plan::{
-    grammar::nearest,
-    limits::LAST_RAIL,
-    mistakes::Mistake,
-    model::{Rails, Test},
-    read::{At, Table},
-};
+use crate::plan::{At, LAST_RAIL, Mistake, Rails, Table, Test, grammar::nearest};
 
 /// A list of unique rails with places; `None` after reporting a mistake.
 pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {

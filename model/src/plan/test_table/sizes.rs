@@ -5,12 +5,12 @@ use toml::de::DeValue;
 
 use super::kind::Kind;
 use crate::plan::{
+    Mistake, Table,
     grammar::{
         quantity::in_bounds,
         sweep::{self, sweep},
     },
-    mistakes::Mistake,
-    read::{Raw, Table, texts_of},
+    read::{Raw, texts_of},
 };
 
 /// Largest RDMA message: 2^31 bytes (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).

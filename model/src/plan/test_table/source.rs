@@ -2,9 +2,9 @@
 
 use super::sizes;
 use crate::plan::{
-    format::{Section, keys},
+    Section, Table,
+    format::keys,
     grammar::hostlist,
-    read::Table,
     source::{Source, Statistic},
 };
 

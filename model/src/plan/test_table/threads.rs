@@ -1,7 +1,7 @@
 use railgauge_wire::{TestMetric, Transport, Window};
 
 use super::kind::Kind;
-use crate::plan::{count::count, read::Table};
+use crate::plan::{Table, count::count};
 
 /// Reports threads where they do not apply, and drops such a default. `window` is the measurement's.
 pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {

@@ -4,7 +4,7 @@ use railgauge_wire::{Bytes, Datatype, TestMetric, Training};
 use toml::de::DeValue;
 
 use super::{kind::Kind, sizes};
-use crate::plan::{grammar::quantity, mistakes::Mistake, read::Table};
+use crate::plan::{Mistake, Table, grammar::quantity};
 
 pub const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
 

@@ -3,11 +3,7 @@
 use railgauge_wire::Metric;
 
 use super::members::{Members, one, takes_part};
-use crate::plan::{
-    count::count,
-    model::{AtOnce, Limit, Rails, Test, Victim},
-    read::Table,
-};
+use crate::plan::{AtOnce, Limit, Rails, Table, Test, Victim, count::count};
 
 /// Fewest repeats that distinguish a loss from noise: with two, the 95 % interval of Student's t is 13 standard errors wide on either side.
 const REPEATS: u32 = 3;

@@ -1,12 +1,7 @@
 use railgauge_wire::{Nanoseconds, Window};
 use toml::de::DeValue;
 
-use crate::plan::{
-    format::{Section, keys},
-    grammar::{Wrong, quantity},
-    mistakes::Mistake,
-    read::Table,
-};
+use crate::plan::{Mistake, Section, Table, Wrong, format::keys, grammar::quantity};
 
 pub static WINDOW: Section = Section {
     header: "[test.measure]",

@@ -1,10 +1,7 @@
 use std::collections::HashMap;
 
 use super::network::{End, Link, Network};
-use crate::topology::{
-    Fabric,
-    fabric::{Hop, Route},
-};
+use crate::topology::{Fabric, Hop, Route};
 
 #[derive(Debug, Clone)]
 pub struct Switches {

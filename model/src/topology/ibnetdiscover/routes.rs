@@ -3,10 +3,7 @@
 use super::{hex, key};
 use crate::{
     border::text::printable,
-    topology::{
-        told::{Switch, Told},
-        unread::Unread,
-    },
+    topology::{Switch, Told, Unread},
 };
 
 /// Highest LID of a port; above it are multicast groups (InfiniBand Architecture Specification, volume 1, "Local Identifiers").

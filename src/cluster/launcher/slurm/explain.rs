@@ -3,7 +3,7 @@
 use railgauge_wire::{Kind, Stage, remedy};
 
 use super::{inquiry::Known, scontrol};
-use crate::cluster::{pipe::ProcessEnd, revoked::revoke, trouble::Trouble};
+use crate::cluster::{ProcessEnd, Trouble, revoked::revoke};
 
 pub(super) fn outside(job: &str, node: &str) -> Trouble {
     let cause = format!("the node {node} is not in the allocation of job {job}");
@@ -15,7 +15,7 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, node: &str, known: &K
     if let Some((what, longer)) = end_of_job(words, known) {
         let cause = format!("job {} {what}", known.job);
         revoke(&cause);
-        let remedy = if longer { remedy::SLURM_LONGER } else { remedy::SLURM_NEW_ALLOCATION };
+        let remedy = if longer { remedy::SLURM_LONGER_TIME } else { remedy::SLURM_NEW_ALLOCATION };
         return Some(Trouble::lasting(Stage::Connect, Kind::Aborted, cause).remedy(remedy));
     }
     // An agent's output is in the same stream, and srun also reports how the process ended: `srun: error: n2: task 0: Killed`.

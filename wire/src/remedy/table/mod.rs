@@ -43,15 +43,33 @@ kinds! {
     change_here = true, Controller;
 }
 
-/// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
+/// The id of an entry: its name in small letters, with `-` for `_`.
+const fn id<const N: usize>(name: &str) -> [u8; N] {
+    let (mut id, mut at) = ([b'-'; N], 0);
+    while at < N {
+        if name.as_bytes()[at] != b'_' {
+            id[at] = name.as_bytes()[at].to_ascii_lowercase();
+        }
+        at += 1;
+    }
+    id
+}
+
+/// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "text", KIND "command";`. The kind of
 /// a command says where it is run and whether it changes something there: `look` and `change` are for the host that the remedy
 /// is about, `look_here` and `change_here` for the machine that runs railgauge.
 macro_rules! remedies {
-    ($($name:ident = $id:literal, $text:literal $(, $kind:ident $command:literal)*;)*) => {
+    ($($name:ident = $text:literal $(, $kind:ident $command:literal)*;)*) => {
         $(
-            #[doc = concat!("`", $id, "`")]
+            #[doc = $text]
             pub const $name: $crate::remedy::table::Entry = $crate::remedy::table::Entry {
-                id: $id,
+                id: {
+                    const ID: [u8; stringify!($name).len()] = $crate::remedy::table::id(stringify!($name));
+                    match std::str::from_utf8(&ID) {
+                        Ok(id) => id,
+                        Err(_) => $text,
+                    }
+                },
                 text: $text,
                 commands: &[$($crate::remedy::table::Template::$kind($command)),*],
             };
