@@ -41,9 +41,9 @@ pub(super) struct Args {
 /// Checks the hosts of a plan.
 ///
 /// # Errors
-/// No agent can be sent, or the page or stdout cannot be written.
+/// There is no agent to send, or the page or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    // Before hosts are reached: a page that cannot be written is not a reason to wait.
+    // Before hosts are reached: a page that cannot be written is no reason to wait.
     let page = args.output.map(|asked| page_path(Some(asked), "preflight", no_foreign_file)).transpose()?;
     let Some(loaded) = args.selection.load_of_hosts(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
