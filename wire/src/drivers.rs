@@ -181,6 +181,10 @@ pub const WIDTHS: &[(&str, u32)] = &[
     ("VL15_dropped", 16),
 ];
 
+/// Counters of packets that arrived out of order at a receiver that accepts them: mlx5 (drivers/infiniband/hw/mlx5/counters.c), Soft-RoCE and
+/// Linux TCP.
+pub const REORDERED: [&str; 3] = ["hw_counters/out_of_sequence", "hw_counters/out_of_seq_request", "tcp/TCPOFOQueue"];
+
 /// Counters of lost or repeated packets, and what they count. `out_of_sequence` is missing: with adaptive routing it grows on a healthy
 /// fabric.
 pub const LOSSES: &[(&str, &str)] = &[

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use railgauge_wire::{
     Answer, Ask, Congestion, LinkLayer,
     case::COUNTERS_LIMIT,
-    drivers::{congestion, counts_bytes, of_member},
+    drivers::{REORDERED, congestion, counts_bytes, of_member},
     facts::port_name,
     watch::of_one_queue,
 };
@@ -53,10 +53,12 @@ pub(crate) fn difference(before: &Counters, after: &Counters) -> Counters {
     with_zeros(before, after, |_| false)
 }
 
-/// Differences where flows compete. Zeros of pauses, marks and notifications also stay, to distinguish ports without any from ports that do
-/// not count them.
+/// Differences where flows compete. Zeros of pauses, marks, notifications and packets out of order also stay, to distinguish ports without
+/// any from ports that do not count them.
 pub(crate) fn of_congestion(before: &Counters, after: &Counters) -> Counters {
-    with_zeros(before, after, |plain| congestion(plain).is_some_and(|of| of != Congestion::Discard))
+    with_zeros(before, after, |plain| {
+        REORDERED.contains(&plain) || congestion(plain).is_some_and(|of| of != Congestion::Discard)
+    })
 }
 
 /// Keeps zeros of byte counters and of those that `keeps` names.

@@ -17,9 +17,12 @@
 //!
 //! Assumes that every pass hashes flows independently, that paths have the rate of a NIC port, and that flows that share a path fill it.
 
+mod answer;
 mod groups;
 mod power;
 
+use answer::Seen;
+pub use answer::{Answer, Paths};
 pub use groups::{Groups, groups};
 use power::Setting;
 
@@ -72,6 +75,8 @@ pub const FEWEST: usize = 4;
 pub struct FlowRates {
     pub fewest: Option<f64>,
     pub most: Option<f64>,
+    /// Numbers of the ports at its ends, different ones for sending and receiving.
+    pub ends: [u32; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +119,7 @@ pub struct Collisions {
     pub odd: usize,
     /// Fewest passes that could rule out slow paths if none were odd; `None` if hundreds are not enough.
     pub needed: Option<usize>,
+    pub paths: Paths,
 }
 
 impl Collisions {
@@ -123,11 +129,12 @@ impl Collisions {
 }
 
 /// Classifies flows. A pass holds the flows that ran at once, the same ones with the fewest and with the most queue pairs. `full` is the
-/// rate that the ports of a flow allow, in the unit of the rates, where known.
+/// rate that the ports of a flow allow, in the unit of the rates, where known; `reordered` the share of flows with the fewest queue pairs
+/// at which packets arrived out of order, where known.
 ///
 /// # Errors
 /// Fewer than [`FEWEST`] flows with both values, or a value that is not positive and finite.
-pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collisions, Refusal> {
+pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>, reordered: Option<f64>) -> Result<Collisions, Refusal> {
     let values = || passes.iter().flatten();
     let all: Vec<f64> = values().flat_map(|flow| [flow.fewest, flow.most]).flatten().collect();
     logs(&all)?;
@@ -149,7 +156,12 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
     let (loss_fewest, loss_most) = (mean_loss(&fewest, undisturbed), mean_loss(&most, best));
     let spread = 3.0 * MAD_TO_SIGMA * mad(&most)? / centre;
     let cut = centre * (1.0 - spread.max(LOW_SPREAD));
-    let remains = loss_most > REMAINS.max(loss_fewest / 2.0);
+    let per_pass = values().count() as f64 / passes.len() as f64;
+    let number = number(alone.len() as f64 / fewest.len() as f64, per_pass);
+    // Where paths are fewer than flows, more queue pairs do not help.
+    let lacking_paths = number.map_or(0.0, |number| 1.0 - (number / per_pass).min(1.0));
+    let loses = |lacking: f64| loss_most > (lacking + REMAINS).max(loss_fewest / 2.0);
+    let (remains, is_short) = (loses(lacking_paths), loses(0.0));
     let highest = fewest.iter().copied().fold(0.0, f64::max);
     let crowded = highest > top * CROWDED || full.is_some_and(|full| best < full / CROWDED);
     let lacking = (3.0 * noise).clamp(LOW_LEAST, LOW);
@@ -166,7 +178,8 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
         deviation: sorted.iter().map(|pass| pass.deviation).fold(noise, f64::max),
         cut: TOGETHER,
     };
-    let allowed = setting.allowed(passes.len());
+    // Then the loss with the most queue pairs rules out nothing, and slow paths with many flows look full more often than is counted.
+    let allowed = setting.allowed(if is_short { passes.len() / 2 } else { passes.len() });
     let class = |flow: &FlowRates, pass: &Sorted, at: usize| {
         if flow.fewest.is_none() || flow.most.is_none() {
             return Class::Open(Why::Missing);
@@ -186,8 +199,15 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
     let of_pass = |(flows, pass): (&Vec<FlowRates>, &Sorted)| {
         flows.iter().enumerate().map(|(at, flow)| class(flow, pass, at)).collect()
     };
-    let classes = passes.iter().zip(&sorted).map(of_pass).collect();
-    Ok(Collisions { classes, undisturbed, loss_fewest, loss_most, odd, needed: setting.needed() })
+    let classes: Vec<Vec<Class>> = passes.iter().zip(&sorted).map(of_pass).collect();
+    let seen = Seen { passes, classes: &classes, sorted: &sorted, is_low: &is_low };
+    let paths = Paths { number, ..seen.paths(reordered)? };
+    Ok(Collisions { classes, undisturbed, loss_fewest, loss_most, odd, needed: setting.needed(), paths })
+}
+
+/// Number of equal paths, from the share of flows with a path to themselves; `None` if all or none have one.
+fn number(alone: f64, per_pass: f64) -> Option<f64> {
+    (alone > 0.0 && alone < 1.0).then(|| 1.0 / (1.0 - alone.powf(1.0 / (per_pass - 1.0))))
 }
 
 /// Flows on a path on average, at the lower end of what the share of flows with a path to themselves allows: e^−load (Poisson), with
@@ -224,6 +244,8 @@ struct Sorted {
     sizes: Vec<Option<usize>>,
     /// Whether some low flows fill no path, or all of a size together do not fill theirs.
     odd: bool,
+    /// What the low flows carry beyond the paths that they fill, in paths.
+    rest: f64,
     /// The largest standard deviation of the sums of groups of a size, in paths.
     deviation: f64,
     filled: Vec<f64>,
@@ -256,10 +278,12 @@ impl Sorted {
         let is_off = |(filled, deviation): (&Filled, &f64)| (filled.sum - filled.paths).abs() > TOGETHER * deviation;
         // A flow that stays low with the most queue pairs is a suspect, which explains it.
         let left = found.left.iter().any(|at| !is_suspect(&flows[low[*at]]));
+        // By the sum: groups that take a flow too many or too few are off by little each, and together by much.
+        let rest = shares.iter().sum::<f64>() - found.paths.len() as f64;
         // The share of a flow without a value is unknown.
         let unknown = flows.iter().any(|flow| flow.fewest.is_none());
         let odd = left || unknown || by_size.values().zip(&deviations).any(is_off);
-        Self { sizes, odd, deviation: deviations.into_iter().fold(0.0, f64::max), filled }
+        Self { sizes, odd, rest, deviation: deviations.into_iter().fold(0.0, f64::max), filled }
     }
 }
 
@@ -283,25 +307,30 @@ mod tests {
     use super::*;
 
     fn pass(rates: &[(f64, f64)]) -> Vec<FlowRates> {
-        rates.iter().map(|(fewest, most)| FlowRates { fewest: Some(*fewest), most: Some(*most) }).collect()
+        let flow = |(at, (fewest, most)): (usize, &(f64, f64))| FlowRates {
+            fewest: Some(*fewest),
+            most: Some(*most),
+            ends: [at as u32, 100 + at as u32],
+        };
+        rates.iter().enumerate().map(flow).collect()
     }
 
     const PASSES: usize = 24;
 
     fn classes(rates: &[(f64, f64)]) -> Vec<Class> {
-        collisions(&vec![pass(rates); PASSES], None).unwrap().classes.remove(0)
+        collisions(&vec![pass(rates); PASSES], None, None).unwrap().classes.remove(0)
     }
 
     #[test]
     fn few_passes_do_not_rule_out_two_slow_paths() {
         let rates = [(1.0, 0.97), (0.5, 0.98), (0.5, 0.96), (0.99, 0.98), (1.01, 0.97)];
-        let found = collisions(&vec![pass(&rates); 2], None).unwrap();
+        let found = collisions(&vec![pass(&rates); 2], None, None).unwrap();
         assert_eq!(found.classes[0][1..3], [Class::Open(Why::FewPasses); 2]);
         assert!(found.needed.is_some_and(|needed| needed > 2 && needed <= PASSES), "{found:?}");
         // One odd pass too many leaves the flows of every pass open.
         let odd = [(1.0, 0.97), (0.5, 0.98), (0.99, 0.96), (0.99, 0.98), (1.01, 0.97)];
         let mixed = [vec![pass(&rates); PASSES / 2], vec![pass(&odd); PASSES / 2]].concat();
-        let found = collisions(&mixed, None).unwrap();
+        let found = collisions(&mixed, None, None).unwrap();
         assert_eq!((found.classes[0][1], found.odd), (Class::Open(Why::NoCompany), PASSES / 2));
     }
 
@@ -340,6 +369,7 @@ mod tests {
         let found = collisions(
             &[pass(&[(1.0, 0.87), (0.25, 0.88), (0.25, 0.87), (1.0, 0.88), (1.0, 0.86), (1.0, 0.87)])],
             None,
+            None,
         )
         .unwrap();
         assert_eq!(found.count(|class| matches!(class, Class::Collides { .. })), 0);
@@ -360,12 +390,12 @@ mod tests {
     fn what_was_not_measured_is_said() {
         let mut flows = pass(&[(1.0, 0.97), (0.5, 0.98), (0.5, 0.96), (0.99, 0.98), (1.01, 0.97)]);
         flows[2].most = None;
-        let found = collisions(&vec![flows.clone(); PASSES], None).unwrap();
+        let found = collisions(&vec![flows.clone(); PASSES], None, None).unwrap();
         assert_eq!(found.classes[0][2], Class::Open(Why::Missing));
         // Its share of the path is known all the same.
         assert_eq!(found.classes[0][1], PAIR);
-        assert!(collisions(&[flows[..4].to_vec()], None).is_err());
+        assert!(collisions(&[flows[..4].to_vec()], None, None).is_err());
         flows[0].fewest = Some(f64::NAN);
-        assert!(collisions(&[flows], None).is_err());
+        assert!(collisions(&[flows], None, None).is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! The model: m paths, each with the rate of one NIC port; every queue pair is hashed on one of them; rates are max-min fair among queue
 //! pairs, and a flow has one NIC port at either end. A slow path has a share of its rate, and so has a flow's own slow cable.
 
-use railgauge_stats::collide::{Class, Collisions, FlowRates, collisions};
+use railgauge_stats::collide::{Answer, Class, Collisions, FlowRates, collisions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -19,10 +19,19 @@ struct Fabric {
     uneven: f64,
     /// What flows that share a path move together, in parts of what one by itself does.
     together: f64,
+    /// Whether every packet takes any path: a flow is then as fast as the slowest of them lets it be.
+    sprayed: bool,
 }
 
-const HEALTHY: Fabric =
-    Fabric { paths: 16, slow_paths: Vec::new(), slow_cables: Vec::new(), noise: 0.01, uneven: 0.05, together: 1.0 };
+const HEALTHY: Fabric = Fabric {
+    paths: 16,
+    slow_paths: Vec::new(),
+    slow_cables: Vec::new(),
+    noise: 0.01,
+    uneven: 0.05,
+    together: 1.0,
+    sprayed: false,
+};
 
 /// One pass of flows with one number of queue pairs: their rates, and the paths of each.
 fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<(f64, Vec<usize>)> {
@@ -32,6 +41,12 @@ fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<
         (0..flows).map(|_| (0..qps).map(|_| (fabric.uneven * normal(rng)).exp()).collect()).collect();
     let path_rate = |path: usize| fabric.slow_paths.iter().find(|slow| slow.0 == path).map_or(1.0, |slow| slow.1);
     let cable = |flow: usize| fabric.slow_cables.iter().find(|slow| slow.0 == flow).map_or(1.0, |slow| slow.1);
+    if fabric.sprayed {
+        let slowest = (0..fabric.paths).map(path_rate).fold(1.0, f64::min) * fabric.paths as f64 / flows as f64;
+        return (0..flows)
+            .map(|at| (cable(at).min(slowest) * (fabric.noise * normal(rng)).exp(), Vec::new()))
+            .collect();
+    }
     let mut free: Vec<f64> = (0..fabric.paths).map(path_rate).chain((0..flows).map(cable)).collect();
     let mut rates = vec![0.0; flows];
     let mut open: Vec<(usize, usize)> = (0..flows).flat_map(|flow| (0..qps).map(move |pair| (flow, pair))).collect();
@@ -66,6 +81,17 @@ fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+type Drawn = [(f64, Vec<usize>)];
+
+fn both(few: &Drawn, many: &Drawn) -> Vec<FlowRates> {
+    let flow = |(at, (few, many)): (u32, (&(f64, Vec<usize>), &(f64, Vec<usize>)))| FlowRates {
+        fewest: Some(few.0),
+        most: Some(many.0),
+        ends: [at, 1000 + at],
+    };
+    (0..).zip(few.iter().zip(many)).map(flow).collect()
 }
 
 #[derive(Debug, Default)]
@@ -112,14 +138,9 @@ fn score(fabric: &Fabric, (flows, draws, most): (usize, usize, usize), tests: u6
                     })
                     .collect::<Vec<_>>(),
             );
-            passes.push(
-                few.iter()
-                    .zip(&many)
-                    .map(|(few, many)| FlowRates { fewest: Some(few.0), most: Some(many.0) })
-                    .collect::<Vec<_>>(),
-            );
+            passes.push(both(&few, &many));
         }
-        let found: Collisions = collisions(&passes, Some(1.0)).unwrap();
+        let found: Collisions = collisions(&passes, Some(1.0), None).unwrap();
         let mut cleared = 0;
         for (class, (shares, slow_path, slow_cable)) in found.classes.iter().flatten().zip(truth.iter().flatten()) {
             let said = matches!(class, Class::Collides { .. });
@@ -221,8 +242,9 @@ fn cleared(fabric: &Fabric, flows: usize, passes: usize, tests: u64) -> (usize, 
 #[ignore = "slow: a simulation"]
 fn flows_on_slow_paths_are_not_told_to_collide() {
     let mut sum = (0, 0);
-    for (paths, flows) in [(8, 8), (16, 16), (32, 32), (64, 64), (32, 16)] {
-        for slow in [1, 2, 4] {
+    for (paths, flows) in [(4, 6), (8, 12), (8, 8), (16, 16), (32, 32), (64, 64), (32, 16)] {
+        // If most paths are slow, the good ones look fast.
+        for slow in [1, 2, 4].into_iter().filter(|slow| 2 * slow <= paths) {
             for share in [0.25, 0.5, 0.75, 0.9] {
                 for passes in [8, 24] {
                     let slow_paths: Vec<_> = (0..slow).map(|path| (path, share)).collect();
@@ -275,5 +297,72 @@ fn a_slow_cable_stays_a_suspect() {
         let score = score(&fabric, (16, 8, MOST), tests(16));
         told(&format!("cable of one flow of 16 at {share}"), &score);
         assert!(score.cleared == 0 && score.suspects == score.damaged && score.all_clear == 0, "{share}: {score:?}");
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Hashed,
+    SlowPath,
+    SlowCable,
+    Sprayed,
+}
+
+/// Most flows on a path on average.
+const LOAD: f64 = 2.0;
+const DRAWS: usize = 48;
+const LAYOUTS: usize = 100;
+
+/// How many layouts of 4 to 16 hosts a side and 2 to 16 paths, with noise of 1 to 3 %, have each answer.
+fn answers(kind: Kind, counters: bool) -> Vec<(Answer, usize)> {
+    let mut rng = ChaCha8Rng::seed_from_u64(SEEDS);
+    let mut answers: Vec<(Answer, usize)> = Vec::new();
+    for layout in 0..LAYOUTS {
+        let (paths, flows) = loop {
+            let (paths, flows): (u32, u32) = (rng.random_range(2..=16), rng.random_range(4..=16));
+            // Where flows get half anyway, a cable with more is not slow.
+            let load = if kind == Kind::SlowCable { 1.0 } else { LOAD };
+            if f64::from(flows) <= load * f64::from(paths) {
+                break (paths, flows);
+            }
+        };
+        let damage = vec![(0, rng.random_range(0.25..0.75))];
+        let fabric = Fabric { paths: paths as usize, noise: rng.random_range(0.01..0.03), ..HEALTHY };
+        let fabric = match kind {
+            Kind::Hashed => fabric,
+            Kind::SlowPath => Fabric { slow_paths: damage, ..fabric },
+            Kind::SlowCable => Fabric { slow_cables: damage, ..fabric },
+            // Every other one has a slow path, too.
+            Kind::Sprayed => Fabric { sprayed: true, slow_paths: damage[layout % 2..].to_vec(), ..fabric },
+        };
+        let mut draw = |qps| pass(&fabric, flows as usize, qps, &mut rng);
+        let passes: Vec<_> = (0..DRAWS).map(|_| both(&draw(1), &draw(MOST))).collect();
+        let reordered = counters.then_some(if fabric.sprayed { 1.0 } else { 0.0 });
+        let answer = collisions(&passes, Some(1.0), reordered).unwrap().paths.answer;
+        match answers.iter_mut().find(|(known, _)| *known == answer) {
+            Some((_, n)) => *n += 1,
+            None => answers.push((answer, 1)),
+        }
+    }
+    println!("{kind:?}, counters {counters}: {answers:?}");
+    answers
+}
+
+#[test]
+fn layouts_are_distinguished() {
+    for (kind, counters, wanted, least) in [
+        (Kind::Hashed, true, Answer::Collisions, 95),
+        (Kind::Hashed, false, Answer::Collisions, 95),
+        (Kind::SlowPath, true, Answer::SlowPath, 95),
+        (Kind::SlowPath, false, Answer::SlowPath, 95),
+        (Kind::Sprayed, true, Answer::Sprayed, LAYOUTS),
+        (Kind::Sprayed, false, Answer::Even, LAYOUTS),
+        (Kind::SlowCable, true, Answer::SlowPort, 95),
+    ] {
+        let found = answers(kind, counters);
+        let of = |answer: Answer| found.iter().find(|(is, _)| *is == answer).map_or(0, |(_, n)| *n);
+        assert!(of(wanted) >= least, "{kind:?} {counters}: {found:?}");
+        assert!(kind == Kind::Hashed || of(Answer::Collisions) == 0, "{kind:?} {counters}: {found:?}");
+        assert!(matches!(kind, Kind::SlowPath) || of(Answer::SlowPath) == 0, "{kind:?} {counters}: {found:?}");
     }
 }

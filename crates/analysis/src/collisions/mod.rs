@@ -7,19 +7,23 @@
 
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::{
+    journal::event::Sample,
     plan::model::Test,
-    schedule::{Cell, Flow},
+    schedule::{Cell, Flow, Port},
 };
-use railgauge_stats::collide::{self, Class, FlowRates};
-use railgauge_wire::{Bytes, Metric};
+use railgauge_stats::collide::{self, Answer, Class, FlowRates};
+use railgauge_wire::{
+    Bytes, Metric, SourcePort,
+    drivers::{REORDERED, of_member},
+};
 
 pub use told::{Collisions, LowFlow, NotTold};
 
 use super::{row::Row, rows::direction, together::is_telling, value, words::lane};
-use crate::case::CaseResult;
+use crate::case::{CaseResult, LOSS_TOLERANCE};
 
 /// In the order of the plan; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {
@@ -30,10 +34,14 @@ pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> V
     tests.iter().filter_map(of).collect()
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Place {
     rates: FlowRates,
     lossy: bool,
+    /// Whether packets arrived out of order with the fewest queue pairs.
+    reordered: Option<bool>,
+    /// Those of the fewest queue pairs.
+    source_ports: Option<Vec<SourcePort>>,
 }
 
 type Pass<'r> = BTreeMap<&'r Flow, Place>;
@@ -57,30 +65,77 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     // Shares only where all flows have one: a rate and a share are not comparable.
     let shares = used().all(|result| ceilings.contains_key(&result.case.id));
     let mut passes: BTreeMap<(u32, u32), Pass<'_>> = BTreeMap::new();
+    let mut ends: BTreeMap<(bool, &Port), u32> = BTreeMap::new();
     for result in used() {
         let trusted = is_telling(result);
         for repeat in 0..result.repeats {
             let place = passes.entry((result.case.round, repeat)).or_default();
-            let none = Place { rates: FlowRates { fewest: None, most: None }, lossy: false };
-            let Place { rates, lossy } = place.entry(&result.case.flow).or_insert(none);
+            let Flow { from, to, .. } = &result.case.flow;
+            let ends = [(false, from), (true, to)].map(|end| {
+                let next = ends.len() as u32;
+                *ends.entry(end).or_insert(next)
+            });
+            let none = Place {
+                rates: FlowRates { fewest: None, most: None, ends },
+                lossy: false,
+                reordered: None,
+                source_ports: None,
+            };
+            let Place { rates, lossy, reordered, source_ports } = place.entry(&result.case.flow).or_insert(none);
             *lossy |= trusted && result.loses();
             let sample = result.samples.iter().find(|(of, _)| *of == repeat).filter(|_| trusted);
-            let gbps = sample.and_then(|(_, sample)| {
+            let sample = sample.map(|(_, sample)| *sample);
+            let gbps = sample.and_then(|sample| {
                 value::of(Metric::Bandwidth, sample, direction(result, repeat, sample)).ok().flatten()
             });
             let full = if shares { ceilings[&result.case.id] } else { 1.0 };
             let rate = gbps.map(|gbps| gbps / full).filter(|rate| rate.is_finite() && *rate > 0.0);
-            *(if result.case.cell.qps == fewest { &mut rates.fewest } else { &mut rates.most }) = rate;
+            if result.case.cell.qps == fewest {
+                rates.fewest = rate;
+                *reordered = sample.and_then(|sample| is_reordered(result, sample));
+                let lanes = sample.map(|sample| sample.initiator.lanes.iter().map(|lane| lane.source_port));
+                *source_ports = lanes.and_then(Iterator::collect);
+            } else {
+                rates.most = rate;
+            }
         }
     }
     // A flow by itself shares its path with no other flow of the test.
     passes.retain(|_, flows| flows.len() > 1);
+    // Equal source ports of equal flows take equal paths: such a pass shows nothing new.
+    let (all, mut known) = (passes.len(), BTreeSet::new());
+    passes.retain(|_, flows| {
+        let ports = |(flow, place): (&&Flow, &Place)| {
+            place.source_ports.clone().filter(|ports| !ports.is_empty()).map(|ports| (Flow::clone(flow), ports))
+        };
+        flows.iter().map(ports).collect::<Option<Vec<_>>>().is_none_or(|ports| known.insert(ports))
+    });
+    let repeated = all - passes.len();
     if passes.is_empty() {
         return None;
     }
     let rates: Vec<Vec<FlowRates>> =
         passes.values().map(|pass| pass.values().map(|place| place.rates).collect()).collect();
-    Some(told(test, (size, fewest, most), &passes, collide::collisions(&rates, shares.then_some(1.0)).ok().as_ref()))
+    let places: Vec<&Place> = passes.values().flat_map(BTreeMap::values).collect();
+    let of = |is: fn(&Place) -> bool| places.iter().filter(|place| is(place)).count() as f64 / places.len() as f64;
+    // Most tests record a counter only where it rose.
+    let counted = places.iter().any(|place| place.reordered.is_some());
+    let reordered = counted.then(|| of(|place| place.reordered == Some(true)));
+    let found = collide::collisions(&rates, shares.then_some(1.0), reordered).ok();
+    let port = |number: &u32| ends.iter().find(|(_, of)| *of == number).map(|((_, port), _)| format!("{}:{}", port.host, port.rail));
+    let ports = found.iter().flat_map(|found| &found.paths.ports).filter_map(port).collect();
+    let told = told(test, (size, fewest, most), &passes, found.as_ref());
+    let reordered_percent = reordered.map(|share| 100.0 * share);
+    Some(Collisions { ports, repeated, reordered_percent, ..told })
+}
+
+/// Whether so many packets arrived out of order that switches did it; `None` if the receiver does not count them.
+fn is_reordered(result: &CaseResult<'_>, sample: &Sample) -> Option<bool> {
+    let counters = if result.case.cell.op.pulls() { &sample.from_counters } else { &sample.to_counters };
+    let counts = |name: &str| REORDERED.contains(&of_member(name).map_or(name, |(_, plain)| plain));
+    let times = counters.iter().filter(|(name, _)| counts(name)).map(|(_, times)| *times).max()?;
+    let packets = sample.initiator.bytes.0 as f64 / f64::from(result.link?.mtu.max(1));
+    Some(times as f64 > LOSS_TOLERANCE * packets)
 }
 
 fn told(
@@ -100,6 +155,13 @@ fn told(
         flows,
         odd_passes: found.map_or(0, |found| found.odd),
         needed_passes: found.and_then(|found| found.needed),
+        answer: found.map_or(Answer::Open, |found| found.paths.answer),
+        ports: Vec::new(),
+        slow_path_percent: found.and_then(|found| found.paths.slow).map(|share| 100.0 * share),
+        paths: found.and_then(|found| found.paths.number),
+        paths_excluded: found.map_or(0.0, |found| found.paths.excluded.floor()),
+        reordered_percent: None,
+        repeated: 0,
         lossy: passes.values().flat_map(BTreeMap::values).filter(|place| place.lossy).count(),
         normal: 0,
         colliding: 0,

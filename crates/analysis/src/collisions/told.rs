@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::{plan::count::are, schedule::Flow};
-use railgauge_stats::collide::{self, FlowRates, Why};
+use railgauge_stats::collide::{self, Answer, FlowRates, REMAINS, Why};
 use railgauge_wire::Bytes;
 use serde::Serialize;
 
@@ -17,6 +17,7 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Collisions {
     pub test: String,
+    pub answer: Answer,
     pub size_bytes: Bytes,
     pub fewest: u32,
     pub most: u32,
@@ -24,6 +25,18 @@ pub struct Collisions {
     pub several: &'static str,
     pub passes: usize,
     pub flows: usize,
+    /// Further passes, with the source ports of an earlier one: they do not count.
+    pub repeated: usize,
+    /// Ports whose flows are low in every pass with the most queue pairs too.
+    pub ports: Vec<String>,
+    /// Rate of the one slow path, in percent of the others.
+    pub slow_path_percent: Option<f64>,
+    /// Estimated number of equal paths; `None` where it is unknown.
+    pub paths: Option<f64>,
+    /// If switches hashed onto up to so many paths, flows would have met with a probability of 95 %.
+    pub paths_excluded: f64,
+    /// Share of the flows with the fewest queue pairs at which packets arrived out of order; `None` without counters.
+    pub reordered_percent: Option<f64>,
     /// Passes whose low flows do not add up to full paths: a slow path, or noise.
     pub odd_passes: usize,
     /// Fewest passes without an odd one that distinguish collisions from slow paths; `None` if hundreds are not enough,
@@ -122,29 +135,11 @@ impl Collisions {
         }
     }
 
+    /// The answer first.
     pub fn words(&self) -> String {
-        let Self { fewest, most, flows, colliding, normal, passes, .. } = self;
-        let few = count(*fewest as usize, self.several);
-        let all = count(*passes, "pass");
+        let Self { most, passes, .. } = self;
         let open: usize = self.not_told.values().sum();
-        let mut told = Vec::new();
-        if *colliding > 0 {
-            let share = short(100.0 * *colliding as f64 / *flows as f64);
-            let loss = self.loss_percent.map_or_else(String::new, |(with_few, with_many)| {
-                format!(" (on average {} % with {few}, {} % with {most})", short(with_few), short(with_many))
-            });
-            let all_known = self.suspects.is_empty() && open == 0 && self.lossy == 0;
-            let end = if all_known { ", and nothing here indicates a bad cable" } else { "" };
-            told.push(format!(
-                "{share} % of flows share a path with others ({colliding} of {flows} in {all}); with {most} {}s the loss \
-                 vanishes{loss}: paths collide{end}.",
-                self.several
-            ));
-        } else if normal == flows {
-            told.push(format!("No flow of {flows} in {all} is low with {few} or with {most}."));
-        } else {
-            told.push(format!("No flow of {flows} in {all} was shown to share a path with others."));
-        }
+        let mut told = vec![self.answered(open)];
         if !self.suspects.is_empty() {
             let names = named(&self.suspects);
             let n = self.suspects.len();
@@ -153,18 +148,73 @@ impl Collisions {
         }
         if open > 0 {
             let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
-            told.push(format!("{} undecided ({}).", count(open, "flow"), why.join("; ")));
+            told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
         }
         if let Some(needed) = self.needed_passes.filter(|needed| needed > passes) {
             told.push(format!(
-                "{} or more show whether flows collide: set `rounds` or `repeats` higher.",
+                "With {} or more it can be told that flows collide: set `rounds` or `repeats` higher.",
                 count(needed, "pass")
+            ));
+        }
+        if self.repeated > 0 {
+            told.push(format!(
+                "{} had the source ports of an earlier one, which decide the path, and did not count: use other `rounds`.",
+                count(self.repeated, "further pass")
             ));
         }
         if self.lossy > 0 {
             told.push(format!("{} lost packets or sent them again.", count(self.lossy, "flow")));
         }
         told.join(" ")
+    }
+
+    fn answered(&self, open: usize) -> String {
+        let Self { fewest, most, several, flows, colliding, passes, .. } = self;
+        let few = count(*fewest as usize, several);
+        let all = count(*passes, "pass");
+        let loss = self.loss_percent.map_or_else(String::new, |(with_few, with_many)| {
+            format!("on average {} % with {few}, {} % with {most}", short(with_few), short(with_many))
+        });
+        let about = self.paths.map_or_else(String::new, |paths| format!(" of about {paths:.0}"));
+        match self.answer {
+            Answer::Collisions => {
+                let share = short(100.0 * *colliding as f64 / *flows as f64);
+                let remains = self.loss_percent.is_some_and(|(_, with_many)| with_many > 100.0 * REMAINS);
+                let clear = self.suspects.is_empty() && open == 0 && self.lossy == 0;
+                let end = match (remains, clear) {
+                    (true, _) => format!("hash collisions, and fewer paths than flows ({loss})"),
+                    (false, true) => format!("with {most} {several}s the loss is gone ({loss}): hash collisions, no faulty cable"),
+                    (false, false) => format!("with {most} {several}s the loss is gone ({loss}): hash collisions"),
+                };
+                format!("{share} % of flows share a path ({colliding} of {flows} in {all}); {end}.")
+            }
+            Answer::SlowPath => format!(
+                "One path{about} is slow, at about {} % of the others: the flows on it do not fill it in {} of {all} (loss {loss}).",
+                short(self.slow_path_percent.unwrap_or_default()),
+                self.odd_passes
+            ),
+            Answer::SlowPort => format!(
+                "Flows of {} are low in every pass, with {most} {several}s too: the cause is at the port or its cable, not on a path.",
+                some(&self.ports, NAMED)
+            ),
+            Answer::Sprayed => format!(
+                "Packets are sprayed over the paths: with {few} no flow is low in {all}, and packets arrive out of order at {} % of \
+                 flows. A source port then names no path.",
+                short(self.reordered_percent.unwrap_or_default())
+            ),
+            Answer::Even => {
+                let counters = match self.reordered_percent {
+                    Some(_) => "arrive in order",
+                    None => "have no counter for their order",
+                };
+                format!(
+                    "No flow shares a path: no flow of {flows} in {all} is low, and packets {counters}. With a hash over up to {:.0} \
+                     paths some would be: flows meet on no link, or switches move them between paths.",
+                    self.paths_excluded
+                )
+            }
+            Answer::Open => format!("Whether paths collide, or one is slow, is not decided by {flows} flows in {all}."),
+        }
     }
 
     /// `at 64 KiB, 1 against 16 queue pairs`.

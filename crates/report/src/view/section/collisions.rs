@@ -18,7 +18,8 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         method: format!(
             "Compared {}. A flow counts as colliding if it is low with few queue pairs, normal with many, if all low \
              flows of its pass fill paths together, if so few of all passes have others ({} of {} here) that slow paths are \
-             ruled out, and if the loss of all flows vanishes with many. Each pass has new queue pairs, which take new paths.",
+             ruled out, and if the loss of all flows vanishes with many. Each pass has new queue pairs: their numbers, or `flow_label`, decide the \
+             UDP source port of RoCE v2, and switches hash it.",
             found.compared(),
             found.odd_passes,
             found.passes
