@@ -89,11 +89,7 @@ fn flows_that_lost_packets_take_the_all_clear_away() {
     lost.from_counters.insert("hw_counters/packet_seq_err".into(), 100_000);
     let found = said_of(&journal);
     assert!(found.colliding > 0 && found.lossy > 0, "{found:?}");
-    assert!(
-        !found.words().contains("no faulty cable") && found.words().contains("lost packets"),
-        "{}",
-        found.words()
-    );
+    assert!(!found.words().contains("no faulty cable") && found.words().contains("lost packets"), "{}", found.words());
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What to do about failures of requests to an agent: memory, cores, counters, threads, TCP, the conversation itself.
 
 remedies! {
-    ALLOW_CONGESTION_CONTROL =
-        "run the agent as root, or add {congestion} to net.ipv4.tcp_allowed_congestion_control ({0} shows it)",
+    ALLOW_CONGESTION_CONTROL = "run the agent as root, or add {congestion} to \
+         net.ipv4.tcp_allowed_congestion_control ({0} shows it)",
         look "sysctl net.ipv4.tcp_allowed_congestion_control";
-    BEYOND_CACHES =
-        "set `sizes` to {bytes} bytes or more, or `knobs.footprint` to \"cache\", which measures the caches";
+    BEYOND_CACHES = "set `sizes` to {bytes} bytes or more, or `knobs.footprint` to \"cache\", which measures the \
+         caches";
     CHECK_FIREWALL = "check that no firewall drops TCP connections from {peer} to {host}";
     CHECK_PEER_AND_LINK = "check that the peer's agent still runs and that the link between the hosts is up";
     CHECK_ROUTE = "check that the addresses reach each other ({0}, {1}) and no firewall drops TCP between them",

@@ -2,19 +2,19 @@
 
 remedies! {
     ADDRESS_AND_UP = "give its network interface an address and bring it up";
-    ADDRESS_CHANGED =
-        "find what removes addresses from the interface (DHCP, network manager, bond: {0}), then measure again",
+    ADDRESS_CHANGED = "find what removes addresses from the interface (DHCP, network manager, bond: {0}), then \
+         measure again",
         look "ip monitor address";
     ADDRESS_OF_ITS_OWN = "give each device its own address, or name the other device";
-    ALLOW_UVERBS =
-        "check who may open /dev/infiniband/uverbs* ({0}): udev rule, group rdma, device list of the container",
+    ALLOW_UVERBS = "check who may open /dev/infiniband/uverbs* ({0}): udev rule, group rdma, device list of the \
+         container",
         look "ls -l /dev/infiniband";
     CACHE_FOOTPRINT = "use footprint = \"cache\"";
-    CHECK_CABLE =
-        "check error counters, rate and lanes at both ends; reseat or clean the cable and its modules, else replace \
+    CHECK_CABLE = "check error counters, rate and lanes at both ends; reseat or clean the cable and its modules, \
+         else replace \
          it";
-    CHECK_PATH_TO_PEER =
-        "check that the peer is alive and its port up; compare GID, VLAN, MTU and routes of both ends; then check \
+    CHECK_PATH_TO_PEER = "check that the peer is alive and its port up; compare GID, VLAN, MTU and routes of both \
+         ends; then check \
          packet loss, PFC and firewalls (RoCE v2: UDP 4791)";
     CHECK_PORT_NUMBER = "check that the device has this port; ports are counted from 1";
     CHECK_WAY_BACK = "check that the peer is alive, its port is up, and no packets are lost on the return path";
@@ -22,18 +22,18 @@ remedies! {
         look "ibv_devinfo -v";
     COMPARE_FIRMWARE = "compare the firmware of both ends ({0}), and check that the fabric does not reorder packets",
         look "ibv_devinfo | grep fw_ver";
-    COMPARE_PORTS =
-        "compare GID index and type, MTU and port state of both ends; iWARP, and eRDMA in standard mode, need \
+    COMPARE_PORTS = "compare GID index and type, MTU and port state of both ends; iWARP, and eRDMA in standard mode, \
+         need \
          joining = \"rdma-cm\"";
     COMPARE_ROUTES = "compare subnets, VLANs and routes of both ports";
     COMPARE_SIZES = "compare message size, largest size of the link and MTU of both ends";
     CORRECT_LIBRARY_VARIABLE = "correct or unset the environment variable {variable}";
-    DMA_BUF_OF_NIC =
-        "use a driver with dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or newer; otherwise \
+    DMA_BUF_OF_NIC = "use a driver with dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or \
+         newer; otherwise \
          {0}",
         change "modprobe nvidia_peermem";
-    EFA_TCP_OR_NCCL =
-        "use transport = \"nccl\" on EFA (with aws-ofi-nccl on the hosts), or transport = \"tcp\" on its network \
+    EFA_TCP_OR_NCCL = "use transport = \"nccl\" on EFA (with aws-ofi-nccl on the hosts), or transport = \"tcp\" on \
+         its network \
          interface";
     FEWER_QUEUE_PAIRS = "use a smaller depth or fewer queue pairs, or raise the locked-memory limit ({0})",
         look "ulimit -l";
@@ -41,8 +41,8 @@ remedies! {
     FIT_LONGEST_MESSAGE = "use sizes of at most {most} bytes";
     FIT_PATH_MTU = "use sizes of at most {mtu} bytes";
     INSTALL_LIBRARY = "install {packages} on the host";
-    INSTALL_PROVIDER =
-        "install the libibverbs provider for {driver}, also in container images: ibverbs-providers (Debian, Ubuntu), \
+    INSTALL_PROVIDER = "install the libibverbs provider for {driver}, also in container images: ibverbs-providers \
+         (Debian, Ubuntu), \
          libibverbs (RHEL, SUSE) or the vendor's package; ionic needs rdma-core 61 ({0} lists working devices)",
         look "ibv_devices";
     LEAVE_JOINING_OUT = "leave `joining` out of these tests of the plan";
@@ -56,8 +56,8 @@ remedies! {
     LOOK_AT_RDMA_PORTS = "look at {0} and {1}", look "rdma link", look "ibv_devinfo";
     LOOK_UP_STATUS = "compare with <infiniband/verbs.h> of rdma-core";
     LOWER_DEPTH_OR_INLINE = "use a smaller `depth` or `inline`, or service = \"rc\"";
-    LOWER_OUTSTANDING_READS =
-        "use a smaller `outstanding_reads`, and check that the peer's device supports the operation";
+    LOWER_OUTSTANDING_READS = "use a smaller `outstanding_reads`, and check that the peer's device supports the \
+         operation";
     MOUNT_SYSFS = "mount sysfs into the container";
     NAME_DEVICE_AND_PORT = "write the device as name or name:port, such as mlx5_0:1";
     NAME_RDMA_DEVICE = "name a device that the host has; {0} and /sys/class/infiniband list them",
@@ -74,8 +74,8 @@ remedies! {
         look "ibstat", look "dmesg";
     RAISE_INTERFACE_MTU = "raise the MTU of the network interface ({0}; RoCE needs 4200 for 4096, 2200 for 2048)",
         change "ip link set {interface} mtu {mtu}";
-    RAISE_LOCKED_MEMORY =
-        "raise the locked-memory limit ({0}): memlock unlimited in limits.conf or LimitMEMLOCK=infinity in the unit \
+    RAISE_LOCKED_MEMORY = "raise the locked-memory limit ({0}): memlock unlimited in limits.conf or \
+         LimitMEMLOCK=infinity in the unit \
          file (sshd and container engines pass on their own); {1} shows whether memory is full",
         look "ulimit -l", look "free -h";
     RC_OR_EXCHANGE = "use service = \"rc\" or joining = \"exchange\"";
@@ -87,8 +87,8 @@ remedies! {
     RESET_DEVICE = "look at {0}; the device probably needs a reset", look "dmesg";
     RESET_OR_DEFECT = "check whether the device was reset ({0}); if not, report this as a bug in railgauge",
         look "dmesg";
-    ROUTED_INFINIBAND =
-        "use hosts of one subnet, joining = \"rdma-cm\", or GIDs with an FLID (index 1 of routed ports)";
+    ROUTED_INFINIBAND = "use hosts of one subnet, joining = \"rdma-cm\", or GIDs with an FLID (index 1 of routed \
+         ports)";
     SAME_AT_BOTH_ENDS = "use the same {setting} at both ends";
     SAME_GID_TYPE = "set `gid_index` on one host so that both have one type (RoCE v2 is routed, v1 is not)";
     SAME_PARTITION = "set `pkey` to a partition of both ports in which one is a full member ({0} lists the keys)",

@@ -5,14 +5,14 @@ remedies! {
         change "setpci -s {pci} ECAP_ACS+6.w=0000";
     ALIGN_PARTITIONS = "check the partitions of the subnet manager (partitions.conf)";
     CABLES = "move the cables as the finding says, or read an outdated topology again";
-    CLOCK_SOURCE =
-        "{0} shows why the processor's counter is not trusted; `tsc=reliable` on the kernel command line overrides \
+    CLOCK_SOURCE = "{0} shows why the processor's counter is not trusted; `tsc=reliable` on the kernel command line \
+         overrides \
          that",
         look "dmesg | grep -i clocksource";
     MORE_TOPOLOGY = "add a source to [topology]: ibnetdiscover, or lldp of all hosts (`railgauge discover` reads both)";
     GPU_DRIVER = "install the same driver on all hosts";
-    ECC_OF_AMD_GPU =
-        "{0} shows which parts of the GPU have ECC; the memory of some GPUs has none", look "amd-smi static --ras";
+    ECC_OF_AMD_GPU = "{0} shows which parts of the GPU have ECC; the memory of some GPUs has none", look "amd-smi \
+         static --ras";
     ECC_ON = "{0}, then reset the GPU", change "nvidia-smi -e 1";
     ECN_ON = "{0}", change "echo 1 > /sys/class/net/{interface}/ecn/{file}/enable/{priority}";
     FABRIC_MANAGER = "{0} (nvidia-imex where NVLinks reach other hosts), {1}",
@@ -99,7 +99,7 @@ remedies! {
          `PropagateResourceLimitsExcept=MEMLOCK` in slurm.conf, else the submitting shell's limit counts ({1} shows \
          slurmd's)",
         change "systemctl edit slurmd", look "grep 'Max locked memory' /proc/$(pgrep -o slurmd)/limits";
-    SLURM_PROCESSORS =
-        "request whole nodes (`exclusive` of `[launch.slurm]`, `salloc --exclusive`); {0} shows the job's processors",
+    SLURM_PROCESSORS = "request whole nodes (`exclusive` of `[launch.slurm]`, `salloc --exclusive`); {0} shows the \
+         job's processors",
         look_here "scontrol --details show job $SLURM_JOB_ID";
 }

@@ -2,8 +2,8 @@
 
 remedies! {
     CHECK_AGENT_HANGS = "check log.txt: the connection is up, but the agent or its device hangs";
-    CHECK_ANSWERER =
-        "check which program answered there, and for damaged names under /sys: an agent never sends that much";
+    CHECK_ANSWERER = "check which program answered there, and for damaged names under /sys: an agent never sends \
+         that much";
     CHECK_HOST_LOAD = "check the host's console and load ({0}): the host or its agent has stopped or hangs",
         look "uptime";
     CHECK_RANDOM = "check that getrandom or /dev/urandom works on this machine";
@@ -22,8 +22,8 @@ remedies! {
     LEAVE_HOST_OUT = "measure again without that host: its agent, the host itself or a driver is broken";
     LOWER_BESIDE = "send less background traffic (`rate`, `flows` in `[test.beside]`), or find what limits it";
     MEASURE_LONGER = "measure longer, or use a smaller size";
-    MORE_PEERS =
-        "measure more hosts: a value is compared with three others of its size and rail (between GPUs: the same path on \
+    MORE_PEERS = "measure more hosts: a value is compared with three others of its size and rail (between GPUs: the \
+         same path on \
          other hosts); or use `at_least` or `at_most` in place of `within_percent_of_peers`";
     NCCL_CHOICE = "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; check NCCL_IB_HCA and NCCL_NET";
     NCCL_LOG = "use an NCCL with logging, and no NCCL configuration file that disables it";
