@@ -28,9 +28,7 @@ crate::words! {
         /// Sleeping on the completion channel (perftest `-e`).
         Events = "events",
     }
-}
 
-crate::words! {
     #[derive(Default)]
     Footprint {
         /// Stays in the last-level cache, as perftest does.
@@ -39,9 +37,7 @@ crate::words! {
         /// At least four times the last-level cache.
         Dram = "dram",
     }
-}
 
-crate::words! {
     #[derive(Default)]
     Joining {
         /// By link layer: `rdma-cm` for iWARP, `exchange` for the rest.
@@ -50,9 +46,7 @@ crate::words! {
         Exchange = "exchange",
         RdmaCm = "rdma-cm",
     }
-}
 
-crate::words! {
     /// How the target of an RDMA WRITE detects its arrival in a latency loop. Times of the two ways are not comparable: they use different
     /// packets, and with adaptive routing different paths.
     WriteLatency {
@@ -61,9 +55,7 @@ crate::words! {
         /// The write carries immediate data, which completes a receive (perftest `--write_with_imm`).
         Immediate = "immediate",
     }
-}
 
-crate::words! {
     /// What the devices guarantee about the order in which the bytes of an RDMA WRITE become visible, where the last one is polled.
     WriteOrder {
         /// The last byte is written last (`ibv_query_qp_data_in_order`, asked of the queue pair in RTS).

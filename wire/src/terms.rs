@@ -124,9 +124,7 @@ crate::words! {
         /// As many floating-point operations as possible.
         Compute = "compute",
     }
-}
 
-crate::words! {
     /// The fabric a test asks for. The frame's `transport` has what carried the bytes.
     Transport {
         Verbs = "verbs",
@@ -328,17 +326,13 @@ crate::words! {
         /// NCCL's plugin does not report it, or processor and GPU are not connected by PCIe.
         Unknown = "unknown",
     }
-}
 
-crate::words! {
     Memory {
         Host = "host",
         /// Memory of a GPU: of CUDA, or of HIP where the GPUs are AMD's.
         Cuda = "cuda",
     }
-}
 
-crate::words! {
     GpuPath {
         GdrDmabuf = "gdr-dmabuf",
         GdrPeermem = "gdr-peermem",
@@ -347,9 +341,7 @@ crate::words! {
         Staged = "staged",
         None = "none",
     }
-}
 
-crate::words! {
     /// Distance between two PCIe devices, nearest first (the words of `nvidia-smi topo`).
     Distance {
         Pix = "PIX",

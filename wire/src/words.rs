@@ -1,10 +1,10 @@
 //! Enums of words.
 
-/// An enum whose values have one spelling everywhere: as words and in JSON.
+/// Enums whose values have one spelling everywhere: as words and in JSON.
 #[macro_export]
 macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$about])*
+    ($($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ })+) => {
+        $($(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
 
@@ -29,6 +29,6 @@ macro_rules! words {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.word())
             }
-        }
+        })+
     };
 }

@@ -8,9 +8,7 @@ railgauge_wire::words! {
     Levels {
         Nvidia = "nvidia",
     }
-}
 
-railgauge_wire::words! {
     /// What a port is judged by.
     LinkValue {
         /// Errors that FEC did not correct, per bit.
