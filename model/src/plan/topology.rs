@@ -93,11 +93,7 @@ const READERS: &[(&str, Reader)] =
     &[("ibnetdiscover", ibnetdiscover::read), ("lfts", read_routes), ("slurm", slurm::read), ("nvlink", nvlink::read)];
 
 fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
-    let wrong = |what: String, help: &str| table.reject(path.span.clone(), what, help);
-    let text = match file::read_up_to(&path.value, LARGEST) {
-        Ok(text) => text,
-        Err(fault) => return wrong(format!("the file of `{name}` {fault}"), fault.help()),
-    };
+    let text = table.book.file(path, &format!("the file of `{name}`"), LARGEST)?;
     match reader(&text) {
         Ok(mut told) => {
             told.source = format!("{name} ({})", path_text(&path.value));
@@ -107,7 +103,7 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
         }
         Err(why) => {
             let why = if text.trim().is_empty() { "the file is empty".to_owned() } else { why.to_string() };
-            wrong(format!("{}: {why}", path_text(&path.value)), written_by(name))
+            table.reject(path.span.clone(), format!("{}: {why}", path_text(&path.value)), written_by(name))
         }
     }
 }

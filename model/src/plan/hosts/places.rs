@@ -14,7 +14,6 @@ use crate::{
         At, Mistake, Place, Table, Words,
         count::count,
         grammar::hostlist::{expand, fold},
-        read::file,
     },
 };
 
@@ -138,29 +137,12 @@ fn place(rack: &str, slot: &str) -> Result<String, Wrong> {
 /// other hosts.
 fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
     let book = table.book;
-    let text = match file::read(&path.value) {
-        Ok(text) => text,
-        Err(fault) => {
-            book.wrong(path.span.clone(), format!("the file of places {fault}"), fault.help());
-            return Vec::new();
-        }
-    };
-    // As the plan spells it, next to the plan.
-    let shown = book.text.get(path.span.start + 1..path.span.end.saturating_sub(1)).unwrap_or_default().to_owned();
-    let source = book.source(shown, text.clone());
+    let Some((source, lines)) = book.lines(path, "the file of places") else { return Vec::new() };
     let mut found: Vec<(String, String)> = Vec::new();
     let mut first: HashMap<String, Range<usize>> = HashMap::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        // Spreadsheets begin files with a byte order mark.
-        let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
-        let content = line.split('#').next().unwrap_or_default();
-        let row = content.trim_matches(blank);
-        let at = start + (content.len() - content.trim_start_matches(blank).len());
-        let at = at..at + row.len();
-        start += line.len();
+    for (at, row) in lines {
         // A header line is optional.
-        if row.is_empty() || (found.is_empty() && row.replace(' ', "").eq_ignore_ascii_case("host,rack,slot")) {
+        if found.is_empty() && row.replace(' ', "").eq_ignore_ascii_case("host,rack,slot") {
             continue;
         }
         let wrong = |message: String| {

@@ -8,7 +8,6 @@ use crate::{
         count::count,
         format::keys,
         grammar::quantity,
-        read::file,
         traffic::{Moe, parse},
     },
 };
@@ -154,14 +153,11 @@ fn moe(table: &Table<'_>) -> Option<Moe> {
 
 fn from_file(table: &Table<'_>) -> Option<Vec<Vec<u64>>> {
     let path = table.path("file")?;
-    let reject = |what: String, help: &str| table.reject(path.span.clone(), what, help);
-    let text = match file::read_up_to(&path.value, LARGEST) {
-        Ok(text) => text,
-        Err(fault) => return reject(format!("the file of `file` {fault}"), fault.help()),
-    };
+    let text = table.book.file(&path, "the file of `file`", LARGEST)?;
     match parse(&text) {
         Ok(matrix) => Some(matrix),
-        Err((line, why)) => reject(
+        Err((line, why)) => table.reject(
+            path.span,
             format!("{}:{line}: {why}", path_text(&path.value)),
             "a line for each rank, with its bytes to each rank: `0 1.5M 5K` (powers of 1024)",
         ),
