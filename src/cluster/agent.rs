@@ -13,14 +13,11 @@ use tokio::{
 };
 
 use super::{
-    LogSink,
+    Behind, Gone, LogSink, Pipe, ProcessEnd, Trouble, Why,
     conversation::{self, Asked, Conversation, skip_to_magic},
     deploy::Deployed,
     explain,
-    gone::{Gone, Why},
     log::{LastWords, drain},
-    pipe::{Behind, Pipe, ProcessEnd},
-    trouble::Trouble,
 };
 
 /// Time for the exit status and the last lines after a pipe broke: they arrive separately and a little later.

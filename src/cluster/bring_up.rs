@@ -14,7 +14,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Agent, AgentBinary, BringUp, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
+use super::{Agent, AgentBinary, BringUp, LogSink, Progress, Trouble, deploy, launcher};
 
 /// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries` retries after passing
 /// trouble. Sends each host's result with its name in the plan when it is ready. Dropping the receiver ends all tries; returned agents stay

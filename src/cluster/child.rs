@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 use tokio::process::Command;
 
-use super::{pipe::Pipe, trouble::Trouble};
+use super::{Pipe, Trouble};
 
 /// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches only the controller, which then
 /// stops its agents cleanly.

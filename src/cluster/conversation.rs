@@ -17,11 +17,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{
-    border, explain,
-    gone::{Gone, Why},
-    pipe::Sink,
-};
+use super::{Gone, Sink, Why, border, explain};
 
 /// How long a request waits for the reason of a broken conversation: longer than it takes to find one.
 const REASON: Duration = Duration::from_secs(8);

@@ -18,15 +18,12 @@ use tokio::{
 };
 
 use super::{
+    Behind, Connection, Pipe, Progress, Trouble,
     binary::{AgentBinary, Image, Machine},
     child::child,
     explain,
-    launcher::Connection,
-    pipe::{Behind, Pipe},
-    progress::Progress,
     script::{self, Aside},
     talk::Talk,
-    trouble::Trouble,
 };
 
 const CLEARANCE: Duration = Duration::from_secs(10);

@@ -6,12 +6,7 @@ use railgauge_wire::{
     remedy::{self, Entry},
 };
 
-use super::{
-    gone::{Gone, Why},
-    launcher::Connection,
-    pipe::{Output, ProcessEnd},
-    trouble::Trouble,
-};
+use super::{Connection, Gone, Output, ProcessEnd, Trouble, Why};
 
 pub(crate) fn lost(gone: &Gone) -> Failure {
     let cause = told("the agent is gone", gone);

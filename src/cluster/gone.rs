@@ -1,6 +1,6 @@
 use std::{fmt, time::Duration};
 
-use super::{pipe::ProcessEnd, trouble::Trouble};
+use super::{ProcessEnd, Trouble};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Why {

@@ -52,3 +52,9 @@ pub use launcher::{allocation, ending, pods, pods_again};
 pub use log::LogSink;
 pub use revoked::revoked;
 pub(crate) use template::filled_at;
+
+pub(crate) use gone::{Gone, Why};
+pub(crate) use launcher::Connection;
+pub(crate) use pipe::{Behind, Output, Pipe, ProcessEnd, Sink};
+pub(crate) use progress::Progress;
+pub(crate) use trouble::Trouble;

@@ -1,6 +1,6 @@
 use std::{fmt, future::Future, os::unix::process::ExitStatusExt, pin::Pin, process::ExitStatus, time::Duration};
 
-use super::{group::Group, trouble::Trouble};
+use super::{Trouble, group::Group};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     process::Child,

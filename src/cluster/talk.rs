@@ -3,7 +3,8 @@ use std::io::Cursor;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    pipe::{KEPT, Output, Pipe, Sink, Source},
+    Output, Pipe, Sink,
+    pipe::{KEPT, Source},
     script,
 };
 

@@ -1,7 +1,7 @@
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{Kind, Stage, remedy};
 
-use super::trouble::Trouble;
+use super::Trouble;
 
 const VALUE: &str = "{value}";
 

@@ -75,4 +75,4 @@ impl Output {
 
 /// Gigabits per second of one MiB/s: 2^20 × 8 bits over 10^9 (perftest's `0x100000`).
 pub(super) const MIB_TO_GIGABITS: (f64, f64) = (8_388_608.0, 1e9);
-pub(super) const SAME: (f64, f64) = (1.0, 1.0);
+pub(crate) const SAME: (f64, f64) = (1.0, 1.0);

@@ -7,7 +7,7 @@ use super::ImportError;
 const MOST_STREAMS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'t> {
+pub(crate) struct Line<'t> {
     pub file: &'t str,
     /// Its number in the file, from 1.
     pub number: u64,
@@ -34,7 +34,7 @@ impl<'t> Line<'t> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Lines<'t> {
+pub(crate) struct Lines<'t> {
     pub file: &'t str,
     lines: Vec<Line<'t>>,
 }

@@ -28,8 +28,10 @@ pub use found::{Elements, Kind, Output, Said};
 pub use refusal::ImportError;
 pub use run::{Given, Source, imported};
 
-use lines::Lines;
 use railgauge_wire::Metric;
+
+pub(crate) use found::SAME;
+pub(crate) use lines::{Line, Lines};
 
 /// Reads everything in a file. `name` is used in errors.
 ///

@@ -3,12 +3,7 @@
 use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{Bytes, Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport};
 
-use super::{
-    ImportError, Kind, Output, Said,
-    found::{Elements, SAME},
-    lines::{Line, Lines},
-    number,
-};
+use super::{ImportError, Kind, Line, Lines, Output, SAME, Said, found::Elements, number};
 
 /// Columns of results that appear twice: out of place, then in place.
 const TIMES: [&str; 2] = ["time", "cputime"];

@@ -4,11 +4,7 @@
 use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{Bytes, Memory, Metric, Op, Service, TestMetric, Transport};
 
-use super::{
-    ImportError, Kind, Output, Said,
-    lines::{Line, Lines},
-    number,
-};
+use super::{ImportError, Kind, Line, Lines, Output, Said, number};
 
 const KNOWN: &str = "transfers between one device of each of two hosts, with one batch size, can be";
 /// Other backends are storage.

@@ -4,12 +4,7 @@
 use railgauge_model::plan::per_end::PerEnd;
 use railgauge_wire::{Bytes, Memory, Metric, Op, Service, TestMetric, Transport};
 
-use super::{
-    ImportError, Kind, Output, Said,
-    found::{MIB_TO_GIGABITS, SAME},
-    lines::{Line, Lines},
-    number,
-};
+use super::{ImportError, Kind, Line, Lines, Output, SAME, Said, found::MIB_TO_GIGABITS, number};
 
 fn output() -> Output {
     let mut output = Output::of("perftest");

@@ -7,12 +7,7 @@ use railgauge_model::plan::model::{Command, Host, Launch};
 use railgauge_wire::remedy;
 
 use super::{Connection, Launcher, Pending};
-use crate::cluster::{
-    child::child,
-    pipe::{Pipe, ProcessEnd},
-    template::filled,
-    trouble::Trouble,
-};
+use crate::cluster::{Pipe, ProcessEnd, Trouble, child::child, template::filled};
 
 struct Template(Vec<String>);
 

@@ -9,11 +9,7 @@ use railgauge_wire::{
 };
 
 use super::{Connection, Launcher, Pending};
-use crate::cluster::{
-    child::child,
-    pipe::{Behind, Pipe, ProcessEnd},
-    trouble::Trouble,
-};
+use crate::cluster::{Behind, Pipe, ProcessEnd, Trouble, child::child};
 
 /// Longest silence of an agent that is asked: a paused container does not answer. The same as for ssh. The question after a third of it
 /// also keeps proxies, load balancers and kubelets from cutting an idle stream (kubernetes#64949: after 5 min).

@@ -6,11 +6,7 @@ use railgauge_model::plan::model::{Host, Launch};
 use railgauge_wire::remedy;
 
 use super::{Connection, Launcher, Pending};
-use crate::cluster::{
-    child::child,
-    pipe::{Pipe, ProcessEnd},
-    trouble::Trouble,
-};
+use crate::cluster::{Pipe, ProcessEnd, Trouble, child::child};
 
 struct Local;
 

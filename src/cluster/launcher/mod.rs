@@ -9,10 +9,7 @@ use std::{
 
 use railgauge_model::plan::model::{self, Host, Launch};
 
-use super::{
-    pipe::{Pipe, ProcessEnd},
-    trouble::Trouble,
-};
+use super::{Pipe, ProcessEnd, Trouble};
 
 /// The result of a launcher's method; boxed, so that all launchers are one type.
 pub(crate) type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -10,9 +10,8 @@ use railgauge_stats::{
 use railgauge_wire::Better;
 
 use super::{
-    Cluster, Localisation, Named, OpenReason, PartName, Probe, Standing, TwoClusters,
-    names::{self, Names},
-    pick::Scatter,
+    Cluster, Localisation, Named, Names, OpenReason, PartName, Probe, Scatter, Standing, TwoClusters,
+    names::{self},
     probe,
 };
 use crate::words::{be, count, number, worse};

@@ -29,7 +29,7 @@ const FEW: usize = 12;
 
 /// Loss of pairs across rails, as differences of logarithms; 0 without one.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Crossing {
+pub(crate) struct Crossing {
     below: [f64; 2],
     groups: Vec<u32>,
 }

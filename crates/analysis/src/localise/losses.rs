@@ -3,11 +3,7 @@
 
 use railgauge_stats::localise::{self, Pair, Setting};
 
-use super::{
-    names::{Names, One},
-    pick::View,
-    told::PartName,
-};
+use super::{Names, One, PartName, View};
 use crate::truth::NOTED;
 
 /// Standard deviation of a link's share of losses, as a difference of logarithms: losses occur in bursts.

@@ -38,7 +38,6 @@ use serde::Serialize;
 
 use super::{journal::Journal, row::Row};
 use crate::case::CaseResult;
-use names::Names;
 
 pub use crossing::AcrossRails;
 pub use further::further;
@@ -58,6 +57,10 @@ pub use told::{
 };
 use told::{percent, value};
 pub(crate) use waived::waives_flow;
+
+pub(crate) use crossing::Crossing;
+pub(crate) use names::{Names, One};
+pub(crate) use pick::View;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Localisation {

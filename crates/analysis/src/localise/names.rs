@@ -10,11 +10,11 @@ use railgauge_model::{
 use railgauge_stats::localise::{Pair, Part, Port, Way};
 use railgauge_wire::natural;
 
-use super::told::PartName;
+use super::PartName;
 use crate::{case::CaseResult, journal::Journal, row::Row};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Names {
+pub(crate) struct Names {
     hosts: Vec<String>,
     numbers: HashMap<String, u32>,
     /// By host; empty if the plan's groups are not a partition of the test's hosts.
@@ -25,7 +25,7 @@ pub(super) struct Names {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct One<'r> {
+pub(crate) struct One<'r> {
     pub(super) result: &'r CaseResult<'r>,
     pub(super) row: &'r Row,
     /// On the scale of the judgement; `None` if not trusted.

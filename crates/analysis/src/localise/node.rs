@@ -16,9 +16,9 @@ use railgauge_stats::robust::{Level, median, outlier_cut};
 use railgauge_wire::{Better, Bytes, Gpu, Transport};
 
 use super::{
-    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
+    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Scatter, Standing, TooNoisy, Which,
     conditions::Conditions,
-    pick::{self, Scatter},
+    pick::{self},
     told::{percent, value},
 };
 use crate::{

@@ -13,11 +13,7 @@ use railgauge_stats::{
 };
 use serde::Serialize;
 
-use super::{
-    names::{Names, One},
-    pick::View,
-    told::percent,
-};
+use super::{Names, One, View, told::percent};
 use crate::words::change;
 
 /// Least change reported, as a difference of logarithms: clusters wander by less.

@@ -17,7 +17,7 @@ use railgauge_stats::{
 use railgauge_wire::{Better, Bytes, Metric};
 use serde::Serialize;
 
-use super::names::One;
+use super::One;
 use crate::{case::CaseResult, percentile, row::Row, rows, words::size};
 
 const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
@@ -67,7 +67,7 @@ impl fmt::Display for Searched {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct View<'r> {
+pub(crate) struct View<'r> {
     pub(super) metric: Metric,
     pub(super) repeats: Repeats,
     pub(super) cases: Vec<One<'r>>,

@@ -5,8 +5,8 @@ use railgauge_stats::localise::{
 use railgauge_wire::Better;
 
 use super::{
-    Confirmation, Further, Localisation, OpenReason, Probe, Screen, Standing,
-    names::{self, Names},
+    Confirmation, Further, Localisation, Names, OpenReason, Probe, Screen, Standing,
+    names::{self},
 };
 use crate::{
     case::CaseResult,

@@ -21,11 +21,7 @@ use railgauge_stats::{
 use railgauge_wire::{Metric, natural};
 use serde::Serialize;
 
-use super::{
-    crossing::Crossing,
-    names::{Names, One, groups_of},
-    pick::View,
-};
+use super::{Crossing, Names, One, View, names::groups_of};
 use crate::{ceiling::DISPROVED, words::number};
 
 /// Share of a ceiling that counts as reaching it: it includes headers, but not acknowledgements and memory.

@@ -12,12 +12,11 @@ use railgauge_stats::{
 use railgauge_wire::Better;
 
 use super::{
-    Good, Localisation, Named, Screen, TooNoisy, Which, conditions,
-    crossing::Crossing,
-    groups, losses, meanwhile, merged,
-    names::{self, Names, One},
+    Crossing, Good, Localisation, Named, Names, One, Screen, TooNoisy, View, Which, conditions, groups, losses,
+    meanwhile, merged,
+    names::{self},
     node, over_time,
-    pick::{self, View},
+    pick::{self},
     probe, rates, unmeasured, waived,
 };
 use crate::{

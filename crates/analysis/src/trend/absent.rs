@@ -2,10 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    history::{Key, Order, Past, Watch},
-    lines::Lines,
-};
+use super::{Key, Lines, Order, Past, Watch};
 
 pub(super) struct Absent<'a> {
     order: &'a Order<'a>,

@@ -5,17 +5,14 @@ use railgauge_stats::changepoint::Night;
 use railgauge_wire::Metric;
 
 use super::{
-    Options, Trend,
+    Collected, Ends, Groups, History, Key, Lines, Options, Order, Part, Past, Place, PlanVersion, Standing, Through,
+    Trend, Watch,
     absent::Absent,
     breaks::{self, Joined},
     calendar::{self, date},
     dates, epochs,
-    history::{History, Key, Order, Past, PlanVersion, Watch},
-    lines::Lines,
-    parts::{Ends, Groups, Part},
-    places::{self, Place},
-    presence::{Collected, Presence, Standing},
-    through::Through,
+    places::{self},
+    presence::Presence,
     unread,
 };
 use crate::history::{Stays, Subject, Swap};
@@ -27,7 +24,7 @@ const ANSWERS: usize = 3;
 /// fail, and turns are far apart.
 const LOST_TURNS: usize = 2;
 
-pub(super) struct Everything {
+pub(crate) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
     pub places: Vec<Place>,

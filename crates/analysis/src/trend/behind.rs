@@ -11,14 +11,7 @@ use railgauge_stats::{
     changepoint::{Night, Rules, watch},
 };
 
-use super::{
-    Alert, Rule, Series, State, Watched, Way,
-    alerts::size,
-    assemble::Everything,
-    day,
-    parts::{Groups, Part},
-    presence::Collected,
-};
+use super::{Alert, Collected, Everything, Groups, Part, Rule, Series, State, Watched, Way, alerts::size, day};
 
 /// Factor by which something must be worse than the part to be bad itself, as in localise.
 const LOWER: f64 = 1.3;

@@ -6,10 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    history::{Key, Watch},
-    through::Through,
-};
+use super::{Key, Through, Watch};
 use crate::history::{By, PartKind, Subject, Swap};
 
 pub(super) struct Joined {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::history::{Order, Past};
+use super::{Order, Past};
 use crate::history::{numbers, shape};
 
 /// Fewest runs of one kind whose names are taken for an order.

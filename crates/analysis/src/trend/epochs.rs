@@ -3,12 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{
-    Epoch, Options,
-    calendar::date,
-    history::{Order, Software},
-    lines::Lines,
-};
+use super::{Epoch, Lines, Options, Order, calendar::date, history::Software};
 
 /// Declared epochs without an effect, each with the reason: no night is on the other side of it. `nights` are in order.
 pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {

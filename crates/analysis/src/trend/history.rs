@@ -12,9 +12,9 @@ use railgauge_wire::{HostFacts, Metric, facts::port_name};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Reported,
+    Groups, Part, Reported,
     calendar::nights,
-    parts::{self, Groups, Part, sign},
+    parts::{self, sign},
 };
 use crate::{
     history::{Fitted, Run, RunError, Subject, fitted, shape},
@@ -25,13 +25,13 @@ use crate::{
 
 /// A watched quantity under one plan, on any hardware: a metric of a subject, or of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Watch {
+pub(crate) enum Watch {
     Subject { subject: usize, metric: Metric },
     Part { kind: String, metric: Metric, part: Part, settings: usize },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(crate) struct Key {
     pub watch: Watch,
     pub plan: usize,
     pub hardware: [usize; 2],
@@ -55,7 +55,7 @@ fn shared<T: Eq + Hash>(known: &mut HashSet<Arc<T>>, one: T) -> Arc<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct Past {
+pub(crate) struct Past {
     pub directory: String,
     pub started: Timestamp,
     pub version: String,
@@ -71,7 +71,7 @@ pub(super) struct Past {
 }
 
 #[derive(Debug)]
-pub(super) struct PlanVersion {
+pub(crate) struct PlanVersion {
     pub name: String,
     pub hosts: HashSet<String>,
     pub groups: BTreeMap<String, Vec<String>>,
@@ -80,7 +80,7 @@ pub(super) struct PlanVersion {
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-pub(super) struct Order<'a> {
+pub(crate) struct Order<'a> {
     pub past: &'a [Past],
     pub runs: Vec<usize>,
     pub days: Vec<i64>,

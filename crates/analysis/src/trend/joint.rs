@@ -10,9 +10,8 @@ use railgauge_stats::{
 };
 
 use super::{
-    Rule, Series, Way,
+    Everything, Rule, Series, Way,
     alerts::percent,
-    assemble::Everything,
     date,
     parts::sign,
     peers::{alert, is_worse},

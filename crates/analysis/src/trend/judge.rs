@@ -10,16 +10,11 @@ use railgauge_stats::{
 use railgauge_wire::Metric;
 
 use super::{
-    Change, Options, Series, State, Watched, Way,
+    Change, Collected, Everything, NEARBY, Options, Passing, Replaced, Series, Standing, State, Watched, Way,
     alerts::{of_alert, percent, rules, watch_each},
-    assemble::Everything,
     behind, date, joint, moves,
     parts::sign,
-    passing::{NEARBY, Passing},
-    peers,
-    presence::{Collected, Standing},
-    reason, replaced,
-    swapped::Replaced,
+    peers, reason, replaced,
 };
 use crate::history::{Cause, EVERY, Labels};
 

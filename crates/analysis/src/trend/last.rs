@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Change, Reported, Series, State, Way, assemble::Everything, history::History, parts::Part, reason};
+use super::{Change, Everything, History, Part, Reported, Series, State, Way, reason};
 
 /// Ends changes for the worse of components that a later run measured as good against their peers and limits: one night
 /// is enough for that, but not to show that the old level is back. Also ends those of links and groups at a host that

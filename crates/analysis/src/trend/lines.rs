@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::history::{Order, Past, PlanVersion, is_kept_in_parts};
+use super::{Order, Past, PlanVersion, history::is_kept_in_parts};
 use crate::settings;
 
 /// Differences of two versions that are reported.
 const TOLD: usize = 3;
 
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     /// By plan: the first version of its line.
     first: HashMap<usize, usize>,
     edits: HashMap<usize, String>,

@@ -39,6 +39,15 @@ pub use history::History;
 pub use sum::trend;
 pub use swapped::{Elsewhere, Replaced, Slow};
 
+pub(crate) use assemble::Everything;
+pub(crate) use history::{Key, Order, Past, PlanVersion, Watch};
+pub(crate) use lines::Lines;
+pub(crate) use parts::{Ends, Groups, Part};
+pub(crate) use passing::{NEARBY, Passing};
+pub(crate) use places::Place;
+pub(crate) use presence::{Collected, Standing};
+pub(crate) use through::Through;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     pub least_percent: f64,

@@ -4,12 +4,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    Alert, How, Series, State, Way,
-    assemble::Everything,
+    Alert, Everything, How, NEARBY, Passing, Replaced, Series, State, Way,
     calendar::{date, day},
-    passing::{NEARBY, Passing},
     replaced::go_on,
-    swapped::{Elsewhere, Replaced, Slow},
+    swapped::{Elsewhere, Slow},
 };
 use crate::{
     history::{PartKind, Seated, Stay, Swap},

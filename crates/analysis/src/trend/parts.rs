@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Part {
+pub(crate) enum Part {
     All,
     Rail(Ends, u32),
     Host(String),
@@ -22,7 +22,7 @@ pub(super) enum Part {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Ends(&'static str);
+pub(crate) struct Ends(&'static str);
 
 impl Ends {
     pub(super) fn of(transport: Transport) -> Self {
@@ -31,7 +31,7 @@ impl Ends {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     of: HashMap<String, BTreeSet<String>>,
     two: bool,
 }

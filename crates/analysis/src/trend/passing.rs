@@ -2,16 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{
-    Series, State, Way,
-    assemble::Everything,
-    calendar::day,
-    parts::{Ends, Part},
-};
+use super::{Ends, Everything, Part, Series, State, Way, calendar::day};
 use crate::history::{PartKind, Seated, Stay, Subject};
 
 /// Days around a change within which declared changes are named with it.
-pub(super) const NEARBY: i64 = 3;
+pub(crate) const NEARBY: i64 = 3;
 /// More than one in this many of a part's series must be worse: with at least three hosts, at most half of the links of
 /// a bad one's partner are bad.
 const SHARE: usize = 2;
@@ -22,7 +17,7 @@ pub(super) struct Stood {
     pub series: (usize, usize),
 }
 
-pub(super) struct Passing<'a> {
+pub(crate) struct Passing<'a> {
     everything: &'a Everything,
     of_rail: HashMap<(&'a str, Ends, u32), BTreeSet<&'a str>>,
     /// Index by host, because there are many parts, and few series are about each host.

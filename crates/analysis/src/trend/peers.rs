@@ -12,11 +12,10 @@ use railgauge_stats::{
 };
 
 use super::{
-    Alert, Options, Rule, Series, State, Way,
+    Alert, Everything, Options, Part, Rule, Series, State, Way,
     alerts::{of_alert, percent, rules},
-    assemble::Everything,
     date,
-    parts::{Part, sign},
+    parts::sign,
     reason,
 };
 

@@ -10,11 +10,11 @@ use railgauge_model::schedule::{Cell, Flow};
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::{Metric, WriteLatency};
 
-use super::{parts::Part, presence::Collected};
+use super::{Collected, Part};
 use crate::history::Subject;
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Positions in order of time.
     pub members: Vec<usize>,
     /// The nights of all members; empty for a single one.

@@ -6,10 +6,7 @@ use railgauge_model::schedule::Cell;
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::Metric;
 
-use super::{
-    history::PlanVersion,
-    parts::{Groups, Part},
-};
+use super::{Groups, Part, PlanVersion};
 use crate::history::Subject;
 
 /// Nights within which each part of a rotating plan must have its turn.
@@ -22,7 +19,7 @@ const REGULAR: usize = 7;
 const RECENT: usize = 28;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     Present,
     Missing(usize),
     Stopped,
@@ -31,7 +28,7 @@ pub(super) enum Standing {
     Retired,
 }
 
-pub(super) struct Collected {
+pub(crate) struct Collected {
     pub subject: usize,
     pub part: Option<Part>,
     pub metric: Metric,

@@ -11,15 +11,11 @@ use railgauge_stats::{
 };
 
 use super::{
-    Alert, Epoch, How, Options, Rule, Series, State, Taken, Way,
+    Alert, Epoch, Everything, How, NEARBY, Options, Place, Rule, Series, Standing, State, Taken, Way,
     alerts::{of_alert, rules, watch_each},
-    assemble::Everything,
     date,
     parts::sign,
-    passing::NEARBY,
     peers::is_worse,
-    places::Place,
-    presence::Standing,
 };
 use crate::history::Swap;
 

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use railgauge_stats::Refusal;
 
 use super::{
-    Missing, Options, Series, Trend, Watched, alerts, assemble::Everything, behind, history::History, judge, last,
-    moves, parts::Part, passing::Passing, presence::Collected, reason,
+    Collected, Everything, History, Missing, Options, Part, Passing, Series, Trend, Watched, alerts, behind, judge,
+    last, moves, reason,
 };
 
 const VERSION: u32 = 5;

@@ -6,7 +6,7 @@ use super::history::Devices;
 
 /// By subject: devices at both ends, by the position of the first run with them, in order.
 #[derive(Debug, Default)]
-pub(super) struct Through(HashMap<usize, Vec<(usize, Devices)>>);
+pub(crate) struct Through(HashMap<usize, Vec<(usize, Devices)>>);
 
 impl Through {
     /// From run numbers; `place` gives the position of each in time.

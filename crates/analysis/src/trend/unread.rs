@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::history::Past;
+use super::Past;
 use crate::history::{numbers, shape};
 
 /// Runs of a kind considered for the share without values.

@@ -9,7 +9,7 @@ use railgauge_model::plan::model::{Host, Kubectl, Launch};
 use railgauge_wire::remedy;
 
 use super::{Connection, Launcher, Pending, container::Container};
-use crate::cluster::trouble::Trouble;
+use crate::cluster::Trouble;
 use client::Client;
 
 pub use find::{pods, pods_again};

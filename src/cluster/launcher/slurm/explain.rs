@@ -3,7 +3,7 @@
 use railgauge_wire::{Kind, Stage, remedy};
 
 use super::{inquiry::Known, scontrol};
-use crate::cluster::{pipe::ProcessEnd, revoked::revoke, trouble::Trouble};
+use crate::cluster::{ProcessEnd, Trouble, revoked::revoke};
 
 pub(super) fn outside(job: &str, node: &str) -> Trouble {
     let cause = format!("the node {node} is not in the allocation of job {job}");

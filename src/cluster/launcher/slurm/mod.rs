@@ -27,11 +27,7 @@ use railgauge_wire::{
 };
 
 use super::{Connection, Launcher, Pending};
-use crate::cluster::{
-    child::child_without,
-    pipe::{Behind, Pipe, ProcessEnd},
-    trouble::Trouble,
-};
+use crate::cluster::{Behind, Pipe, ProcessEnd, Trouble, child::child_without};
 
 use inquiry::{Desk, Known};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use railgauge_model::border::text::quoted;
 use railgauge_wire::{Kind, Stage, remedy};
 
-use crate::cluster::trouble::Trouble;
+use crate::cluster::Trouble;
 
 /// Words of an error that may pass by itself.
 const PASSING: [&str; 9] = [

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::explain;
-use crate::cluster::trouble::Trouble;
+use crate::cluster::Trouble;
 
 /// Seconds that an idle ssh master lives: long enough between two steps of bringing a host up on a busy machine, and the longest that one
 /// outlives a killed controller.

@@ -16,10 +16,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{Connection, Launcher, Pending};
-use crate::cluster::{
-    pipe::{Behind, Pipe, ProcessEnd},
-    trouble::Trouble,
-};
+use crate::cluster::{Behind, Pipe, ProcessEnd, Trouble};
 
 /// Time for a master whose connection broke to write why and to end.
 const AFTERMATH: Duration = Duration::from_millis(100);

@@ -16,8 +16,8 @@ use super::{LEAST, Played, Scene, value};
 use crate::{
     case::CaseResult,
     localise::{
-        Cluster, Localisation, TwoClusters,
-        pick::{self, Scatter},
+        Cluster, Localisation, Scatter, TwoClusters,
+        pick::{self},
     },
     row::Row,
     words::{count, number},
