@@ -8,7 +8,7 @@ use railgauge_model::{
 };
 
 use crate::{
-    cli::{Common, Exit, common::print},
+    cli::{Common, Exit, print},
     cluster,
 };
 

@@ -237,84 +237,59 @@ pub(super) fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses to replace a file that is no page of ours: nobody else can write it anew.
-///
-/// # Errors
-/// There is something else in this place, or it cannot be looked at.
-pub(super) fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "page of railgauge that can be made again", |head| is_page(head) && !has_title(head, "sign-off: "))
-}
+/// Files of one kind, which a command of that kind may replace: what they are called, and how they begin.
+pub(super) struct Ours(&'static str, fn(&str) -> bool);
 
-/// Refuses to replace a file that is no sign-off: no other page may be lost for it.
-///
-/// # Errors
-/// There is something else in this place, or it cannot be looked at.
-pub(super) fn only_signoffs(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "sign-off", |head| is_page(head) && has_title(head, "sign-off: "))
-}
+/// Not sign-offs: one may be the only copy.
+pub(super) const PAGES: Ours =
+    Ours("page of railgauge that can be made again", |head| is_page(head) && !has_title(head, "sign-off: "));
+pub(super) const SIGNOFFS: Ours = Ours("sign-off", |head| is_page(head) && has_title(head, "sign-off: "));
+pub(super) const INDEXES: Ours =
+    Ours("page of `railgauge runs list`", |head| is_page(head) && has_title(head, "runs of "));
+pub(super) const METRICS: Ours =
+    Ours("file of `railgauge status --format prometheus`", |head| head.starts_with("# HELP railgauge_"));
+pub(super) const BASELINES: Ours = Ours("baseline", is_baseline);
 
-/// Refuses to replace a file that is not a page of runs.
-///
-/// # Errors
-/// There is something else in this place, or it cannot be looked at.
-pub(super) fn only_indexes(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "page of `railgauge runs list`", |head| is_page(head) && has_title(head, "runs of "))
-}
-
-/// Refuses to replace a file that has no metrics of ours.
-///
-/// # Errors
-/// There is something else in this place, or it cannot be looked at.
-pub(super) fn only_metrics(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "file of `railgauge status --format prometheus`", |head| head.starts_with(b"# HELP railgauge_"))
-}
-
-/// Refuses to replace a file that is not a baseline.
-///
-/// # Errors
-/// There is something else in this place, or it cannot be looked at.
-pub(super) fn only_baselines(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "baseline", is_baseline)
-}
-
-/// Refuses to replace anything but an empty file or one of ours, by how it begins.
-///
-/// # Errors
-/// There is something else in this place, or it cannot be looked at.
-pub(super) fn only_ours(path: &Path, name: &str, ours: fn(&[u8]) -> bool) -> anyhow::Result<()> {
-    no_file_of_a_run(path)?;
-    let what = match fs::symlink_metadata(path) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
-        Ok(found) if found.is_dir() => "this is a directory".to_owned(),
-        // A stream that is not a file is not replaced by anything.
-        Ok(_) if !path.is_file() => "this is not a regular file".to_owned(),
-        _ => {
-            let mut head = Vec::new();
-            let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be opened", path_text(path)))?;
-            file.take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot read {}", path_text(path)))?;
-            if head.is_empty() || ours(&head) {
+impl Ours {
+    /// Refuses to replace anything but an empty file or one of these.
+    ///
+    /// # Errors
+    /// There is something else in this place, or it cannot be looked at.
+    pub(super) fn only(&self, path: &Path) -> anyhow::Result<()> {
+        no_file_of_a_run(path)?;
+        let what = match fs::symlink_metadata(path) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(());
             }
-            format!("this file is not a {name}")
-        }
-    };
-    Err(Misuse(format!("-o {}: {what} and will not be replaced; give another name", path_text(path))).into())
+            Ok(found) if found.is_dir() => "this is a directory".to_owned(),
+            // A stream that is not a file is not replaced by anything.
+            Ok(_) if !path.is_file() => "this is not a regular file".to_owned(),
+            _ => {
+                let mut head = Vec::new();
+                let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be opened", path_text(path)))?;
+                file.take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot read {}", path_text(path)))?;
+                if head.is_empty() || (self.1)(&String::from_utf8_lossy(&head)) {
+                    return Ok(());
+                }
+                format!("this file is not a {}", self.0)
+            }
+        };
+        Err(Misuse(format!("-o {}: {what} and will not be replaced; give another name", path_text(path))).into())
+    }
 }
 
 /// Whether a file begins as the pages of all commands do.
-fn is_page(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head);
+fn is_page(head: &str) -> bool {
     head.starts_with("<!doctype html>") && head.contains("default-src 'none'; style-src 'unsafe-inline'")
 }
 
 /// Whether the title of a page begins so.
-fn has_title(head: &[u8], begin: &str) -> bool {
-    String::from_utf8_lossy(head).contains(&format!("<title>{begin}"))
+fn has_title(head: &str, begin: &str) -> bool {
+    head.contains(&format!("<title>{begin}"))
 }
 
 /// Whether a file begins as baselines do.
-fn is_baseline(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head);
+fn is_baseline(head: &str) -> bool {
     let keys = ["\"version\":", "\"railgauge\":", "\"runs\":"].map(|key| head.find(key));
     head.starts_with('{') && keys[0].is_some() && keys.is_sorted()
 }
@@ -323,12 +298,8 @@ fn is_baseline(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// The directory cannot be made, or the page would lie in the place of a file that is no page.
-pub(super) fn page_path(
-    asked: Option<PathBuf>,
-    what: &str,
-    may_replace: fn(&Path) -> anyhow::Result<()>,
-) -> anyhow::Result<PathBuf> {
-    asked.as_deref().map_or(Ok(()), may_replace)?;
+pub(super) fn page_path(asked: Option<PathBuf>, what: &str, replaces: &Ours) -> anyhow::Result<PathBuf> {
+    asked.as_deref().map_or(Ok(()), |path| replaces.only(path))?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -347,15 +318,15 @@ mod tests {
         let at = |name: &str| place.path().join(name);
         for (name, content) in [("plan.toml", "name = \"a\""), ("foreign.html", "<!doctype html>\n<html></html>")] {
             fs::write(at(name), content).unwrap();
-            assert!(no_foreign_file(&at(name)).is_err(), "{name}");
+            assert!(PAGES.only(&at(name)).is_err(), "{name}");
         }
         std::os::unix::fs::symlink(at("plan.toml"), at("link.html")).unwrap();
-        assert!(no_foreign_file(&at("link.html")).is_err() && no_foreign_file(place.path()).is_err());
+        assert!(PAGES.only(&at("link.html")).is_err() && PAGES.only(place.path()).is_err());
         fs::write(at("empty.html"), "").unwrap();
         // The beginning of every page, with a long title.
         let head = include_str!("../../templates/page.html").replace("{% block title %}", &"x".repeat(300));
         fs::write(at("page.html"), head).unwrap();
-        assert!(["page.html", "empty.html", "new.html"].iter().all(|name| no_foreign_file(&at(name)).is_ok()));
+        assert!(["page.html", "empty.html", "new.html"].iter().all(|name| PAGES.only(&at(name)).is_ok()));
     }
 
     #[test]
@@ -368,10 +339,10 @@ mod tests {
         };
         let (signed, index, report) =
             (page("s.html", "sign-off: a"), page("i.html", "runs of nights"), page("r.html", "a"));
-        let may = |look: fn(&Path) -> anyhow::Result<()>| [&signed, &index, &report].map(|path| look(path).is_ok());
-        assert_eq!(may(no_foreign_file), [false, true, true]);
-        assert_eq!(may(only_signoffs), [true, false, false]);
-        assert_eq!(may(only_indexes), [false, true, false]);
+        let may = |kind: &Ours| [&signed, &index, &report].map(|path| kind.only(path).is_ok());
+        assert_eq!(may(&PAGES), [false, true, true]);
+        assert_eq!(may(&SIGNOFFS), [true, false, false]);
+        assert_eq!(may(&INDEXES), [false, true, false]);
     }
 
     #[test]
@@ -386,9 +357,9 @@ mod tests {
             ("empty.json", "", true),
         ] {
             fs::write(at(name), content).unwrap();
-            assert_eq!(only_baselines(&at(name)).is_ok(), ours, "{name}");
+            assert_eq!(BASELINES.only(&at(name)).is_ok(), ours, "{name}");
         }
-        assert!(only_baselines(&at("new.json")).is_ok() && only_baselines(place.path()).is_err());
+        assert!(BASELINES.only(&at("new.json")).is_ok() && BASELINES.only(place.path()).is_err());
     }
 
     #[test]
@@ -402,9 +373,9 @@ mod tests {
             ("empty.prom", "", true),
         ] {
             fs::write(at(name), content).unwrap();
-            assert_eq!(only_metrics(&at(name)).is_ok(), ours, "{name}");
+            assert_eq!(METRICS.only(&at(name)).is_ok(), ours, "{name}");
         }
-        assert!(only_metrics(&at("new.prom")).is_ok() && only_metrics(Path::new("/dev/null")).is_err());
+        assert!(METRICS.only(&at("new.prom")).is_ok() && METRICS.only(Path::new("/dev/null")).is_err());
     }
 
     #[test]
@@ -428,6 +399,6 @@ mod tests {
         fs::write(run.path().join("records.jsonl"), "").unwrap();
         assert!(FILES.iter().all(|name| refused(name)));
         assert!(!refused("compare.html"));
-        assert!(page_path(Some(run.path().join("plan.toml")), "trend", no_foreign_file).is_err());
+        assert!(page_path(Some(run.path().join("plan.toml")), "trend", &PAGES).is_err());
     }
 }

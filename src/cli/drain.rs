@@ -2,10 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{
-    Common, Exit,
-    common::{no_run, print, tell},
-};
+use super::{Common, Exit, no_run, print, tell};
 use crate::night::{Lists, Nights, Scheduler, Standing};
 
 /// Arguments of `drain`.

@@ -22,12 +22,7 @@ use railgauge_preflight::Cluster;
 use railgauge_wire::Failure;
 use serde_json::json;
 
-use super::{
-    Common, Exit, Misuse,
-    common::{hostname, print, runtime, tell},
-    kit::check_folder,
-    run::interrupts,
-};
+use super::{Common, Exit, Misuse, hostname, kit::check_folder, print, run::interrupts, runtime, tell};
 use crate::{
     cluster::AgentBinary,
     draft::{self, Draft, DraftError, Purpose, Request, quoted},

@@ -14,9 +14,9 @@ use railgauge_model::{
 use serde_json::json;
 
 use super::{
-    Common, Exit, Misuse,
-    common::{hostname, runtime},
+    Common, Exit, Misuse, hostname,
     run::{interrupts, run_in},
+    runtime,
 };
 use crate::{
     cluster::AgentBinary,

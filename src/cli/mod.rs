@@ -31,6 +31,10 @@ use std::{process::ExitCode, sync::Arc};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
 pub(crate) use common::Common;
+pub(in crate::cli) use common::{
+    BASELINES, INDEXES, METRICS, PAGES, SIGNOFFS, found_again, hostname, metric, no_file_of_a_run, no_run, page_path,
+    print, run_directory, runtime, tell, unusable, write_out,
+};
 pub(crate) use exit::{Exit, Misuse};
 
 /// The whole command line.
@@ -153,7 +157,7 @@ fn unable(panic: &std::panic::PanicHookInfo<'_>) {
         Some(place) if !words.contains("(os error ") => format!("report this fault of railgauge, at {place}"),
         _ => "raise the limit of open files (`ulimit -n`) or of processes (`ulimit -u`)".to_owned(),
     };
-    common::tell(format_args!("error: {words}\nhelp: {help}"));
+    tell(format_args!("error: {words}\nhelp: {help}"));
     std::process::exit(Exit::Unable.code().into());
 }
 
@@ -183,7 +187,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(exit) => exit.into(),
         Err(error) => {
-            common::tell(format_args!("error: {error:#}"));
+            tell(format_args!("error: {error:#}"));
             if error.is::<Misuse>() { wrong() } else { Exit::Unable }.into()
         }
     }

@@ -7,11 +7,7 @@ use railgauge_model::{border::text::path_text, plan::count::count};
 use railgauge_preflight::{self as preflight, Cluster};
 use railgauge_report::{self as report, preflight::Looked};
 
-use super::{
-    Common, Exit,
-    common::{no_foreign_file, page_path, runtime},
-    selection::Selection,
-};
+use super::{Common, Exit, PAGES, page_path, runtime, selection::Selection};
 use crate::{
     cluster::AgentBinary,
     run::{
@@ -44,7 +40,7 @@ pub(super) struct Args {
 /// There is no agent to send, or the page or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     // Before hosts are reached: a page that cannot be written is no reason to wait.
-    let page = args.output.map(|asked| page_path(Some(asked), "preflight", no_foreign_file)).transpose()?;
+    let page = args.output.map(|asked| page_path(Some(asked), "preflight", &PAGES)).transpose()?;
     let Some(loaded) = args.selection.load_of_hosts(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime = runtime()?;

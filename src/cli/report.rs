@@ -8,10 +8,7 @@ use railgauge_frame::Parquet;
 use railgauge_model::directory::{JOURNAL, JUNIT, PAGE, VERDICTS};
 use railgauge_report::{self as report, ReportError, Written, imported, text};
 
-use crate::cli::{
-    Common, Exit,
-    common::{run_directory, write_out},
-};
+use crate::cli::{Common, Exit, run_directory, write_out};
 
 /// How the report is written on stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

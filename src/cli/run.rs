@@ -34,11 +34,11 @@ use railgauge_wire::{Failure, GigabitsPerSecond, Kind, Stage, remedy};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
-    Common, Exit, Misuse,
-    common::{found_again, hostname, runtime, tell},
-    dry_run,
+    Common, Exit, Misuse, dry_run, found_again, hostname,
     report::{exit_of, written_out},
+    runtime,
     selection::Selection,
+    tell,
 };
 use crate::{
     cluster::{self, AgentBinary},

@@ -2,7 +2,7 @@
 
 use railgauge_model::plan::format::{reference, schema};
 
-use crate::cli::{Common, Exit, common::print};
+use crate::cli::{Common, Exit, print};
 
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]

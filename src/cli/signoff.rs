@@ -7,11 +7,7 @@ use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, directory::JOURNAL, plan::count::count};
 use railgauge_report::signoff::{self, Proof, Sameness, proof};
 
-use super::{
-    Common, Exit, Misuse,
-    common::{only_signoffs, page_path, run_directory},
-    report::exit_of,
-};
+use super::{Common, Exit, Misuse, SIGNOFFS, page_path, report::exit_of, run_directory};
 
 /// Arguments of `signoff`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +37,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.verify {
         return verify(&args, common);
     }
-    let page = page_path(args.output, "signoff", only_signoffs)?;
+    let page = page_path(args.output, "signoff", &SIGNOFFS)?;
     let view = signoff::write(&args.run, &page)?;
     common.answer(args.json, &view, |screen| {
         screen.answer(view.status, &view.sentence) + &format!("sign-off: {}\n", path_text(&page))

@@ -7,10 +7,7 @@ use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
 use railgauge_model::{border::text::path_text, files};
 
-use super::{
-    Common, Exit, Misuse,
-    common::{hostname, no_run, only_metrics, print},
-};
+use super::{Common, Exit, METRICS, Misuse, hostname, no_run, print};
 use crate::night::{Judged, Message, NAMED, NightError, Nights, Standing, State, metrics};
 
 /// How the state is written.
@@ -101,7 +98,7 @@ pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
 /// An option does not fit the format, or stdout or the file of metrics cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.check()?;
-    args.output.as_deref().map_or(Ok(()), only_metrics)?;
+    args.output.as_deref().map_or(Ok(()), |path| METRICS.only(path))?;
     let now = Timestamp::now();
     let nights = Nights::of(&args.runs, args.plan.as_deref(), now);
     if args.format == Format::Prometheus {

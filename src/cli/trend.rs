@@ -11,11 +11,7 @@ use railgauge_model::border::text;
 use railgauge_report::trend as page;
 use railgauge_wire::Metric;
 
-use super::{
-    Common, Exit, Misuse,
-    common::{metric, no_foreign_file, page_path},
-    report::exit_of,
-};
+use super::{Common, Exit, Misuse, PAGES, metric, page_path, report::exit_of};
 use crate::night;
 
 /// Arguments of `trend`.
@@ -59,7 +55,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if let Some(least) = args.least.filter(|least| !(*least > 0.0 && *least < 100.0)) {
         return Err(Misuse(format!("--least {least}: must be more than 0 and less than 100 percent")).into());
     }
-    args.output.as_deref().map_or(Ok(()), no_foreign_file)?;
+    args.output.as_deref().map_or(Ok(()), |path| PAGES.only(path))?;
     let now = jiff::Timestamp::now();
     // A day ahead: somewhere it is tomorrow already.
     let tomorrow = now.as_second().div_euclid(86_400) + 1;
@@ -83,7 +79,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     collected.report(night::reported(&args.runs, now));
     let options = Options { least_percent: args.least.unwrap_or(newest.1), epochs: args.epoch };
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
-    let path = page_path(args.output, "trend", no_foreign_file)?;
+    let path = page_path(args.output, "trend", &PAGES)?;
     let view = page::write(&trend, &path)?;
     common.answer(args.json, &trend, |screen| page::text::summary(&view, &path, screen))?;
     Ok(exit_of(trend.status))

@@ -2,7 +2,7 @@
 
 use railgauge_model::{border::text::path_text, journal::event::VERSION};
 
-use super::common::print;
+use super::print;
 use crate::cluster::{AgentBinary, Image, Machine};
 
 /// Prints what this program is.

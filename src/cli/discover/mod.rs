@@ -13,7 +13,7 @@ use railgauge_model::{border::text::path_text, files};
 use serde_json::json;
 
 use self::gather::{Gathered, Source};
-use super::{Common, Exit, Misuse, common::runtime};
+use super::{Common, Exit, Misuse, runtime};
 use crate::{
     cluster::AgentBinary,
     run::{

@@ -12,7 +12,7 @@ use railgauge_model::schedule::{self, Inventory};
 use railgauge_wire::GigabitsPerSecond;
 
 use self::preview::Preview;
-use crate::cli::{Common, Exit, Misuse, common::print, selection::Selection};
+use crate::cli::{Common, Exit, Misuse, print, selection::Selection};
 
 /// Shows the schedule of a plan.
 ///

@@ -12,10 +12,7 @@ use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, files, plan::baseline::Baseline};
 use railgauge_wire::Metric;
 
-use crate::cli::{
-    Common, Exit, Misuse,
-    common::{metric, only_baselines, print, unusable},
-};
+use crate::cli::{BASELINES, Common, Exit, Misuse, metric, print, unusable};
 
 /// Arguments of `runs baseline`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +33,7 @@ pub(super) struct Args {
 /// # Errors
 /// No run is named, a run cannot be read, runs contradict each other, or the file cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    args.output.as_deref().map_or(Ok(()), only_baselines)?;
+    args.output.as_deref().map_or(Ok(()), |path| BASELINES.only(path))?;
     let mut directories = Vec::new();
     for word in &args.runs {
         directories.extend(history::run_directories(word).map_err(|none| Misuse(none.to_string()))?);

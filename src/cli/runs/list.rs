@@ -6,10 +6,7 @@ use railgauge_model::{border::text::path_text, files};
 use railgauge_report::index as page;
 
 use crate::{
-    cli::{
-        Common, Exit,
-        common::{no_run, only_indexes, page_path},
-    },
+    cli::{Common, Exit, INDEXES, no_run, page_path},
     night,
 };
 
@@ -37,7 +34,7 @@ pub(super) struct Args {
 /// # Errors
 /// There is no run, or the page cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let html = args.html.map(|path| page_path(Some(path), "index", only_indexes)).transpose()?;
+    let html = args.html.map(|path| page_path(Some(path), "index", &INDEXES)).transpose()?;
     let above = html.as_deref().map(files::directory_of);
     let plan = args.plan.as_deref();
     let index = night::index(&args.runs, plan, above, jiff::Timestamp::now()).map_err(no_run)?;

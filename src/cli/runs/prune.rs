@@ -12,10 +12,7 @@ use railgauge_wire::Bytes;
 use serde::Serialize;
 
 use crate::{
-    cli::{
-        Common, Exit, Misuse,
-        common::{no_run, only_indexes, tell},
-    },
+    cli::{Common, Exit, INDEXES, Misuse, no_run, tell},
     night::{Choice, Chosen, Keep, PruneError, choose, delete},
 };
 
@@ -104,7 +101,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 /// A page of `railgauge runs list` in the directory of runs, where there is one.
 fn index_of(runs: &Path) -> Option<PathBuf> {
     let page = runs.join("index.html");
-    (page.exists() && only_indexes(&page).is_ok()).then_some(page)
+    (page.exists() && INDEXES.only(&page).is_ok()).then_some(page)
 }
 
 fn text(choices: &[Choice], yes: bool) -> String {

@@ -8,10 +8,7 @@ use railgauge_model::border::{hostlist, text::for_terminal};
 use railgauge_wire::Metric;
 
 use crate::{
-    cli::{
-        Common, Exit, Misuse,
-        common::{metric, print},
-    },
+    cli::{Common, Exit, Misuse, metric, print},
     query::{self, Filter, QueryError},
 };
 

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::interrupts::Interrupts;
 use crate::{
-    cli::{Exit, Misuse, common::tell},
+    cli::{Exit, Misuse, tell},
     cluster::scontrol::{self, field},
 };
 

@@ -23,10 +23,7 @@ use self::{
     job::{Job, Watched},
     script::Work,
 };
-use super::{
-    Common, Exit, Misuse,
-    common::{print, run_directory, tell},
-};
+use super::{Common, Exit, Misuse, print, run_directory, tell};
 
 /// Version of the JSON document.
 const VERSION: u32 = 1;
