@@ -93,3 +93,18 @@ impl Book<'_> {
         Some((self.source(shown.to_owned(), text), lines))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::parse;
+
+    #[test]
+    fn a_file_of_hosts_may_begin_with_a_byte_order_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("hosts.txt"), "\u{feff}a[1-2] # both\r\n").unwrap();
+        let text = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { file = \"hosts.txt\" }\n[[test]]\n\
+                    op = \"memory_read\"\nmetric = \"bandwidth\"\n";
+        let (plan, _) = parse("plan.toml", text, folder.path()).unwrap();
+        assert_eq!(plan.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), ["a1", "a2"]);
+    }
+}
