@@ -74,8 +74,8 @@ fn every_byte_of_a_matrix_arrives_where_it_belongs() {
     assert!(flows.iter().all(|flow| flow["bytes"] == 8_192 && flow["share"] == 1.0), "{flows:?}");
     let rows = scene.results().rows();
     assert!(rows.iter().all(|row| row.wrong == 0 && row.error.is_none() && row.value.is_some()), "{rows:?}");
-    let compared = |row: &&_| row.metric.starts_with("together_over");
-    assert_eq!(rows.iter().filter(compared).map(|row| &*row.test).collect::<Vec<_>>(), ["pipeline"; 2]);
+    let compared = rows.iter().filter(|row| row.metric.starts_with("together_over"));
+    assert_eq!(compared.map(|row| &*row.test).collect::<Vec<_>>(), ["pipeline"; 2]);
     let planned = scene.results().planned_cases();
     assert_eq!(planned[&0]["cell"]["size"], 65_536 + 131_072);
 }
