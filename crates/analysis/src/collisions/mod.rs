@@ -122,7 +122,9 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     let counted = places.iter().any(|place| place.reordered.is_some());
     let reordered = counted.then(|| of(|place| place.reordered == Some(true)));
     let found = collide::collisions(&rates, shares.then_some(1.0), reordered).ok();
-    let port = |number: &u32| ends.iter().find(|(_, of)| *of == number).map(|((_, port), _)| format!("{}:{}", port.host, port.rail));
+    let port = |number: &u32| {
+        ends.iter().find(|(_, of)| *of == number).map(|((_, port), _)| format!("{}:{}", port.host, port.rail))
+    };
     let ports = found.iter().flat_map(|found| &found.paths.ports).filter_map(port).collect();
     let told = told(test, (size, fewest, most), &passes, found.as_ref());
     let reordered_percent = reordered.map(|share| 100.0 * share);

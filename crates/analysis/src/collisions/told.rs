@@ -183,7 +183,9 @@ impl Collisions {
                 let clear = self.suspects.is_empty() && open == 0 && self.lossy == 0;
                 let end = match (remains, clear) {
                     (true, _) => format!("hash collisions, and fewer paths than flows ({loss})"),
-                    (false, true) => format!("with {most} {several}s the loss is gone ({loss}): hash collisions, no faulty cable"),
+                    (false, true) => {
+                        format!("with {most} {several}s the loss is gone ({loss}): hash collisions, no faulty cable")
+                    }
                     (false, false) => format!("with {most} {several}s the loss is gone ({loss}): hash collisions"),
                 };
                 format!("{share} % of flows share a path ({colliding} of {flows} in {all}); {end}.")
