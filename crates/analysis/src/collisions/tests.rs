@@ -159,10 +159,15 @@ fn packets_out_of_order_distinguish_spraying() {
 #[test]
 fn passes_with_the_source_ports_of_earlier_ones_do_not_count() {
     let mut journal = journal("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]));
+    let cases = journal.cases.clone();
     for attempt in &mut journal.tries {
+        if cases.iter().any(|case| case.id == attempt.case && case.cell.qps > 1) {
+            continue;
+        }
         let port = 49_152 + attempt.case as u16 + 100 * (attempt.repeat as u16 / 2);
-        attempt.result.as_mut().unwrap().initiator.lanes =
-            vec![Lane { bytes: Bytes(1), source_port: Some(SourcePort::PredictedUdp(port)) }].into();
+        let initiator = &mut attempt.result.as_mut().unwrap().initiator;
+        let bytes = initiator.bytes;
+        initiator.lanes = vec![Lane { bytes, source_port: Some(SourcePort::PredictedUdp(port)) }].into();
     }
     let found = said_of(&journal);
     assert_eq!((found.passes, found.repeated), (REPEATS as usize / 2, REPEATS as usize / 2));
