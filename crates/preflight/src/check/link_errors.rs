@@ -25,14 +25,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     if known.is_empty() {
         return Vec::new();
     }
-    let ports = scene.ports().filter(|port| port.port.link_layer.as_deref() == Some("InfiniBand"));
+    let of = |port: &Port<'_>| known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)).copied();
+    // A file of another cluster.
+    let has_none = !scene.ports().any(|port| of(&port).is_some());
+    let (severity, what) = match has_none {
+        true => (Severity::Warning, "not judged: UFM's telemetry does not have any port of these hosts"),
+        false => (Severity::Notice, "not judged: UFM's telemetry does not have the port"),
+    };
+    let ports = scene.ports().filter(|port| has_none || port.port.link_layer.as_deref() == Some("InfiniBand"));
     ports
-        .flat_map(|port| {
-            let notice = |what: &str| vec![port.found(Severity::Notice, what, remedy::LOOK_AT_CABLE)];
-            match known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)) {
-                None => notice("not judged: UFM's telemetry does not have the port"),
-                Some(one) => Levels::Nvidia.table().iter().filter_map(|level| of_level(&port, one, level)).collect(),
-            }
+        .flat_map(|port| match of(&port) {
+            None => vec![port.found(severity, what, remedy::LOOK_AT_CABLE)],
+            Some(one) => Levels::Nvidia.table().iter().filter_map(|level| of_level(&port, one, level)).collect(),
         })
         .collect()
 }
