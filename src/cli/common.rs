@@ -300,12 +300,28 @@ fn is_baseline(head: &str) -> bool {
 /// The directory cannot be made, or the page would lie in the place of a file that is no page.
 pub(super) fn page_path(asked: Option<PathBuf>, what: &str, replaces: &Ours) -> anyhow::Result<PathBuf> {
     asked.as_deref().map_or(Ok(()), |path| replaces.only(path))?;
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        files::make_directories(parent).with_context(|| format!("cannot make {}", path_text(parent)))?;
+    let of = asked.as_deref().map_or(Path::new("reports"), |path| path.parent().unwrap_or(Path::new("")));
+    if !of.as_os_str().is_empty() {
+        files::make_directories(of).with_context(|| format!("cannot make {}", path_text(of)))?;
     }
-    Ok(path)
+    match asked {
+        Some(path) => Ok(path),
+        None => new_page(of, what).with_context(|| format!("cannot make a page in {}", path_text(of))),
+    }
+}
+
+/// An empty file of a new name: another command may make a page in the same second.
+fn new_page(directory: &Path, what: &str) -> io::Result<PathBuf> {
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let mut path = directory.join(format!("{what}-{now}.html"));
+    let mut number = 1;
+    loop {
+        match fs::File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            made => return made.map(|_| path),
+        }
+        path = directory.join(format!("{what}-{now}-{number}.html"));
+    }
 }
 
 #[cfg(test)]
@@ -389,6 +405,13 @@ mod tests {
         assert_eq!(said(&at("run")), Ok(()));
         assert!(said(&at("run/records.jsonl")).unwrap_err().contains("is a file"));
         assert!(said(&at("gone")).unwrap_err().contains("is not there"));
+    }
+
+    #[test]
+    fn pages_of_one_second_have_names_of_their_own() {
+        let place = tempfile::tempdir().unwrap();
+        let pages: Vec<PathBuf> = (0..20).map(|_| new_page(place.path(), "compare").unwrap()).collect();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), pages.len());
     }
 
     #[test]

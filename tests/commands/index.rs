@@ -133,8 +133,9 @@ fn a_run_of_a_part_of_its_plan_is_told_as_one_beside_its_verdict() {
     let mut lines = healthy(1).lines();
     let Some(Event::Started { resolved, .. }) = lines.first_mut().map(|line| &mut line.event) else { panic!() };
     let tests = Some(vec!["bw".to_owned()]);
+    let all = ["bw", "lat", "sum"].map(String::from).into();
     resolved.subset =
-        Some(Subset { hosts: None, of_hosts: 4, tests, of_tests: 3, repeats: None, left_out: Vec::new() });
+        Some(Subset { hosts: None, of_hosts: 4, tests, of_tests: all, repeats: None, left_out: Vec::new() });
     drawn(&runs, "part", &support::text(&lines));
     let rows = index(place.path());
     let is_part: Vec<_> =

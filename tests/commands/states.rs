@@ -12,7 +12,7 @@ use railgauge_model::{
     journal::event::Event,
     plan::{
         Plan,
-        model::{Alert, Pattern, Waiver},
+        model::{Alert, Limit, Pattern, Waiver},
     },
 };
 
@@ -128,4 +128,30 @@ fn edited(text: &str, edit: impl Fn(&mut Plan)) -> String {
             edit(resolved);
         }
     })
+}
+
+/// A host whose values break a limit that nothing explains is not good from an older run, and no certain fault. A run in which they meet
+/// the limit ends it.
+#[test]
+fn a_host_whose_values_break_a_limit_is_not_good_from_an_older_run() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let limited = |day: u32, gbps: f64| {
+        let text = edited(&base(day).jsonl(), |plan| {
+            plan.tests[0].expect.truncate(1);
+            plan.tests[0].expect[0].limit = Limit::AtLeast(gbps);
+            plan.tests[0].expect[0].rails = vec![0];
+        });
+        write_text(&runs.join(format!("night-{day}")), &text);
+        let now = after(&base(day));
+        let nights = Nights::of(runs.to_str().unwrap(), None, now).unwrap();
+        let max_age = SignedDuration::from_hours(26);
+        let cluster = Standing::of(&nights, max_age, now);
+        let lists = Lists::of(&nights, &cluster, Scheduler::Slurm);
+        assert!(lists.drain.is_empty() && lists.undo.is_empty(), "{lists:?}");
+        (cluster.state, Standing::of_host(&nights, &name(1), max_age, now).state)
+    };
+    assert_eq!(limited(0, 1.0), (State::Ok, State::Ok));
+    assert_eq!(limited(1, 1000.0), (State::Critical, State::Warning));
+    assert_eq!(limited(2, 1.0), (State::Ok, State::Ok));
 }

@@ -28,7 +28,7 @@ fn judged(scenario: &Scenario) -> Option<Verdict> {
 }
 
 /// The run of a scenario in which the bandwidth of some pairs over RDMA is lower.
-fn lowered(scenario: &Scenario, factor: f64, low: impl Fn(&str, u32, &str) -> bool) -> Journal {
+pub(crate) fn lowered(scenario: &Scenario, factor: f64, low: impl Fn(&str, u32, &str) -> bool) -> Journal {
     let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     let cases = journal.cases.clone();
     let is_low = |flow: &Flow| low(&flow.from.host, flow.from.rail, &flow.to.host);

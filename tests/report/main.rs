@@ -28,6 +28,7 @@ mod compare;
 mod compare_doubt;
 mod contradictions;
 mod crossing;
+mod demanded;
 mod drivers;
 mod environments;
 mod explain;

@@ -21,10 +21,10 @@ use crate::kept::write;
 use crate::support::{self, Dice, Scenario};
 
 /// By what a pair is slower or faster than the others.
-type Factor<'f> = &'f dyn Fn(&mut Dice) -> f64;
+pub(crate) type Factor<'f> = &'f dyn Fn(&mut Dice) -> f64;
 
 /// The bandwidth test of a healthy cluster, without expectations.
-fn healthy(hosts: usize) -> Journal {
+pub(crate) fn healthy(hosts: usize) -> Journal {
     let scenario = Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(hosts, 1) };
     let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     journal.plan.tests.retain(|test| test.name == "write-bw");
@@ -36,7 +36,7 @@ fn healthy(hosts: usize) -> Journal {
 }
 
 /// The same at a third of its rate, each of its pairs slower or faster by a factor.
-fn noisy(healthy: &Journal, seed: u64, factor: Factor<'_>) -> Journal {
+pub(crate) fn noisy(healthy: &Journal, seed: u64, factor: Factor<'_>) -> Journal {
     let (mut journal, mut dice) = (healthy.clone(), Dice(seed));
     for tried in &mut journal.tries {
         scale(tried.result.as_mut().unwrap(), factor(&mut dice));
@@ -54,7 +54,7 @@ fn scale(sample: &mut Sample, factor: f64) {
 }
 
 /// A factor from three to ten tenths.
-fn wide(dice: &mut Dice) -> f64 {
+pub(crate) fn wide(dice: &mut Dice) -> f64 {
     0.3 + 0.7 * dice.uniform()
 }
 

@@ -10,7 +10,11 @@ use std::{
 
 use railgauge_analysis::{
     journal::{Journal, parse},
-    verdict::Verdicts,
+    verdict::{ANSWERS, Component, Judged, Measured, Verdicts},
+};
+use railgauge_model::plan::{
+    model::{Source, Statistic},
+    subset::Subset,
 };
 use railgauge_report::{draw, frame_rows, ocp::Run};
 use serde_json::Value;
@@ -178,7 +182,9 @@ fn every_value_verdict_component_and_failed_case_of_a_run_is_there() {
             let of_step = diagnoses.iter().filter(|(_, one)| one["message"] == message.as_str());
             assert!(of_step.count() > 0, "{message}");
         }
-        let components: usize = found.components.iter().map(|of| of.components.len()).sum();
+        let components = found.components.iter().flat_map(|of| of.components.iter().map(move |one| (of, one)));
+        let is_answer = |(of, one): &(&Measured, &Component)| of.test == ANSWERS && one.state == Some(Judged::Good);
+        let components = components.filter(|one| !is_answer(one)).count();
         let wrong = found.cases.wrong;
         assert_eq!(diagnoses.len(), found.verdicts.len() + components + wrong);
         let lacking = found.cases.failed + found.cases.not_run + found.cases.no_value;
@@ -275,6 +281,48 @@ fn only_a_finished_run_has_a_result() {
     // A case that could not be judged: no result, and no pass.
     let doubtful = Scenario { contaminated: true, sizes: vec![1 << 20], ..Scenario::healthy(4, 1) };
     assert_eq!(ending(&lines(&journal(&doubtful.jsonl()))), ("ERROR", "NOT_APPLICABLE"));
+}
+
+/// Its hosts answered, and nothing of it was measured.
+#[test]
+fn an_answer_is_no_diagnosis_of_a_good_host() {
+    let mut journal = journal(&Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) }.jsonl());
+    journal.tries.clear();
+    let lines = lines(&journal);
+    let passed = of_steps(&lines, "diagnosis").into_iter().filter(|(_, one)| one["type"] == "PASS");
+    assert_eq!(passed.collect::<Vec<_>>(), []);
+}
+
+#[test]
+fn a_mean_over_sizes_is_no_validator_of_a_value() {
+    let mut journal = journal(&Scenario { sizes: vec![65_536, 1 << 20], ..Scenario::healthy(4, 1) }.jsonl());
+    let test = &mut journal.plan.tests[0];
+    let (sizes, system, url) = (test.sizes.clone(), "a system".to_owned(), "a page".to_owned());
+    test.expect.truncate(1);
+    for (statistic, are_there) in [(Statistic::Mean, true), (Statistic::MeanOfSizes, false)] {
+        let sizes = sizes.clone();
+        journal.plan.tests[0].expect[0].source =
+            Some(Source { system: system.clone(), url: url.clone(), hosts: 2, gpus: None, sizes, statistic });
+        let lines = lines(&journal);
+        let of_test = of_steps(&lines, "measurement").into_iter().filter(|(step, _)| *step == "write-bw");
+        assert_eq!(of_test.filter(|(_, one)| one.get("validators").is_some()).count() > 0, are_there, "{statistic}");
+    }
+}
+
+#[test]
+fn a_test_that_was_not_selected_is_a_skipped_step() {
+    let mut journal = journal(&Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) }.jsonl());
+    let (of_tests, of_hosts) = (journal.plan.tests.iter().map(|test| test.name.clone()).collect(), 4);
+    journal.plan.tests.pop();
+    let tests = Some(journal.plan.tests.iter().map(|test| test.name.clone()).collect());
+    let part = Subset { hosts: None, of_hosts, tests, of_tests, repeats: None, left_out: Vec::new() };
+    journal.plan.subset = Some(part);
+    journal.cases.retain(|case| &*case.test != "tcp-baseline");
+    let last = journal.cases.len() as u64;
+    journal.tries.retain(|tried| tried.case < last);
+    let lines = lines(&journal);
+    let skipped = of_steps(&lines, "testStepEnd").into_iter().filter(|(_, end)| end["status"] == "SKIP");
+    assert_eq!(skipped.map(|(step, _)| step).collect::<Vec<_>>(), ["tcp-baseline"]);
 }
 
 /// The schemas are not in this repository: `RAILGAUGE_OCP_SCHEMAS` names `json_spec/output` of a checkout of

@@ -19,7 +19,7 @@ fn part(scenario: &Scenario, directory: &Path) {
         hosts: Some((1..=4).map(|n| format!("gpu{n:03}")).collect()),
         of_hosts: 9,
         tests: Some(vec!["bw".to_owned()]),
-        of_tests: 3,
+        of_tests: ["bw", "lat", "sum"].map(String::from).into(),
         repeats: None,
         left_out: Vec::new(),
     });

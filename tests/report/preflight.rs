@@ -147,7 +147,7 @@ fn a_preflight_of_a_part_of_a_plan_says_so_beside_its_verdict() {
         hosts: Some(vec!["n1".to_owned(), "n2".to_owned()]),
         of_hosts: 3,
         tests: None,
-        of_tests: 1,
+        of_tests: vec!["bw".to_owned()],
         repeats: None,
         left_out: Vec::new(),
     });

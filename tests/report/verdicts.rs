@@ -280,7 +280,7 @@ fn a_mean_over_sizes_is_judged_as_one_value() {
             system: "a system".into(),
             url: "a page".into(),
             hosts: 2,
-            gpus: Some(2),
+            gpus: None,
             sizes: at.to_vec(),
             statistic,
         };
@@ -297,6 +297,29 @@ fn a_mean_over_sizes_is_judged_as_one_value() {
     let verdict = judged(&mut journal, between, Statistic::MeanOfSizes);
     assert_eq!((verdict.status, verdict.tally.judged), (Status::Pass, verdict.tally.in_scope / 3));
     assert_eq!(verdict.source.unwrap().system, "a system");
+    // A pair without one of the sizes has no mean, and the cases of the others count once for each mean.
+    let case = journal.cases.iter().find(|case| case.cell.size == at[0]).unwrap().id;
+    journal.tries.retain(|tried| tried.case != case);
+    let verdict = judged(&mut journal, 1e-3, Statistic::MeanOfSizes);
+    let kept = verdict.reason.iter().find(|reason| reason.id == Id::OthersKept).unwrap();
+    assert_eq!(kept.json("cases"), verdict.tally.judged, "{}", verdict.reason);
+    assert_eq!(verdict.tally.judged, verdict.tally.in_scope / 3 - 1);
+}
+
+/// A limit of GPUs says nothing of host memory.
+#[test]
+fn a_published_limit_of_gpus_judges_none_in_host_memory() {
+    let mut journal = journal(&small());
+    let sizes = journal.plan.tests[0].sizes.clone();
+    let (system, url) = ("a system".into(), "a page".into());
+    let source = Source { system, url, hosts: 2, gpus: Some(2), sizes, statistic: Statistic::Mean };
+    for limit in [1e-3, 1e6] {
+        let wanted = demand(Metric::Bandwidth, Limit::AtLeast(limit));
+        journal.plan.tests[0].expect = vec![Expectation { source: Some(source.clone()), ..wanted }];
+        let verdicts = judge(&journal, None).verdicts;
+        let verdict = verdicts.into_iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
+        assert_eq!((verdict.status, verdict.tally.judged), (Status::Inconclusive, 0), "{}", verdict.reason);
+    }
 }
 
 #[test]

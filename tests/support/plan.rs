@@ -101,7 +101,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         hosts: Some(hosts.clone()),
         of_hosts: scenario.drawn.iter().max().map_or(0, |last| last + 1),
         tests: None,
-        of_tests: tests.len(),
+        of_tests: tests.iter().map(|test| test.name.clone()).collect(),
         repeats: None,
         left_out: Vec::new(),
     });

@@ -15,11 +15,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::{count::capital, model::Limit, subset::Subset};
 
-use super::{
-    error::JunitError,
-    steps::steps,
-    view::{self, View},
-};
+use super::{error::JunitError, steps::steps, view::View};
 
 /// Times are from the journal, so that the same records give the same bytes.
 ///
@@ -41,14 +37,14 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         }
         let mut names = Names::default();
         for verdict in &step.verdicts {
-            suite.add_test_case(of_verdict(verdicts, verdict, names.next(self::name(journal, verdict))));
+            suite.add_test_case(of_verdict(verdicts, verdict, names.next(self::name(verdict))));
         }
         if step.is_test {
             of_test(&mut suite, verdicts, view, journal);
         } else if let Some(subset) = verdicts.subset.as_ref().filter(|_| step.name == RUN) {
             suite.add_test_case(of_the_rest(verdicts, subset));
         }
-        if step.is_test || !suite.test_cases.is_empty() {
+        if !suite.test_cases.is_empty() {
             report.add_test_suite(suite);
         }
     }
@@ -119,11 +115,11 @@ impl Names {
 
 /// The name of a verdict: demand, metric and scope without the limit, so that a CI's history continues when a limit
 /// changes. The demand with its limit is a property of the case, and part of its message.
-fn name(journal: &Journal, verdict: &Verdict) -> String {
+fn name(verdict: &Verdict) -> String {
     if let Some(key) = &verdict.key {
         return key.clone();
     }
-    let Some(wanted) = view::wanted(journal, verdict) else {
+    let Some(wanted) = &verdict.expectation else {
         // For implicit verdicts only the demand: the number of their cases changes with the hosts.
         return verdict.demanded();
     };

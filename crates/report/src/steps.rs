@@ -12,7 +12,7 @@ pub(super) struct Step<'v> {
     pub(super) verdicts: Vec<&'v Verdict>,
 }
 
-/// A step that is not a test may be empty.
+/// A step that is not a test may be empty, and so may a test that was not selected.
 pub(super) fn steps<'v>(journal: &'v Journal, verdicts: &'v Verdicts) -> Vec<Step<'v>> {
     // `None` for verdicts of tests.
     let other = |verdict: &Verdict| match verdict.kind {
@@ -28,6 +28,10 @@ pub(super) fn steps<'v>(journal: &'v Journal, verdicts: &'v Verdicts) -> Vec<Ste
         };
         Step { name, is_test, verdicts: verdicts.verdicts.iter().filter(of_step).collect() }
     };
-    let tests = journal.plan.tests.iter().map(|test| step(&test.name, true));
+    let tests: Vec<&'v String> = match &journal.plan.subset {
+        Some(part) => part.of_tests.iter().collect(),
+        None => journal.plan.tests.iter().map(|test| &test.name).collect(),
+    };
+    let tests = tests.into_iter().map(|test| step(test, true));
     [step(RUN, false), step(PREFLIGHT, false)].into_iter().chain(tests).chain([step(SOAK, false)]).collect()
 }

@@ -34,7 +34,8 @@ pub enum Event {
     Started {
         run_id: String,
         plan: String,
-        /// SHA-256, hexadecimal, of the plan file and of the subset if only a part is run.
+        /// SHA-256, hexadecimal, of the plan file and of the subset if only a part is run. Not of files that it names (traffic, topology,
+        /// telemetry, baseline): `resolved` has what they contain, and `compare` and `trend` compare the tests in it.
         plan_hash: String,
         /// The resolved plan: reports and resumed runs need no other file.
         resolved: Box<Plan>,

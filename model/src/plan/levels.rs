@@ -46,7 +46,7 @@ pub struct Level {
     pub links: Links,
     pub warning: Option<f64>,
     pub error: Option<f64>,
-    /// A value of a shorter time of port-up says nothing.
+    /// A value of a shorter time says nothing: of port-up for a rate, of watching for others, unless it reaches a limit.
     pub after: Nanoseconds,
     pub source: &'static str,
 }
@@ -54,6 +54,7 @@ pub struct Level {
 const BRING_UP: &str = "docs.nvidia.com/networking/display/infinibandclusterbringupprocedure/ufm+telemetry";
 const HEALTH: &str = "docs.nvidia.com/health-validation/reference/checks/infiniband.md, rdma_linkflap_fatal";
 const NDR: Links = Links::InfiniBandLanes(100.0);
+const DAY: Nanoseconds = Nanoseconds::from_secs(24 * 3600);
 const UP: Nanoseconds = Nanoseconds::from_secs(125 * 60);
 
 impl Levels {
@@ -65,7 +66,12 @@ impl Levels {
             error: Option<f64>,
             source: &'static str,
         ) -> Level {
-            let after = if matches!(links, Links::All) { Nanoseconds::ZERO } else { UP };
+            let after = match (of, error) {
+                (LinkValue::PostFecBer | LinkValue::SymbolErrors, _) => UP,
+                (LinkValue::LinkDowns, _) => DAY,
+                (LinkValue::Outage, Some(seconds)) => Nanoseconds::from_secs(seconds as u64),
+                (LinkValue::Outage, None) => Nanoseconds::ZERO,
+            };
             Level { of, links, warning, error, after, source }
         }
         match self {

@@ -242,7 +242,7 @@ impl Loaded {
             hosts: (!selection.hosts.is_empty()).then(|| hosts.clone()),
             of_hosts: whole.hosts.len(),
             tests: (!tests.is_empty()).then(|| in_order.collect()),
-            of_tests: whole.tests.len(),
+            of_tests: whole.tests.iter().map(|test| test.name.clone()).collect(),
             repeats: selection.repeats,
             left_out: Vec::new(),
         };

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use railgauge_wire::{Bytes, Metric};
+use railgauge_wire::{Bytes, Memory, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::count::{count, size};
+use super::{
+    count::{count, size},
+    per_end::PerEnd,
+};
 
 railgauge_wire::words! {
     /// What a published figure is of the measured times or rates.
@@ -49,11 +52,21 @@ pub struct Source {
     pub statistic: Statistic,
 }
 
-/// Hosts and ranks of a value, as far as known.
+/// Hosts and GPUs of a value, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scale {
     pub hosts: Option<u32>,
-    pub ranks: Option<u32>,
+    /// 0 in host memory.
+    pub gpus: Option<u32>,
+}
+
+impl Scale {
+    /// `ranks` is `None` within a host: its operations have one GPU or two.
+    pub fn of(hosts: Option<u32>, memory: &PerEnd<Memory>, ranks: Option<u32>) -> Self {
+        let ends: u32 = [memory.from, memory.to].iter().map(|memory| u32::from(*memory == Memory::Cuda)).sum();
+        let gpus = if ends == 0 { Some(0) } else { ranks.map(|ranks| ranks.saturating_mul(ends) / 2) };
+        Self { hosts, gpus }
+    }
 }
 
 /// What a limit was published for, and what it is compared with.
@@ -84,7 +97,7 @@ impl Source {
         if let Some((here, of)) = differs(scale.hosts, Some(self.hosts)) {
             return misfit(count(of as usize, "host"), count(here as usize, "host"));
         }
-        if let Some((here, of)) = differs(scale.ranks, self.gpus) {
+        if let Some((here, of)) = differs(scale.gpus, self.gpus) {
             return misfit(count(of as usize, "GPU"), count(here as usize, "GPU"));
         }
         let other = sizes.iter().find(|size| !self.sizes.contains(size))?;

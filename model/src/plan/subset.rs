@@ -17,7 +17,8 @@ pub struct Subset {
     pub of_hosts: usize,
     /// In the plan's order, including omitted ones; `None` for all.
     pub tests: Option<Vec<String>>,
-    pub of_tests: usize,
+    /// All of the plan, in its order.
+    pub of_tests: Vec<String>,
     /// `None` as the plan says.
     pub repeats: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +58,7 @@ impl Subset {
         let tests = self
             .tests
             .as_ref()
-            .map(|tests| format!("{} of {} ({})", tests.len(), count(self.of_tests, "test"), tests.join(", ")));
+            .map(|tests| format!("{} of {} ({})", tests.len(), count(self.of_tests.len(), "test"), tests.join(", ")));
         let repeats = self.repeats.map(|repeats| count(repeats as usize, "repeat"));
         [hosts, tests, repeats].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }

@@ -13,12 +13,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Table, read::file};
 
+/// With their names in other versions.
+const COLUMNS: [&[&str]; 5] = [
+    &["Node_GUID"],
+    &["Port_Number"],
+    &["Effective_BER"],
+    &["Symbol_BER"],
+    &["Time_since_last_clear_Min", "Time_since_last_clear_[Min]"],
+];
 const LARGEST: Bytes = Bytes::from_mib(256);
 
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum TelemetryError {
-    #[error("has no column {0}")]
-    NoColumn(&'static str),
+    #[error("lacks columns: {}", .0.join(", "))]
+    NoColumns(Vec<&'static str>),
     #[error("has no {what} in line {line}: `{text}`")]
     NoValue { what: &'static str, line: usize, text: String },
     #[error("has no line of a port")]
@@ -59,15 +67,11 @@ fn parse(text: &str) -> Result<Vec<PortTelemetry>, TelemetryError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let header = lines.next().map(|(_, line)| line).unwrap_or_default();
     let names = fields(header);
-    let column = |wanted: &[&'static str]| {
-        let found = names.iter().position(|name| wanted.contains(&name.trim()));
-        found.ok_or(TelemetryError::NoColumn(wanted[0]))
+    let columns = COLUMNS.map(|wanted| names.iter().position(|name| wanted.contains(&name.trim())));
+    let [Some(at_guid), Some(at_port), Some(at_post_fec), Some(at_symbol), Some(at_time)] = columns else {
+        let missing = COLUMNS.iter().zip(columns).filter(|(_, at)| at.is_none());
+        return Err(TelemetryError::NoColumns(missing.map(|(wanted, _)| wanted[0]).collect()));
     };
-    let at_guid = column(&["Node_GUID"])?;
-    let at_port = column(&["Port_Number"])?;
-    let at_post_fec = column(&["Effective_BER"])?;
-    let at_symbol = column(&["Symbol_BER"])?;
-    let at_time = column(&["Time_since_last_clear_Min", "Time_since_last_clear_[Min]"])?;
     let mut found: BTreeMap<(String, u8), PortTelemetry> = BTreeMap::new();
     // Every appended snapshot has a header of its own.
     for (number, line) in lines.filter(|(_, line)| *line != header) {
@@ -144,7 +148,6 @@ mod tests {
         let guid = "0x946dae0300f42e5a";
         for (text, why) in [
             (String::new(), None),
-            (HEADER.replace("Symbol_BER", "other"), None),
             (HEADER.to_owned(), None),
             (format!("{HEADER}\n{}", line("gpu01", "1", "0,0", "1")), Some("node GUID")),
             (format!("{HEADER}\n{}", line(guid, "one", "0,0", "1")), Some("port number")),
@@ -157,5 +160,8 @@ mod tests {
             };
             assert_eq!(found, why, "{text}");
         }
+        let lacking = HEADER.replace("Symbol_BER", "other").replace("Port_Number", "other");
+        let missing = vec!["Port_Number", "Symbol_BER"];
+        assert_eq!(parse(&lacking), Err(TelemetryError::NoColumns(missing)), "all at once");
     }
 }

@@ -86,12 +86,9 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 type Drawn = [(f64, Vec<usize>)];
 
 fn both(few: &Drawn, many: &Drawn) -> Vec<FlowRates> {
-    let flow = |(at, (few, many)): (u32, (&(f64, Vec<usize>), &(f64, Vec<usize>)))| FlowRates {
-        fewest: Some(few.0),
-        most: Some(many.0),
-        ends: [at, 1000 + at],
-    };
-    (0..).zip(few.iter().zip(many)).map(flow).collect()
+    let rates = few.iter().map(|one| one.0).zip(many.iter().map(|one| one.0));
+    let flow = |(at, (few, many))| FlowRates { fewest: Some(few), most: Some(many), ends: [at, 1000 + at] };
+    (0..).zip(rates).map(flow).collect()
 }
 
 #[derive(Debug, Default)]

@@ -85,17 +85,19 @@ fn other_speeds_and_uncounted_ports_are_not_judged() {
 #[test]
 fn two_link_downs_in_a_day_are_to_be_investigated() {
     let flapping = |flaps: Vec<(usize, u32, u64, u64)>, spans| Made { flaps, spans, ..Made::healthy() }.longest(60_000);
-    let one = || vec![(0, 0, 100_000, 101_000)];
-    assert_eq!(of(flapping(one(), vec![(0, 600_000)]), 100.0, "link_downs"), Status::Pass);
-    let two = |later: u64| [one(), vec![(0, 0, later + 100_000, later + 101_000)]].concat();
-    assert_eq!(of(flapping(two(300_000), vec![(0, 600_000)]), 100.0, "link_downs"), Status::Inconclusive);
+    let two = |later: u64| vec![(0, 0, 100_000, 101_000), (0, 0, later + 100_000, later + 101_000)];
     for (later, expected) in [(23 * HOUR, Status::Inconclusive), (25 * HOUR, Status::Pass)] {
-        let spans = vec![(0, 600_000), (later, later + 600_000)];
-        assert_eq!(of(flapping(two(later), spans), 50.0, "link_downs"), expected, "{later}");
+        assert_eq!(of(flapping(two(later), vec![(0, later + HOUR)]), 50.0, "link_downs"), expected, "{later}");
     }
-    // One of each of two ports is none of both.
+    // Also in less than a day; one, or one of each of two ports, is not known to be the only one of its day.
     let apart = vec![(0, 0, 100_000, 101_000), (1, 0, 300_000, 301_000)];
-    assert_eq!(of(flapping(apart, vec![(0, 600_000)]), 100.0, "link_downs"), Status::Pass);
+    for (flaps, early) in [(two(300_000), 7), (two(300_000)[..1].to_vec(), 8), (apart, 8), (Vec::new(), 8)] {
+        for spans in [vec![(0, 600_000)], vec![(0, 600_000), (25 * HOUR, 25 * HOUR + 600_000)]] {
+            let (found, all) = judged(&journal(flapping(flaps.clone(), spans), 50.0));
+            assert_eq!(status(&all, "levels.link_downs").0, Status::Inconclusive, "{flaps:?}");
+            assert_eq!(found.levels[2].unjudged.len(), early, "{flaps:?}");
+        }
+    }
 }
 
 #[test]
@@ -104,6 +106,8 @@ fn an_outage_of_half_a_minute_is_critical() {
         let made = Made { flaps: vec![(0, 0, 100_000, 100_000 + length)], ..Made::healthy() };
         assert_eq!(of(made.longest(60_000), 50.0, "outage"), expected, "{length}");
     }
+    let short = Made { spans: vec![(0, 20_000)], ..Made::healthy() };
+    assert_eq!(of(short, 50.0, "outage"), Status::Inconclusive);
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn which_hosts_a_plan_runs_on_is_not_the_plan() {
     }
     let mut part = run(&cluster(3), EDITED + 3, 12, &mut dice, |_| Some(390.0));
     let hosts = part.plan.hosts.iter().map(|host| host.name.clone()).collect();
-    let of_tests = part.plan.tests.len();
+    let of_tests = part.plan.tests.iter().map(|test| test.name.clone()).collect();
     part.plan.subset =
         Some(Subset { hosts: Some(hosts), of_hosts: 5, tests: None, of_tests, repeats: None, left_out: Vec::new() });
     runs.push(part);

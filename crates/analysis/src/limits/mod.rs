@@ -101,7 +101,7 @@ impl<'r> Judgement<'r> {
                     };
                     match value.map(compare).and_then(Option::transpose) {
                         Ok(one) => {
-                            trusted += usize::from(!is_doubtful);
+                            trusted += usize::from(one.is_some() && !is_doubtful);
                             judged.extend(one);
                         }
                         Err(why) => unlimited.push((*why, *row)),
@@ -162,7 +162,8 @@ fn applies(wanted: &Expectation, (result, row): Scoped<'_>) -> Result<(), Box<Re
     let Some(source) = &wanted.source else { return Ok(()) };
     let flow = &result.case.flow;
     let hosts: HashSet<&str> = flow.members.iter().chain([&flow.from, &flow.to]).map(|port| &*port.host).collect();
-    let scale = Scale { hosts: u32::try_from(hosts.len()).ok(), ranks: Some(row.ranks) };
+    let ranks = Some(row.ranks).filter(|_| !result.case.cell.transport.is_within_host());
+    let scale = Scale::of(u32::try_from(hosts.len()).ok(), &result.test.memory, ranks);
     source.misfit(row.metric, scale, &[row.size_bytes]).map_or(Ok(()), |misfit| Err(other_than_source(source, misfit)))
 }
 

@@ -12,6 +12,7 @@ use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
 use super::{
+    SHORT,
     hit::listed,
     ports::{Port, PortName},
     span::Span,
@@ -46,9 +47,9 @@ pub struct PortValue {
 pub enum Unjudged {
     OtherLink,
     NotCounted,
-    /// The longest time of port-up is shorter than the level needs.
+    /// It was watched for less than the level needs; for a rate, its longest time of port-up.
     Early {
-        up: Nanoseconds,
+        watched: Nanoseconds,
         needed: Nanoseconds,
     },
 }
@@ -58,8 +59,8 @@ impl fmt::Display for Unjudged {
         match self {
             Self::OtherLink => f.write_str("no level is published for such a link and rate"),
             Self::NotCounted => f.write_str("no counter of it can be read"),
-            Self::Early { up, needed } => {
-                write!(f, "watched for {} of port-up at most, and {} are needed", lasting(*up), lasting(*needed))
+            Self::Early { watched, needed } => {
+                write!(f, "watched for {} at most, and {} are needed", lasting(*watched), lasting(*needed))
             }
         }
     }
@@ -83,11 +84,15 @@ pub(super) fn of_ports(journal: &Journal, levels: Levels, ports: &[Port]) -> Vec
 }
 
 fn value(journal: &Journal, level: &Level, port: &Port) -> Result<f64, Unjudged> {
-    match level.of {
-        LinkValue::PostFecBer | LinkValue::SymbolErrors => error_rate(journal, level, port),
-        LinkValue::LinkDowns => Ok(link_downs(port) as f64),
-        LinkValue::Outage => Ok(port.outages.iter().map(|down| down.length().seconds()).fold(0.0, f64::max)),
-    }
+    let value = match level.of {
+        LinkValue::PostFecBer | LinkValue::SymbolErrors => return error_rate(journal, level, port),
+        LinkValue::LinkDowns => link_downs(port) as f64,
+        LinkValue::Outage => port.outages.iter().map(|down| down.length().seconds()).fold(0.0, f64::max),
+    };
+    let is_reached = level.warning.or(level.error).is_some_and(|lowest| value >= lowest);
+    let is_early = port.watched.as_f64() < (1.0 - SHORT) * level.after.as_f64();
+    let early = Unjudged::Early { watched: port.watched, needed: level.after };
+    if is_early && !is_reached { Err(early) } else { Ok(value) }
 }
 
 fn error_rate(journal: &Journal, level: &Level, port: &Port) -> Result<f64, Unjudged> {
@@ -96,8 +101,10 @@ fn error_rate(journal: &Journal, level: &Level, port: &Port) -> Result<f64, Unju
     let long = || port.up.iter().filter(|up| up.length() >= level.after);
     let longest = port.up.iter().map(Span::length).max().unwrap_or_default();
     port.errors.within(level.of, &Span::default()).ok_or(Unjudged::NotCounted)?;
-    let worst =
-        long().filter_map(of).max_by(f64::total_cmp).ok_or(Unjudged::Early { up: longest, needed: level.after })?;
+    let worst = long()
+        .filter_map(of)
+        .max_by(f64::total_cmp)
+        .ok_or(Unjudged::Early { watched: longest, needed: level.after })?;
     // A counter at its largest value hides later errors.
     let hidden = port.is_saturated(level.of) && level.error.is_none_or(|error| worst < error);
     if hidden { Err(Unjudged::NotCounted) } else { Ok(worst) }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
 use railgauge_model::{
     plan::{hostlist, model::Test},
     schedule::{Flow, Port},
@@ -15,9 +16,9 @@ use railgauge_wire::{Better, Metric, natural};
 
 use super::{Component, Judged, Kind, Measured, PREFLIGHT, SOAK, Verdict};
 use crate::{
-    case::State,
+    case::NotRun,
     journal::{Journal, JournalEnd},
-    localise::{Localisation, Named, PartName, Standing},
+    localise::{Localisation, Named, PartName, Standing, waives_flow},
     outliers::{Link, OfTest, Outliers, Part},
     reason::Id,
     soak::Soaking,
@@ -179,6 +180,8 @@ struct Evidence {
     planned: usize,
     valued: usize,
     bad: usize,
+    /// By verdict: values that were compared with its demand, and how many of them break it.
+    demands: BTreeMap<usize, [usize; 2]>,
     values: Vec<f64>,
     device: Option<String>,
 }
@@ -189,7 +192,8 @@ struct Search<'s, 'a> {
     test: &'s OfTest<'a>,
     found: Vec<&'s Localisation>,
     verdicts: Vec<&'s Verdict>,
-    breaking: BTreeSet<u64>,
+    /// By case: positions of verdicts with whose demands it was compared, and whether it breaks them.
+    compared: HashMap<u64, Vec<(usize, bool)>>,
     /// Whether there are enough peers, or a limit, to compare values with.
     is_judged: bool,
     in_doubt: bool,
@@ -206,12 +210,16 @@ impl<'s, 'a> Search<'s, 'a> {
                 && matches!(one.status, Status::Pass | Status::Fail)
         });
         let has_peers = |found: &&Localisation| !found.is_extra && !found.good.is_empty() && found.too_few.is_none();
+        let mut compared: HashMap<u64, Vec<(usize, bool)>> = HashMap::default();
+        for (at, one) in verdicts.iter().enumerate() {
+            one.compared.iter().for_each(|(case, breaks)| compared.entry(*case).or_default().push((at, *breaks)));
+        }
         let counts = verdicts.iter().any(|one| one.kind == Kind::Parts);
         Self {
             journal,
             model,
             test,
-            breaking: limits().flat_map(|one| one.breaking.iter().copied()).collect(),
+            compared,
             is_judged: is_limited || found.iter().any(has_peers),
             in_doubt: counts && found.iter().any(|found| is_in_doubt(found)),
             found,
@@ -281,8 +289,10 @@ impl<'s, 'a> Search<'s, 'a> {
         let shown = self.shown();
         for link in &self.test.links {
             let flow = &link.result.case.flow;
-            let part = link.part.map(|at| &self.model.parts[at]);
+            let part = link.part.map(|at| &self.model.parts[at]).or_else(|| self.part_within(flow));
             let is_bad = self.is_bad(link, part);
+            let is_waived = waives_flow(&self.journal.plan, flow);
+            let is_cut = link.result.not_run == Some(NotRun::TimeOver);
             for (port, device) in ends(link) {
                 let of = [Some((&*port.host, None)), flow.members.is_empty().then_some((&*port.host, Some(port.rail)))];
                 for key in of.into_iter().flatten() {
@@ -291,10 +301,15 @@ impl<'s, 'a> Search<'s, 'a> {
                     if let Some(value) = link.value {
                         one.values.extend(shown.filter(|shown| link.cell == **shown).map(|_| value));
                     }
-                    if !accounts_for(part, port) && !self.is_gone(flow, &port.host) {
+                    if !is_cut && !accounts_for(part, port) && !self.is_gone(flow, &port.host) {
                         one.planned += 1;
                         one.valued += usize::from(link.value.is_some() || is_bad);
                         one.bad += usize::from(is_bad);
+                        for (verdict, breaks) in self.compared(link).iter().filter(|_| !is_waived) {
+                            let [all, broken] = one.demands.entry(*verdict).or_default();
+                            *all += 1;
+                            *broken += usize::from(*breaks);
+                        }
                     }
                 }
             }
@@ -354,25 +369,43 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     fn state(&self, of: &Evidence, is_open: bool) -> (Option<Judged>, Vec<String>) {
-        let Evidence { planned, valued, bad, .. } = *of;
+        let Evidence { planned, valued, bad, ref demands, .. } = *of;
         let test = self.test.test;
-        let why = match () {
+        // No peers are needed to see that its own values break a demand.
+        let broken = demands.iter().find(|(_, [all, broken])| *broken > 0 && 2 * broken >= *all);
+        let why = match broken {
+            Some((at, [all, broken])) => {
+                let demand = self.verdicts[*at].demanded();
+                format!("{broken} of {} in {test} are not as demanded: {demand}", count(*all, "value"))
+            }
             // No good partner, peers or limit shows whether it is good.
-            () if valued == 0 || self.in_doubt || is_open || !self.is_judged => return (None, Vec::new()),
-            () if 2 * bad > valued => format!("{bad} of {} are low in {test}", count(valued, "value")),
-            () if 2 * valued < planned => {
+            None if planned == 0 || self.in_doubt || is_open || !self.is_judged => return (None, Vec::new()),
+            None if 2 * bad > valued => format!("{bad} of {} are low in {test}", count(valued, "value")),
+            None if 2 * valued < planned => {
                 format!("only {valued} of {} could be measured in {test}", count(planned, "case"))
             }
-            () => return (Some(Judged::Good), Vec::new()),
+            None => return (Some(Judged::Good), Vec::new()),
         };
         (Some(Judged::Undecided), vec![why])
     }
 
+    /// A bad part of this test whose hosts all are in a group.
+    fn part_within(&self, group: &Flow) -> Option<&'s Part<'a>> {
+        let members: BTreeSet<&str> = group.members.iter().map(|port| &*port.host).collect();
+        let is_within = |part: &&Part<'_>| {
+            let hosts = part.hosts();
+            !hosts.is_empty() && hosts.iter().all(|host| members.contains(host.as_str()))
+        };
+        self.model.parts.iter().filter(|part| part.is_bad() && part.is_named_by(self.test.test)).find(is_within)
+    }
+
+    fn compared(&self, link: &Link<'_>) -> &[(usize, bool)] {
+        self.compared.get(&link.result.case.id).map_or(&[], Vec::as_slice)
+    }
+
     fn is_bad(&self, link: &Link<'_>, part: Option<&Part<'_>>) -> bool {
         let is_cleared = part.is_some_and(|part| part.standing == Standing::Cleared);
-        link.result.state == State::Wrong
-            || self.breaking.contains(&link.result.case.id)
-            || link.stands_out && !is_cleared
+        self.compared(link).iter().any(|(_, breaks)| *breaks) || link.stands_out && !is_cleared
     }
 
     /// Whether another host of a flow was lost: then its value is not evidence about this one.

@@ -72,7 +72,9 @@ pub fn applied(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> H
     let mut all: HashMap<(u64, Metric), Vec<Applied>> = HashMap::new();
     for test in &journal.plan.tests {
         let (results, rows) = of_test(test, results, rows);
-        for wanted in expectations(test, &rows) {
+        // A mean over sizes is compared with the limit, and no case has it as a value.
+        let is_of_case = |wanted: &Expectation| !wanted.source.as_ref().is_some_and(Source::is_mean_of_sizes);
+        for wanted in expectations(test, &rows).into_iter().filter(is_of_case) {
             let demand: Arc<str> = demand(&wanted).into();
             for one in Judgement::new(journal, test, &wanted, &results, &rows).judged {
                 let applied = Applied { demand: Arc::clone(&demand), limit: one.limit, at_least: one.at_least };
@@ -130,13 +132,14 @@ pub(super) fn judge<'r>(
         remedy: remedy.map(Remedy::from),
         scope: Scope::of(wanted).to_string(),
         narrowed: Scope::of(wanted).narrowed(),
+        expectation: (wanted.line > 0).then(|| wanted.clone()),
         line: (wanted.line > 0).then_some(wanted.line),
         metric: Some(wanted.metric),
         unit: Some(wanted.metric.unit().to_owned()),
         source: wanted.source.clone(),
         worst: judged.first().map(offender),
         offenders: offenders(&wrong, &judged),
-        breaking: judged.iter().filter(|one| one.violates).map(|one| one.row.case).collect(),
+        compared: judged.iter().map(|one| (one.row.case, one.violates)).collect(),
         tally: Tally {
             in_scope: of,
             judged: judged.len(),

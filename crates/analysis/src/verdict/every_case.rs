@@ -65,7 +65,9 @@ pub(super) fn judge(
     reason.extend(lost(results, lossy));
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
+    let compared = with(State::Measured).chain(with(State::Wrong));
     Verdict {
+        compared: compared.map(|result| (result.case.id, result.state == State::Wrong)).collect(),
         scope: count(of, "case"),
         tally: Tally {
             in_scope: of + corrupt.len(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_model::plan::model::{Source, Subset};
+use railgauge_model::plan::model::{Expectation, Source, Subset};
 use railgauge_preflight::Holding;
 use railgauge_wire::{Failure, Metric, remedy::Remedy};
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,8 @@ pub struct Verdict {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<Searched>,
     /// `None` for an implicit verdict.
+    #[serde(skip)]
+    pub expectation: Option<Expectation>,
     pub line: Option<usize>,
     pub metric: Option<Metric>,
     pub unit: Option<String>,
@@ -71,8 +73,9 @@ pub struct Verdict {
     pub worst: Option<Offender>,
     /// Worst first; at most [`OFFENDERS`].
     pub offenders: Vec<Offender>,
+    /// Cases that the demand was compared with, and whether they break it.
     #[serde(skip)]
-    pub breaking: Vec<u64>,
+    pub compared: Vec<(u64, bool)>,
     /// Hosts and devices that differ from `[preflight]`, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holdings: Vec<Holding>,
@@ -100,6 +103,7 @@ impl Verdict {
             scope: String::new(),
             narrowed: None,
             view: None,
+            expectation: None,
             line: None,
             metric: None,
             unit: None,
@@ -109,7 +113,7 @@ impl Verdict {
             reason,
             worst: None,
             offenders: Vec::new(),
-            breaking: Vec::new(),
+            compared: Vec::new(),
             holdings: Vec::new(),
             parts: Vec::new(),
             tally: Tally::default(),

@@ -22,12 +22,19 @@ fn unknown(plan: &Plan, _: &str, _: &HostFacts) -> Option<String> {
 fn find(scene: &Scene<'_>, found: &mut Vec<Found>) {
     let all = &scene.plan.preflight.ufm_telemetry;
     let known: BTreeMap<(&str, u8), &PortTelemetry> = all.iter().map(|one| ((&*one.guid, one.port), one)).collect();
-    for port in scene.ports().filter(|port| port.is_infiniband() && !known.is_empty()) {
-        match known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)) {
-            None => {
-                let what = "not judged: UFM's telemetry does not have the port";
-                found.push(port.found(Notice, what, remedy::LOOK_AT_CABLE));
-            }
+    if known.is_empty() {
+        return;
+    }
+    let of = |port: &Port<'_>| known.get(&(port.device.guid.as_deref().unwrap_or_default(), port.port.number)).copied();
+    // A file of another cluster.
+    let has_none = !scene.ports().any(|port| of(&port).is_some());
+    let (severity, what) = match has_none {
+        true => (Severity::Warning, "not judged: UFM's telemetry does not have any port of these hosts"),
+        false => (Severity::Notice, "not judged: UFM's telemetry does not have the port"),
+    };
+    for port in scene.ports().filter(|port| has_none || port.is_infiniband()) {
+        match of(&port) {
+            None => found.push(port.found(severity, what, remedy::LOOK_AT_CABLE)),
             Some(one) => {
                 found.extend(Levels::Nvidia.table().iter().filter_map(|level| of_level(&port, one, level)));
             }

@@ -157,8 +157,12 @@ impl StepWriter<'_> {
     /// Nothing for an empty step that is not a test.
     fn write(&self, lines: &mut Lines<impl Write>, makers: &[(&[CaseResult<'_>], Maker<'_>)]) -> io::Result<()> {
         let Self { run, step, .. } = self;
-        let measured: Vec<&Measured> = run.verdicts.components.iter().filter(|of| has(step, of)).collect();
-        if !step.is_test && step.verdicts.is_empty() && measured.is_empty() {
+        let measured = run.verdicts.components.iter().filter(|of| has(step, of));
+        let components = measured.flat_map(|of| of.components.iter().map(move |one| (of, one)));
+        // That a host answers does not show that it is good.
+        let components = components.filter(|(of, one)| of.test != ANSWERS || one.state != Some(Judged::Good));
+        let components: Vec<(&Measured, &Component)> = components.collect();
+        if !step.is_test && step.verdicts.is_empty() && components.is_empty() {
             return Ok(());
         }
         let cases = || run.results.iter().filter(|result| self.is_of(result));
@@ -180,10 +184,11 @@ impl StepWriter<'_> {
         for verdict in &step.verdicts {
             self.add(lines, run.end, OfStep::Diagnosis(of_verdict(verdict)))?;
         }
-        for (of, component) in measured.iter().flat_map(|of| of.components.iter().map(move |one| (of, one))) {
+        for (of, component) in components {
             self.add(lines, run.end, OfStep::Diagnosis(self.of_component(of, component)))?;
         }
-        let status = if !step.verdicts.is_empty() && step.verdicts.iter().all(|one| one.status == Status::NotRun) {
+        let is_judged = step.is_test || !step.verdicts.is_empty();
+        let status = if is_judged && step.verdicts.iter().all(|one| one.status == Status::NotRun) {
             TestStatus::Skip
         } else if cases().any(is_lacking) {
             TestStatus::Error

@@ -36,7 +36,6 @@ use railgauge_model::{
     plan::{
         count::{capital, count, were},
         hostlist,
-        model::Expectation,
     },
 };
 use serde::Serialize;
@@ -176,7 +175,7 @@ pub fn view(
         sentence: verdicts.sentence.clone(),
         cases: verdicts.cases,
         cluster: cluster::cluster(&journal.plan, outliers),
-        expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
+        expectations: verdicts.verdicts.iter().map(expectation).collect(),
         parts,
         interleaved,
         troubles,
@@ -337,9 +336,9 @@ fn duration(from: &str, to: &str) -> String {
     }
 }
 
-fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
+fn expectation(verdict: &Verdict) -> ExpectationView {
     let unit = verdict.unit.as_deref().unwrap_or_default();
-    let wanted = wanted(journal, verdict);
+    let wanted = verdict.expectation.as_ref();
     // In the plan's unit, if the verdict answers one of its expectations.
     let text =
         |value: f64| wanted.map_or_else(|| format!("{} {unit}", number(value)), |wanted| held_against(wanted, value));
@@ -370,10 +369,4 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
             listed => verdict.tally.violating.saturating_sub(LISTED.min(listed)),
         },
     }
-}
-
-/// `None` for an implicit verdict.
-pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j Expectation> {
-    let test = journal.plan.tests.iter().find(|test| test.name == verdict.test)?;
-    test.expect.iter().find(|wanted| Some(wanted.line) == verdict.line && Some(wanted.metric) == verdict.metric)
 }

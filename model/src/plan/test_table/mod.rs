@@ -148,7 +148,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         pattern: pattern.as_ref(),
         members: members.as_ref(),
         hosts,
-        scales: scales(collective.as_ref(), members.as_ref(), within),
+        scales: scales(&kind, collective.as_ref(), members.as_ref(), within),
         baseline,
     };
     let demand = |table: &Table<'_>| match hosts.narrowed {
@@ -214,14 +214,20 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
 }
 
 /// Of each group of a collective; of every flow otherwise.
-fn scales(collective: Option<&Collective>, members: Option<&Members<'_>>, within: bool) -> Vec<Scale> {
+fn scales(
+    kind: &kind::Kind,
+    collective: Option<&Collective>,
+    members: Option<&Members<'_>>,
+    within: bool,
+) -> Vec<Scale> {
+    let memory = kind.memory.unwrap_or(PerEnd::same(Memory::Host));
     let Some(collective) = collective else {
         let (hosts, ranks) = if within { (1, None) } else { (2, Some(2)) };
-        return vec![Scale { hosts: Some(hosts), ranks }];
+        return vec![Scale::of(Some(hosts), &memory, ranks)];
     };
     let scale = |ranks: u64| {
         let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
-        Scale { hosts: Some(ranks / collective.ranks_per_host.max(1)), ranks: Some(ranks) }
+        Scale::of(Some(ranks / collective.ranks_per_host.max(1)), &memory, Some(ranks))
     };
     collective::rank_counts(collective, members).into_iter().map(scale).collect()
 }
