@@ -14,6 +14,7 @@
 //!    So few passes are odd that slow paths are ruled out. Two paths at half with one flow each look like one full path with two, but not in
 //!    every draw of the hash: see [`power`].
 //! 5. The mean loss vanishes with the most queue pairs. A slow path takes as much of all flows together as before.
+//!    Where paths are fewer than flows, their lack excuses as much, and only half of the passes count in 4.
 //!
 //! Assumes that every pass hashes flows independently, that paths have the rate of a NIC port, and that flows that share a path fill it.
 
