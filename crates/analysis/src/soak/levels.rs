@@ -12,10 +12,9 @@ use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
 use super::{
-    SHORT,
     hit::listed,
     ports::{Port, PortName},
-    span::Span,
+    span::{SHORT, Span},
 };
 use crate::{journal::Journal, words::lasting};
 

@@ -230,14 +230,11 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     })
 }
 
-/// Largest share of a soak that may be missing at its end, where the last window would not have ended in time.
-const SHORT: f64 = 0.01;
-
 impl Soaking {
     /// `None` if it lasted long enough: at most its last window and a hundredth are missing.
     pub fn missing(&self, window: Nanoseconds) -> Option<Nanoseconds> {
         let missing = self.demanded.saturating_sub(self.lasted);
-        let allowed = NanosecondsF64(self.demanded.as_f64() * SHORT).0.min(window.as_f64());
+        let allowed = NanosecondsF64(self.demanded.as_f64() * span::SHORT).0.min(window.as_f64());
         (missing.as_f64() > allowed).then_some(missing)
     }
 }

@@ -3,6 +3,9 @@
 use railgauge_wire::Nanoseconds;
 use serde::Serialize;
 
+/// Largest share of a demanded time that may be missing at its end, where the last window would not have ended in time.
+pub const SHORT: f64 = 0.01;
+
 /// In nanoseconds since 1970 by the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Span {
