@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Class, FULL, FlowRates, Sorted, UNLIKE};
+use super::flow::{Class, FULL, FlowRates, UNLIKE};
 use crate::{refusal::Refusal, robust::median};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,7 +53,8 @@ const MOST_FLOWS: f64 = 1.0 - CHANCE;
 pub(super) struct Seen<'a> {
     pub passes: &'a [Vec<FlowRates>],
     pub classes: &'a [Vec<Class>],
-    pub sorted: &'a [Sorted],
+    /// What low flows that fill no path have together, in each pass with such flows.
+    pub odd: &'a [f64],
     pub is_low: &'a dyn Fn(&FlowRates) -> bool,
 }
 
@@ -101,14 +102,13 @@ impl Seen<'_> {
 
     /// The rate of one slow path, if the low flows that fill no path have it together in nearly all passes that have such flows.
     fn slow(&self) -> Result<Option<f64>, Refusal> {
-        let odd = self.sorted.iter().filter(|pass| pass.odd);
-        let rests: Vec<f64> = odd.map(|pass| pass.rest).collect();
+        let rests = self.odd;
         if rests.len() < FEWEST || !self.always(0.0, |flow, _| (self.is_low)(flow)).is_empty() {
             return Ok(None);
         }
-        let share = median(&rests)?;
+        let share = median(rests)?;
         let alike = rests.iter().filter(|rest| (*rest - share).abs() <= FULL).count();
-        let chance = CHANCE * self.sorted.len() as f64;
+        let chance = CHANCE * self.passes.len() as f64;
         let one = alike as f64 >= chance.max(FEWEST as f64) && (rests.len() - alike) as f64 <= chance;
         Ok((one && (APART..=1.0 - APART).contains(&share)).then_some(share))
     }

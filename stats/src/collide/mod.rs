@@ -19,11 +19,14 @@
 //! Assumes that every pass hashes flows independently, that paths have the rate of a NIC port, and that flows that share a path fill it.
 
 mod answer;
+mod flow;
 mod groups;
 mod power;
 
 use answer::Seen;
 pub use answer::{Answer, Paths};
+pub use flow::{Class, FlowRates, Why};
+use flow::{FULL, UNLIKE};
 pub use groups::{Groups, groups};
 use power::Setting;
 
@@ -44,14 +47,6 @@ const LOW_LEAST: f64 = 0.05;
 /// Lower bound of the noise: headers, acknowledgements and windows cost a little of a shared path.
 const NOISE_LEAST: f64 = 0.005;
 
-/// Flows fill a path if their shares sum to it within this. It is wide because the grouping of flows is unknown and shares are uneven;
-/// the sum over all groups is judged by the noise.
-const FULL: f64 = 0.1;
-
-/// Largest difference between flows that share a good path and one flow alone. Half of the mildest damage, so that mostly slow paths do
-/// not pass as good.
-const UNLIKE: f64 = power::MILDEST / 2.0;
-
 /// Largest deviation from full paths of all groups of a size, in standard deviations.
 const TOGETHER: f64 = 3.0;
 
@@ -70,43 +65,6 @@ pub const REMAINS: f64 = 0.1;
 const CROWDED: f64 = 1.25;
 
 pub const FEWEST: usize = 4;
-
-/// A flow in one pass. Rates are shares of the ports' rate, or in any unit common to all.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlowRates {
-    pub fewest: Option<f64>,
-    pub most: Option<f64>,
-    /// Numbers of the ports at its ends, different ones for sending and receiving.
-    pub ends: [u32; 2],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Not low.
-    Normal,
-    /// Shared a path with others while it had the fewest queue pairs.
-    Collides { flows: usize },
-    /// Low with the most queue pairs: more paths do not help it.
-    Suspect,
-    /// Not known, with the reason.
-    Open(Why),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    Missing,
-    /// Low with the fewest queue pairs and normal with the most, but in its pass or in too many others some low flows fill no path: a
-    /// path may be slow.
-    NoCompany,
-    /// There are too few passes to rule out that slow paths look like full ones in all of them.
-    FewPasses,
-    Unfilled,
-    /// The flows together lose too much with the most queue pairs: one of the paths may be slow.
-    LossRemains,
-    /// Hardly any flow has a path to itself, so the rate of a full path is unknown.
-    Crowded,
-    Scatter,
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collisions {
@@ -201,7 +159,8 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>, reordered: Optio
         flows.iter().enumerate().map(|(at, flow)| class(flow, pass, at)).collect()
     };
     let classes: Vec<Vec<Class>> = passes.iter().zip(&sorted).map(of_pass).collect();
-    let seen = Seen { passes, classes: &classes, sorted: &sorted, is_low: &is_low };
+    let rests: Vec<f64> = sorted.iter().filter(|pass| pass.odd).map(|pass| pass.rest).collect();
+    let seen = Seen { passes, classes: &classes, odd: &rests, is_low: &is_low };
     let paths = Paths { number, ..seen.paths(reordered)? };
     Ok(Collisions { classes, undisturbed, loss_fewest, loss_most, odd, needed: setting.needed(), paths })
 }

@@ -312,7 +312,7 @@ const LAYOUTS: usize = 100;
 
 /// How many layouts of 4 to 16 hosts a side and 2 to 16 paths, with noise of 1 to 3 %, have each answer.
 fn answers(kind: Kind, counters: bool) -> Vec<(Answer, usize)> {
-    let mut rng = ChaCha8Rng::seed_from_u64(SEEDS);
+    let mut rng = ChaCha8Rng::seed_from_u64(SEEDS + 100_000);
     let mut answers: Vec<(Answer, usize)> = Vec::new();
     for layout in 0..LAYOUTS {
         let (paths, flows) = loop {
