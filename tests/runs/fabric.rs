@@ -253,5 +253,5 @@ fn links_that_count_as_not_loaded_are_told_before_a_run() {
     );
     assert_ne!(without, whole);
     let told = said("ports.toml", &without);
-    assert!(told.contains("4 directions of links") && told.contains("no port is known"), "{told}");
+    assert!(told.contains("4 directions of links") && told.contains("without a known port"), "{told}");
 }

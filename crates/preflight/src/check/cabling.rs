@@ -139,10 +139,9 @@ fn attached(scene: &Scene<'_>, (fabric, places): Places<'_>, port: Port<'_>, rai
 fn told(finding: &Finding) -> Vec<Found> {
     let (meaning, remedy) = match finding {
         Finding::Swapped { .. } | Finding::WrongLeaf { .. } => (RULE.meaning, remedy::CABLES),
-        Finding::UnlikePorts { .. } => (
-            "cables of this board are not where those of its peers are: one may be in another's place",
-            remedy::CABLES,
-        ),
+        Finding::UnlikePorts { .. } => {
+            ("cables of this board are not where those of its peers are: one may be in another's place", remedy::CABLES)
+        }
         Finding::Uncabled { .. } => ("nothing runs over this rail of the host", remedy::CHECK_CABLE),
         Finding::Claimed { .. } => (
             "where one of these hosts is plugged in is not known, and what is said of its rails may be wrong",
