@@ -297,7 +297,7 @@ fn is_baseline(head: &str) -> bool {
 /// Where a page goes: where it was asked for, or under `reports` by what it is and the time.
 ///
 /// # Errors
-/// The directory cannot be made, or the page would lie in the place of a file that is no page.
+/// The directory cannot be made, or the page would replace a file that is not a page.
 pub(super) fn page_path(asked: Option<PathBuf>, what: &str, replaces: &Ours) -> anyhow::Result<PathBuf> {
     asked.as_deref().map_or(Ok(()), |path| replaces.only(path))?;
     let of = asked.as_deref().map_or(Path::new("reports"), |path| path.parent().unwrap_or(Path::new("")));

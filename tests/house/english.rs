@@ -26,7 +26,7 @@ const FAULTS: &[(&str, &str)] = &[
 
 /// The most that are allowed: in documents, in texts of the program, in its comments. Lower these as the counts fall.
 /// Commit a214d4ac had 806, 454 and 2,931.
-const MOST: [usize; 3] = [45, 45, 180];
+const MOST: [usize; 3] = [25, 25, 152];
 
 /// The most words of all documents, README.md and those for developers included, and of those for users.
 const WORDS: [usize; 2] = [40_000, 34_500];

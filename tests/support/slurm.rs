@@ -133,17 +133,16 @@ impl Slurm {
     /// long, and the next job would wait for ever.
     #[track_caller]
     pub fn resumed(&self) {
-        let states = || self.says(&["sinfo", "-h", "-N", "-p", "main", "-o", "%N %T %E"]);
         let end = Instant::now() + Duration::from_secs(60);
-        let others =
-            || states().lines().filter(|line| line.split(' ').nth(1) != Some("idle")).map(str::to_owned).collect();
         loop {
-            let others: Vec<String> = others();
-            if others.is_empty() {
+            let states = self.says(&["sinfo", "-h", "-N", "-p", "main", "-o", "%N %T %E"]);
+            let nodes: Vec<(&str, &str)> = states.lines().filter_map(|line| line.split_once(' ')).collect();
+            let is_idle = |state: &str| state.split(' ').next() == Some("idle");
+            if !nodes.is_empty() && nodes.iter().all(|(_, state)| is_idle(state)) {
                 return;
             }
-            assert!(Instant::now() < end, "nodes never became idle: {others:?}");
-            for node in others.iter().filter_map(|line| line.split(' ').next()) {
+            assert!(Instant::now() < end, "nodes never became idle: {nodes:?}");
+            for (node, _) in nodes.iter().filter(|(_, state)| !is_idle(state)) {
                 self.says(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
             }
             std::thread::sleep(Duration::from_millis(100));

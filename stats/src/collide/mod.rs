@@ -94,29 +94,16 @@ impl Collisions {
 /// # Errors
 /// Fewer than [`FEWEST`] flows with both values, or a value that is not positive and finite.
 pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>, reordered: Option<f64>) -> Result<Collisions, Refusal> {
-    let values = || passes.iter().flatten();
-    let all: Vec<f64> = values().flat_map(|flow| [flow.fewest, flow.most]).flatten().collect();
-    logs(&all)?;
-    let both: Vec<(f64, f64)> = values().filter_map(|flow| flow.fewest.zip(flow.most)).collect();
-    if both.len() < FEWEST {
-        return Err(Refusal::TooFew { need: FEWEST, got: both.len() });
-    }
-    let (fewest, most): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
-    // With as many flows as paths a third of them is alone on one: the upper tenth is among these.
-    let top = quantile(&fewest, 0.9)?;
-    let alone: Vec<f64> = fewest.iter().copied().filter(|rate| *rate > top * (1.0 - LOW)).collect();
-    let undisturbed = median(&alone)?;
-    let logs: Vec<f64> = alone.iter().map(|rate| rate.ln()).collect();
-    let noise = (MAD_TO_SIGMA * mad(&logs)?).max(NOISE_LEAST);
+    let both = both(passes)?;
+    let (fewest, most): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+    let Alone { top, number: alone, undisturbed, noise } = Alone::among(&fewest)?;
     let best = quantile(&most, 0.9)?.max(undisturbed);
     let centre = median(&most)?;
-    let mean_loss =
-        |rates: &[f64], of: f64| rates.iter().map(|rate| 1.0 - (rate / of).min(1.0)).sum::<f64>() / rates.len() as f64;
     let (loss_fewest, loss_most) = (mean_loss(&fewest, undisturbed), mean_loss(&most, best));
     let spread = 3.0 * MAD_TO_SIGMA * mad(&most)? / centre;
     let cut = centre * (1.0 - spread.max(LOW_SPREAD));
-    let per_pass = values().count() as f64 / passes.len() as f64;
-    let number = number(alone.len() as f64 / fewest.len() as f64, per_pass);
+    let per_pass = passes.iter().map(Vec::len).sum::<usize>() as f64 / passes.len() as f64;
+    let number = number(alone as f64 / fewest.len() as f64, per_pass);
     // Where paths are fewer than flows, more queue pairs do not help.
     let lacking_paths = number.map_or(0.0, |number| 1.0 - (number / per_pass).min(1.0));
     let loses = |lacking: f64| loss_most > (lacking + REMAINS).max(loss_fewest / 2.0);
@@ -126,12 +113,12 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>, reordered: Optio
     let lacking = (3.0 * noise).clamp(LOW_LEAST, LOW);
     let is_low = |flow: &FlowRates| flow.fewest.is_some_and(|rate| rate < undisturbed * (1.0 - lacking));
     let is_suspect = |flow: &FlowRates| flow.most.is_some_and(|rate| rate < cut);
-    let scale = Scale { undisturbed, together: 1.0, noise, alone: alone.len() };
+    let scale = Scale { undisturbed, together: 1.0, noise, alone };
     let sort = |scale| passes.iter().map(|flows| Sorted::new(flows, scale, is_low, is_suspect)).collect::<Vec<_>>();
     let sorted = sort(Scale { together: together(&sort(scale))?, ..scale });
     let odd = sorted.iter().filter(|pass| pass.odd).count();
     let setting = Setting {
-        load: load(alone.len(), fewest.len()),
+        load: load(alone, fewest.len()),
         noise,
         low: lacking,
         deviation: sorted.iter().map(|pass| pass.deviation).fold(noise, f64::max),
@@ -163,6 +150,38 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>, reordered: Optio
     let seen = Seen { passes, classes: &classes, odd: &rests, is_low: &is_low };
     let paths = Paths { number, ..seen.paths(reordered)? };
     Ok(Collisions { classes, undisturbed, loss_fewest, loss_most, odd, needed: setting.needed(), paths })
+}
+
+/// The rates of flows that have both, with the fewest and with the most queue pairs.
+fn both(passes: &[Vec<FlowRates>]) -> Result<Vec<(f64, f64)>, Refusal> {
+    let values = || passes.iter().flatten();
+    logs(&values().flat_map(|flow| [flow.fewest, flow.most]).flatten().collect::<Vec<_>>())?;
+    let both: Vec<(f64, f64)> = values().filter_map(|flow| flow.fewest.zip(flow.most)).collect();
+    if both.len() < FEWEST { Err(Refusal::TooFew { need: FEWEST, got: both.len() }) } else { Ok(both) }
+}
+
+fn mean_loss(rates: &[f64], of: f64) -> f64 {
+    rates.iter().map(|rate| 1.0 - (rate / of).min(1.0)).sum::<f64>() / rates.len() as f64
+}
+
+/// Flows with a path to themselves.
+struct Alone {
+    /// The upper tenth of all flows begins here.
+    top: f64,
+    number: usize,
+    undisturbed: f64,
+    noise: f64,
+}
+
+impl Alone {
+    fn among(fewest: &[f64]) -> Result<Self, Refusal> {
+        // With as many flows as paths a third of them is alone on one: the upper tenth is among these.
+        let top = quantile(fewest, 0.9)?;
+        let alone: Vec<f64> = fewest.iter().copied().filter(|rate| *rate > top * (1.0 - LOW)).collect();
+        let logs: Vec<f64> = alone.iter().map(|rate| rate.ln()).collect();
+        let noise = (MAD_TO_SIGMA * mad(&logs)?).max(NOISE_LEAST);
+        Ok(Self { top, number: alone.len(), undisturbed: median(&alone)?, noise })
+    }
 }
 
 /// Number of equal paths, from the share of flows with a path to themselves; `None` if all or none have one.

@@ -44,6 +44,31 @@ struct Place {
     source_ports: Option<Vec<SourcePort>>,
 }
 
+impl Place {
+    const fn between(ends: [u32; 2]) -> Self {
+        let rates = FlowRates { fewest: None, most: None, ends };
+        Self { rates, lossy: false, reordered: None, source_ports: None }
+    }
+
+    /// Takes the rate of a repeat, in parts of `full`.
+    fn add(&mut self, result: &CaseResult<'_>, repeat: u32, full: f64, fewest: u32) {
+        let trusted = is_telling(result);
+        self.lossy |= trusted && result.loses();
+        let sample = result.samples.iter().find(|(of, _)| *of == repeat).filter(|_| trusted).map(|(_, sample)| *sample);
+        let gbps = sample
+            .and_then(|sample| value::of(Metric::Bandwidth, sample, direction(result, repeat, sample)).ok().flatten());
+        let rate = gbps.map(|gbps| gbps / full).filter(|rate| rate.is_finite() && *rate > 0.0);
+        if result.case.cell.qps == fewest {
+            self.rates.fewest = rate;
+            self.reordered = sample.and_then(|sample| is_reordered(result, sample));
+            let lanes = sample.map(|sample| sample.initiator.lanes.iter().map(|lane| lane.source_port));
+            self.source_ports = lanes.and_then(Iterator::collect);
+        } else {
+            self.rates.most = rate;
+        }
+    }
+}
+
 type Pass<'r> = BTreeMap<&'r Flow, Place>;
 
 /// `None` for another kind of test. `results` are those of the test.
@@ -67,50 +92,21 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     let mut passes: BTreeMap<(u32, u32), Pass<'_>> = BTreeMap::new();
     let mut ends: BTreeMap<(bool, &Port), u32> = BTreeMap::new();
     for result in used() {
-        let trusted = is_telling(result);
+        let Flow { from, to, .. } = &result.case.flow;
+        let ends = [(false, from), (true, to)].map(|end| {
+            let next = ends.len() as u32;
+            *ends.entry(end).or_insert(next)
+        });
+        let full = if shares { ceilings[&result.case.id] } else { 1.0 };
         for repeat in 0..result.repeats {
-            let place = passes.entry((result.case.round, repeat)).or_default();
-            let Flow { from, to, .. } = &result.case.flow;
-            let ends = [(false, from), (true, to)].map(|end| {
-                let next = ends.len() as u32;
-                *ends.entry(end).or_insert(next)
-            });
-            let none = Place {
-                rates: FlowRates { fewest: None, most: None, ends },
-                lossy: false,
-                reordered: None,
-                source_ports: None,
-            };
-            let Place { rates, lossy, reordered, source_ports } = place.entry(&result.case.flow).or_insert(none);
-            *lossy |= trusted && result.loses();
-            let sample = result.samples.iter().find(|(of, _)| *of == repeat).filter(|_| trusted);
-            let sample = sample.map(|(_, sample)| *sample);
-            let gbps = sample.and_then(|sample| {
-                value::of(Metric::Bandwidth, sample, direction(result, repeat, sample)).ok().flatten()
-            });
-            let full = if shares { ceilings[&result.case.id] } else { 1.0 };
-            let rate = gbps.map(|gbps| gbps / full).filter(|rate| rate.is_finite() && *rate > 0.0);
-            if result.case.cell.qps == fewest {
-                rates.fewest = rate;
-                *reordered = sample.and_then(|sample| is_reordered(result, sample));
-                let lanes = sample.map(|sample| sample.initiator.lanes.iter().map(|lane| lane.source_port));
-                *source_ports = lanes.and_then(Iterator::collect);
-            } else {
-                rates.most = rate;
-            }
+            let pass = passes.entry((result.case.round, repeat)).or_default();
+            let place = pass.entry(&result.case.flow).or_insert(Place::between(ends));
+            place.add(result, repeat, full, fewest);
         }
     }
     // A flow by itself shares its path with no other flow of the test.
     passes.retain(|_, flows| flows.len() > 1);
-    // Equal source ports of equal flows take equal paths: such a pass shows nothing new.
-    let (all, mut known) = (passes.len(), BTreeSet::new());
-    passes.retain(|_, flows| {
-        let ports = |(flow, place): (&&Flow, &Place)| {
-            place.source_ports.clone().filter(|ports| !ports.is_empty()).map(|ports| (Flow::clone(flow), ports))
-        };
-        flows.iter().map(ports).collect::<Option<Vec<_>>>().is_none_or(|ports| known.insert(ports))
-    });
-    let repeated = all - passes.len();
+    let repeated = drop_repeated(&mut passes);
     if passes.is_empty() {
         return None;
     }
@@ -129,6 +125,18 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     let told = told(test, (size, fewest, most), &passes, found.as_ref());
     let reordered_percent = reordered.map(|share| 100.0 * share);
     Some(Collisions { ports, repeated, reordered_percent, ..told })
+}
+
+/// Drops passes whose flows have the source ports of an earlier one, and returns how many: they take the same paths and show nothing new.
+fn drop_repeated(passes: &mut BTreeMap<(u32, u32), Pass<'_>>) -> usize {
+    let (all, mut known) = (passes.len(), BTreeSet::new());
+    passes.retain(|_, flows| {
+        let ports = |(flow, place): (&&Flow, &Place)| {
+            place.source_ports.clone().filter(|ports| !ports.is_empty()).map(|ports| (Flow::clone(flow), ports))
+        };
+        flows.iter().map(ports).collect::<Option<Vec<_>>>().is_none_or(|ports| known.insert(ports))
+    });
+    all - passes.len()
 }
 
 /// Whether so many packets arrived out of order that switches did it; `None` if the receiver does not count them.

@@ -135,11 +135,28 @@ impl Collisions {
         }
     }
 
+    fn undecided(&self) -> usize {
+        self.not_told.values().sum()
+    }
+
+    /// Whether collisions explain all that is low: more queue pairs end the loss, and no flow is a suspect, undecided or lost packets.
+    pub fn explains_all(&self) -> bool {
+        self.answer == Answer::Collisions
+            && !self.is_short_of_paths()
+            && self.suspects.is_empty()
+            && self.undecided() == 0
+            && self.lossy == 0
+    }
+
+    fn is_short_of_paths(&self) -> bool {
+        self.loss_percent.is_some_and(|(_, with_most)| with_most > 100.0 * REMAINS)
+    }
+
     /// The answer first.
     pub fn words(&self) -> String {
         let Self { most, passes, .. } = self;
-        let open: usize = self.not_told.values().sum();
-        let mut told = vec![self.answered(open)];
+        let open = self.undecided();
+        let mut told = vec![self.answered()];
         if !self.suspects.is_empty() {
             let names = named(&self.suspects);
             let n = self.suspects.len();
@@ -148,11 +165,11 @@ impl Collisions {
         }
         if open > 0 {
             let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
-            told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
+            told.push(format!("{} undecided ({}).", are(open, "flow"), why.join("; ")));
         }
         if let Some(needed) = self.needed_passes.filter(|needed| needed > passes) {
             told.push(format!(
-                "With {} or more it can be told that flows collide: set `rounds` or `repeats` higher.",
+                "{} or more show whether flows collide: set `rounds` or `repeats` higher.",
                 count(needed, "pass")
             ));
         }
@@ -168,7 +185,7 @@ impl Collisions {
         told.join(" ")
     }
 
-    fn answered(&self, open: usize) -> String {
+    fn answered(&self) -> String {
         let Self { fewest, most, several, flows, colliding, passes, .. } = self;
         let few = count(*fewest as usize, several);
         let all = count(*passes, "pass");
@@ -179,16 +196,13 @@ impl Collisions {
         match self.answer {
             Answer::Collisions => {
                 let share = short(100.0 * *colliding as f64 / *flows as f64);
-                let remains = self.loss_percent.is_some_and(|(_, with_many)| with_many > 100.0 * REMAINS);
-                let clear = self.suspects.is_empty() && open == 0 && self.lossy == 0;
-                let end = match (remains, clear) {
-                    (true, _) => format!("hash collisions, and fewer paths than flows ({loss})"),
-                    (false, true) => {
-                        format!("with {most} {several}s the loss is gone ({loss}): hash collisions, no faulty cable")
-                    }
-                    (false, false) => format!("with {most} {several}s the loss is gone ({loss}): hash collisions"),
+                let cause = if self.is_short_of_paths() {
+                    format!("hash collisions, and fewer paths than flows ({loss})")
+                } else {
+                    let clear = if self.explains_all() { ", no faulty cable" } else { "" };
+                    format!("with {most} {several}s the loss is gone ({loss}): hash collisions{clear}")
                 };
-                format!("{share} % of flows share a path ({colliding} of {flows} in {all}); {end}.")
+                format!("{share} % of flows share a path ({colliding} of {flows} in {all}); {cause}.")
             }
             Answer::SlowPath => format!(
                 "One path{about} is slow, at about {} % of the others: the flows on it do not fill it in {} of {all} (loss {loss}).",
