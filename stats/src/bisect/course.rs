@@ -7,13 +7,21 @@ use std::{
 };
 
 use super::{Found, Setting, known::Known};
-use crate::robust::{Level, median};
+use crate::{
+    robust::{Level, median},
+    student::t_quantile,
+};
 
 /// Standard deviations below the reference at which a group fails.
 const CUT: f64 = 3.0;
 const REFERENCES: usize = 3;
 const DECIDES: usize = 2;
+/// Results of a group after which one that is not surely low counts as good.
+const MOST: usize = 5;
 const PARTNERS: usize = 2;
+
+/// Of a single low result by chance, if the noise is estimated; two of three decide.
+const CHANCE: f64 = 0.01;
 
 /// Suspects that each suspect is measured with: if no group of the screen is within a small side, its hosts are near one another.
 const NEIGHBOURS: usize = 4;
@@ -32,8 +40,10 @@ pub(super) struct Course<'s> {
     screen: &'s [Vec<u32>],
     results: &'s BTreeMap<Vec<u32>, Vec<Option<f64>>>,
     references: BTreeMap<usize, Level>,
-    /// Standard deviation of good groups, as known or as the screen shows.
+    /// Standard deviation of good groups, as known or as the results so far show.
     spread: f64,
+    /// In standard deviations.
+    cut: f64,
     pub(super) known: Known,
     /// Pairs of hosts that were measured: whether they failed, `None` if that could not be judged.
     pub(super) pairs: BTreeMap<(u32, u32), Option<bool>>,
@@ -54,7 +64,8 @@ impl<'s> Course<'s> {
             screen,
             results,
             references: setting.references.clone(),
-            spread: 0.0,
+            spread: setting.noise,
+            cut: CUT,
             known: Known::default(),
             pairs: BTreeMap::new(),
             suspects: Vec::new(),
@@ -95,7 +106,10 @@ impl<'s> Course<'s> {
             first.push(self.results_of(group).first().ok_or_else(|| group.clone())?);
         }
         let good = upper(first.into_iter().flatten().copied().collect(), self.setting);
-        self.spread = if self.setting.noise > 0.0 { self.setting.noise } else { deviation(&good) };
+        if self.setting.noise <= 0.0 {
+            let repeated = self.results.values().map(|of| of.iter().flatten().copied().collect());
+            (self.spread, self.cut) = scatter(repeated.chain([good.clone()]));
+        }
         if let Some(level) = self.level(&good) {
             self.references.entry(self.size()).or_insert(level);
         }
@@ -125,19 +139,25 @@ impl<'s> Course<'s> {
         let Some(level) = self.reference(group.len())? else { return Ok(None) };
         // The centre is a median of few values, with its own error.
         let error = level.scale * (1.0 + FRAC_PI_2 / level.n.max(1) as f64).sqrt();
-        let low = level.centre - (CUT * error).max(self.setting.least);
+        let low = |cut: f64| level.centre - (cut * error).max(self.setting.least);
+        let (surely, perhaps) = (low(self.cut), low(CUT));
         let (mut passed, mut failed) = (0, 0);
-        for result in self.results_of(group) {
+        let results = self.results_of(group);
+        for result in results {
             match result {
-                Some(value) if *value >= low => passed += 1,
+                Some(value) if *value >= perhaps => passed += 1,
+                Some(value) if *value >= surely => {}
                 _ => failed += 1,
             }
-            if passed >= DECIDES || (sure == Sure::Once && failed == 0) {
+            if passed >= DECIDES || (sure == Sure::Once && passed > failed) {
                 return Ok(Some(false));
             }
             if failed >= DECIDES {
                 return Ok(Some(true));
             }
+        }
+        if results.len() >= MOST {
+            return Ok(Some(false));
         }
         Err(group.to_vec())
     }
@@ -392,9 +412,15 @@ fn upper(mut results: Vec<f64>, setting: &Setting) -> Vec<f64> {
     results.split_off(start)
 }
 
-fn deviation(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    if values.len() < 2 { 0.0 } else { (squares / (n - 1.0)).sqrt() }
+/// Pooled standard deviation of values around the means of their groups, and how many of them a group must be below the reference: few
+/// values say little about their scatter. 0 if no group has two.
+fn scatter(groups: impl Iterator<Item = Vec<f64>>) -> (f64, f64) {
+    let (mut squares, mut freedom) = (0.0, 0);
+    for values in groups.filter(|values| values.len() > 1) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        freedom += values.len() - 1;
+    }
+    let freedom = freedom.max(1) as f64;
+    ((squares / freedom).sqrt(), t_quantile(CHANCE, freedom).max(CUT))
 }

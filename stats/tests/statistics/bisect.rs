@@ -95,6 +95,32 @@ fn boundaries_and_single_paths_are_found() {
     assert!(whole >= TRIALS * 95 / 100 && single >= TRIALS * 95 / 100);
 }
 
+/// Plans with one repeat: how much a result scatters is not known beforehand.
+#[test]
+fn few_hosts_whose_noise_is_unknown_are_not_named_by_chance() {
+    let mut noise = Noise::new(FRESH + 9);
+    for (n, scatter) in [(6, 0.02), (6, 0.1), (8, 0.1), (12, 0.1)] {
+        for slow in [None, Some(3)] {
+            let (mut right, mut wrong) = (0, 0);
+            for _ in 0..TRIALS {
+                let mut search =
+                    Search::new(&(0..n).collect::<Vec<_>>(), Setting { least: 0.03, ..Setting::default() }).unwrap();
+                while let Some(group) = search.next_group() {
+                    let loss = if slow.is_some_and(|host| group.contains(&host)) { 0.5_f64.ln() } else { 0.0 };
+                    search.answer(Some(loss + scatter * noise.normal()));
+                }
+                let found = search.found();
+                right += usize::from(slow.is_some_and(|host| found.hosts.contains(&host)));
+                wrong +=
+                    usize::from(!found.boundaries.is_empty() || found.hosts.iter().any(|host| Some(*host) != slow));
+            }
+            println!("{n} hosts, noise {scatter}, slow {slow:?}: right {right}, wrong {wrong} of {TRIALS}");
+            assert!(wrong <= TRIALS / 50, "{n} hosts, noise {scatter}, slow {slow:?}: {wrong} wrong");
+            assert!(slow.is_none() || scatter > 0.05 || right >= TRIALS * 9 / 10, "{n} hosts: {right} found");
+        }
+    }
+}
+
 #[test]
 fn a_collective_that_does_not_run_fails() {
     let hosts: Vec<u32> = (0..16).collect();

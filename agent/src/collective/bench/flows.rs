@@ -1,5 +1,7 @@
-//! Flows of an exchange, timed by their receivers: all together in a round, and each alone while the other ranks wait. Ranks leave the
-//! barrier before a round some message latencies apart, and both times contain that.
+//! Flows of an exchange, timed by their receivers: all together in a round, and each alone while the other ranks wait.
+//!
+//! A rank may leave the barrier before a round long after its peers, if its processor is busy. So each receiver starts its clock, and then
+//! releases its senders by a message: no byte arrives before the clock runs. Both times contain the latency of that message.
 
 use railgauge_wire::{Failure, FlowTimes, Nanoseconds};
 
@@ -8,8 +10,8 @@ use crate::{
     bench::{clock, control::Control},
     collective::{
         bench::Group,
-        engine::{self, Wire},
-        script::Script,
+        engine::{self, Sides, Wire},
+        script::{How, Script, Side, Stretch},
     },
 };
 
@@ -30,11 +32,11 @@ impl Operation<'_> {
             if pass >= LEAST && elapsed >= window {
                 break;
             }
-            let together = self.arrivals(round)?;
-            for ((script, (from, _)), times) in scripts.iter().zip(alone).zip(&mut times) {
-                let from = *from as usize;
+            let together = self.arrivals(round, alone)?;
+            for ((script, flow), times) in scripts.iter().zip(alone).zip(&mut times) {
+                let from = flow.0 as usize;
                 times.0.extend(together.get(from));
-                times.1.extend(self.arrivals(script)?.get(from));
+                times.1.extend(self.arrivals(script, std::slice::from_ref(flow))?.get(from));
             }
             elapsed = self.largest(clock::now() - begin)?;
         }
@@ -48,16 +50,33 @@ impl Operation<'_> {
             .collect())
     }
 
-    /// Time from a barrier to the last byte from each rank.
-    fn arrivals(&mut self, script: &Script) -> Result<Vec<Nanoseconds>, Failure> {
+    /// Time from a barrier to the last byte from each rank, for the `flows` that end here.
+    fn arrivals(&mut self, script: &Script, flows: &[(u32, u32)]) -> Result<Vec<Nanoseconds>, Failure> {
         self.largest(Nanoseconds::ZERO)?;
         let Self { bench, ready, control } = self;
+        let begin = clock::now();
+        let (input, mut output) = ([0], vec![0; flows.len()]);
+        let mut words = Sides { input: &input, output: &mut output, scratch: &mut [] };
+        engine::play(&release(bench.rank, flows), &mut words, None, 1, bench.wire.as_mut(), control)?;
         let mut sides = bench.memory.sides(0..ready.collective.size.as_usize());
         let mut wire = Clocked { wire: bench.wire.as_mut(), last: vec![Nanoseconds::ZERO; bench.ranks as usize] };
-        let (begin, width) = (clock::now(), ready.layout.width as usize);
+        let width = ready.layout.width as usize;
         engine::play::<dyn Wire>(script, &mut sides, None, width, &mut wire, control)?;
         Ok(wire.last.into_iter().map(|last| last.saturating_sub(begin).max(Nanoseconds(1))).collect())
     }
+}
+
+/// A byte from the receiver of each flow to its sender.
+fn release(rank: u32, flows: &[(u32, u32)]) -> Script {
+    let mut script = Script::default();
+    for (number, (from, to)) in flows.iter().enumerate() {
+        if *to == rank {
+            script.send(*from as usize, Stretch { side: Side::Input, at: 0..1 }, None);
+        } else if *from == rank {
+            script.receive(*to as usize, Stretch::output(number..number + 1), How::Place, None);
+        }
+    }
+    script
 }
 
 fn median(mut times: Vec<Nanoseconds>) -> Nanoseconds {
