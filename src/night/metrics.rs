@@ -29,8 +29,6 @@ use super::{
 type Labels = Vec<(String, String)>;
 type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
-const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
-
 pub fn metrics(run: &Judged, states: &States, state: State) -> Result<String, fmt::Error> {
     let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
     let help = "State of the cluster after all runs: 0 OK, 1 warning, 2 critical, 3 unknown";
@@ -91,7 +89,7 @@ fn of_run(all: &mut All, run: &Judged) {
     let help = "Whether the run finished and its records are whole; with 0 nothing else here is certain";
     all.one("run_finished", help, &[], finished);
     let status = all.family("run_status", "1 for the status that the run has, 0 for the others");
-    for each in STATUSES {
+    for &each in Status::ALL {
         let labels = all.labels(&[("status", each.word())]);
         status.get_or_create(&labels).set(f64::from(u8::from(each == verdicts.status)));
     }
@@ -121,7 +119,7 @@ fn of_verdicts(all: &mut All, run: &Judged) {
         tests.entry(&verdict.test).or_default().push(verdict);
     }
     for (test, verdicts) in tests {
-        for status in STATUSES {
+        for &status in Status::ALL {
             let n = verdicts.iter().filter(|verdict| verdict.status == status).count();
             counts.get_or_create(&all.labels(&[("test", test), ("status", status.word())])).set(n as f64);
         }

@@ -1,11 +1,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use railgauge_analysis::{history, trend};
-use railgauge_report::index::Outcome;
+use railgauge_report::index::{Index, Outcome, link};
 
 use super::{
     judged::{Judged, NightError},
@@ -115,4 +116,20 @@ pub(super) fn of_each_plan(word: &str, now: Timestamp) -> Vec<Nights> {
     let runs: Vec<Arc<Summary>> = runs.into_iter().map(Arc::new).collect();
     let of_plan = |plan: String| Nights::new(runs.iter().filter(|run| may_be_of(run, &plan)).cloned().collect(), now);
     plans.into_iter().filter_map(|plan| of_plan(plan).ok()).collect()
+}
+
+/// The index of the runs in `word`, optionally of one plan; `page` is the directory of the page that links to them.
+pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp) -> Result<Index, NightError> {
+    let (mut runs, plans) = read(word, plan, now)?;
+    for run in &mut runs {
+        run.row.page = page.and_then(|page| link(&run.directory, page)).unwrap_or_default();
+    }
+    let of_plan = |plan: &String| {
+        let own: Vec<&Summary> = runs.iter().filter(|run| run.row.plan == *plan).collect();
+        States::of(&own, now).grid(plan, &own)
+    };
+    let grids = plans.iter().filter(|name| plan.is_none_or(|plan| plan == *name)).map(of_plan);
+    let grids = grids.filter(|grid| !grid.hosts.is_empty()).collect();
+    let made = now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+    Ok(Index::of(word, made, runs.into_iter().map(|run| run.row).collect(), grids))
 }

@@ -78,19 +78,13 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
             nights.insert(row.run_id.clone());
         }
         let is_young = keep.within.is_some_and(|within| now.duration_since(began) < within);
-        let kept = unsure(directory, &path, &row).or_else(|| {
-            if is_last {
-                return Some(format!("one of the newest {} of its plan", keep.last.unwrap_or_default()));
-            }
-            if is_young {
-                return Some("young".to_owned());
-            }
-            if keep.failed && row.outcome == Outcome::Fail {
-                return Some("a verdict failed".to_owned());
-            }
-            let named = named.by(&row.run_id).map(|file| format!("named in {file}"));
-            named.or_else(|| states.get(&row.run_id).cloned())
-        });
+        let has_failed = keep.failed && row.outcome == Outcome::Fail;
+        let kept = unsure(directory, &path, &row)
+            .or_else(|| is_last.then(|| format!("one of the newest {} of its plan", keep.last.unwrap_or_default())))
+            .or_else(|| is_young.then(|| "young".to_owned()))
+            .or_else(|| has_failed.then(|| "a verdict failed".to_owned()))
+            .or_else(|| named.by(&row.run_id).map(|file| format!("named in {file}")))
+            .or_else(|| states.get(&row.run_id).cloned());
         choices.push(Choice {
             directory: row.directory,
             run_id: row.run_id,
@@ -178,10 +172,7 @@ fn holds_other(path: &Path) -> Option<String> {
         }
     }
     // The first line with its sum: no other program writes that.
-    match plan_of(path) {
-        Some(_) => None,
-        None => Some("its first record is not that of a run".to_owned()),
-    }
+    plan_of(path).is_none().then(|| "its first record is not that of a run".to_owned())
 }
 
 fn size(path: &Path) -> u64 {

@@ -101,23 +101,24 @@ impl Standing {
         // The answer of a run that found a component is about that component.
         let mut open = with(Condition::Faulty).chain(with(Condition::Undecided));
         let is_said = state != State::Unknown && open.any(|one| run.row.faulty.contains(&one.name));
-        let mut said = Vec::new();
-        for (condition, worse) in [(Condition::Faulty, State::Critical), (Condition::Undecided, State::Warning)] {
-            if with(condition).next().is_some() {
-                state = state.max(worse);
-                said.extend(sentences(condition, with(condition)));
+        let (mut said, mut components) = (Vec::new(), Vec::new());
+        for (condition, least) in [
+            (Condition::Faulty, State::Critical),
+            (Condition::Undecided, State::Warning),
+            (Condition::Unknown, State::Ok),
+        ] {
+            let known: Vec<&Known> = with(condition).collect();
+            if !known.is_empty() {
+                state = state.max(least);
             }
-        }
-        if with(Condition::Unknown).next().is_some() {
-            said.extend(sentences(Condition::Unknown, with(Condition::Unknown)));
+            said.extend(sentences(condition, &known));
+            components.extend(known.into_iter().cloned());
         }
         // Only a failed verdict makes a state critical without a faulty component.
         let first = state == State::Critical && with(Condition::Faulty).next().is_none();
         if !is_said {
             said.insert(if first { 0 } else { said.len() }, text);
         }
-        let order = [Condition::Faulty, Condition::Undecided, Condition::Unknown];
-        let components = order.into_iter().flat_map(with).cloned().collect();
         let measured = newest.said.iter().flat_map(|said| &said.components);
         let lost = |run: &Summary| format!("{} changes no state: {}", path_text(&run.directory), run.row.sentence);
         let remarks = measured.filter_map(|of| of.note.clone()).chain(nights.lost().take(NAMED).map(lost)).collect();
@@ -222,8 +223,7 @@ impl Standing {
 }
 
 /// `host gpu07 faulty since 2026-11-29 in nightly-20261129: −49.7 % against good pairs in write-bw`, and how many more there are.
-fn sentences<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> Vec<String> {
-    let all: Vec<&Known> = all.collect();
+fn sentences(condition: Condition, all: &[&Known]) -> Vec<String> {
     let more = Some(all.len().saturating_sub(NAMED)).filter(|more| *more > 0);
     let named = all.iter().take(NAMED).map(|one| one.sentence());
     named.chain(more.map(|more| format!("{more} more {}", condition.word()))).collect()

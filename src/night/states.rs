@@ -24,24 +24,9 @@ use super::summary::{Summary, plan_of};
 /// Most nights of a grid: as many as `trend` watches.
 const NIGHTS: usize = 60;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Condition {
-    Good,
-    Unknown,
-    Undecided,
-    Faulty,
-}
-
-impl Condition {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Unknown => "unknown",
-            Self::Undecided => "undecided",
-            Self::Faulty => "faulty",
-        }
-    }
+railgauge_wire::words! {
+    /// The gravest last.
+    Condition { Good = "good", Unknown = "unknown", Undecided = "undecided", Faulty = "faulty", }
 }
 
 impl From<Judged> for Condition {

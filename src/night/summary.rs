@@ -187,12 +187,7 @@ fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
 }
 
 fn judged(row: &mut Row, said: &Document) {
-    row.outcome = match said.status {
-        Status::Pass => Outcome::Pass,
-        Status::Fail => Outcome::Fail,
-        Status::NotRun => Outcome::NotRun,
-        Status::Inconclusive => Outcome::Inconclusive,
-    };
+    row.outcome = said.status.into();
     // 130 if interrupted, 4 if it could not continue, none if the process was killed.
     if !matches!(said.run_exit_code, Some(0 | 1 | 3)) {
         row.outcome = Outcome::Unfinished;
@@ -260,42 +255,23 @@ struct Skim {
 
 impl Skim {
     fn of(path: &Path) -> io::Result<Self> {
-        let about = fs::symlink_metadata(path)?;
-        if !about.is_file() {
+        if !fs::symlink_metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
-        let mut file = files::open(path)?;
-        let mut sum = crc32fast::Hasher::new();
-        let (mut first, mut line, mut last): (Option<Vec<u8>>, Vec<u8>, Vec<u8>) = (None, Vec::new(), Vec::new());
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            let got = match file.read(&mut chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                got => got?,
-            };
-            if got == 0 {
-                break;
+        let mut file = BufReader::with_capacity(CHUNK, files::open(path)?);
+        let (mut sum, mut first, mut last, mut line) = (crc32fast::Hasher::new(), Vec::new(), Vec::new(), Vec::new());
+        // A line that is longer than any of ours is read in pieces, which do not parse.
+        while file.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)? > 0 {
+            sum.update(&line);
+            if first.is_empty() {
+                first.clone_from(&line);
             }
-            let mut rest = &chunk[..got];
-            sum.update(rest);
-            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                keep(&mut line, &rest[..=end]);
-                last.clone_from(&line);
-                first.get_or_insert_with(|| line.clone());
-                line.clear();
-                rest = &rest[end + 1..];
+            if line.ends_with(b"\n") {
+                std::mem::swap(&mut last, &mut line);
             }
-            keep(&mut line, rest);
+            line.clear();
         }
-        let sum = format!("{:08x}", sum.finalize());
-        Ok(Self { sum, first: first.unwrap_or(line), last })
-    }
-}
-
-/// A line that is longer than any of ours is truncated, so that it will not parse.
-fn keep(line: &mut Vec<u8>, more: &[u8]) {
-    if line.len() + more.len() <= LONGEST {
-        line.extend_from_slice(more);
+        Ok(Self { sum: format!("{:08x}", sum.finalize()), first, last })
     }
 }
 

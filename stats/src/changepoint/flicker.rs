@@ -1,7 +1,7 @@
 //! State of low nights that come and go.
 
 use super::{
-    Alert, AlertEnd, Intermittent, Kind, Mark, Suspicion, intermittent,
+    Alert, AlertEnd, Intermittent, Kind, Mark, intermittent,
     intermittent::is_over,
     last::{Depth, EFFECTS, depth},
 };
@@ -61,30 +61,32 @@ impl Flicker {
                 return Some((since..self.marks.len()).filter(low).map(|at| self.first + at).collect());
             }
             if mark == Mark::Low {
-                alerts[alert].effect = self.effect(values, since);
-                alerts[alert].nights = self.tally(since);
-                alerts[alert].lost = self.lost(since);
+                let Alert { raised, strength, .. } = alerts[alert];
+                alerts[alert] = Alert { raised, ..self.alert(values, since, strength, day) };
             }
-            return None;
-        }
-        if mark != Mark::Low {
-            return None;
-        }
-        if let Some(Intermittent { since, strength, sure: true, .. }) = intermittent(&self.marks) {
+        } else if mark == Mark::Low
+            && let Some(Intermittent { since, strength, sure: true, .. }) = intermittent(&self.marks)
+        {
             self.open = Some((alerts.len(), since));
-            alerts.push(Alert {
-                raised: day(self.first + self.marks.len() - 1),
-                since: day(self.first + since),
-                kind: Kind::Intermittent,
-                effect: self.effect(values, since),
-                interval: None,
-                strength,
-                nights: self.tally(since),
-                lost: self.lost(since),
-                end: AlertEnd::Open,
-            });
+            alerts.push(self.alert(values, since, strength, day));
         }
         None
+    }
+
+    /// As of the last night.
+    fn alert(&self, values: &[f64], since: usize, strength: f64, day: impl Fn(usize) -> i64) -> Alert {
+        let marks = &self.marks[since..];
+        Alert {
+            raised: day(self.first + self.marks.len() - 1),
+            since: day(self.first + since),
+            kind: Kind::Intermittent,
+            effect: self.effect(values, since),
+            interval: None,
+            strength,
+            nights: (marks.iter().filter(|mark| **mark == Mark::Low).count(), marks.len()),
+            lost: self.lost[since..].iter().filter(|lost| **lost).count(),
+            end: AlertEnd::Open,
+        }
     }
 
     fn mark(&self, value: f64, least: f64) -> Mark {
@@ -94,14 +96,6 @@ impl Flicker {
             return Mark::Good;
         }
         depth(&self.good, least).map_or(Mark::Good, |Depth { centre, most, .. }| Mark::of(value - centre, most))
-    }
-
-    fn tally(&self, since: usize) -> (usize, usize) {
-        (self.marks[since..].iter().filter(|mark| **mark == Mark::Low).count(), self.marks.len() - since)
-    }
-
-    fn lost(&self, since: usize) -> usize {
-        self.lost[since..].iter().filter(|lost| **lost).count()
     }
 
     fn effect(&self, values: &[f64], since: usize) -> f64 {
@@ -120,9 +114,8 @@ impl Flicker {
     }
 
     /// Below the threshold of an alert; `values` and `day` as for [`night`](Self::night).
-    pub(super) fn suspicion(&self, values: &[f64], day: impl Fn(usize) -> i64) -> Option<Suspicion> {
-        let Intermittent { since, nights, .. } = intermittent(&self.marks).filter(|_| self.open.is_none())?;
-        let (lost, effect) = (self.lost(since), self.effect(values, since));
-        Some(Suspicion { since: day(self.first + since), nights, lost, effect })
+    pub(super) fn suspicion(&self, values: &[f64], day: impl Fn(usize) -> i64) -> Option<Alert> {
+        let Intermittent { since, strength, .. } = intermittent(&self.marks).filter(|_| self.open.is_none())?;
+        Some(self.alert(values, since, strength, day))
     }
 }

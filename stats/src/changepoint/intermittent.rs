@@ -41,7 +41,6 @@ impl Mark {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intermittent {
     pub since: usize,
-    pub until: usize,
     /// Low nights, of all nights from the first low one on.
     pub nights: (usize, usize),
     /// Whether a healthy series would hardly ever do that; otherwise it is only suspicious.
@@ -57,7 +56,9 @@ pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
     let start = marks.len().saturating_sub(WINDOW);
     let low = |mark: &Mark| *mark == Mark::Low;
     let lows: Vec<usize> = (start..marks.len()).filter(|&at| low(&marks[at])).collect();
-    let (&until, true) = (lows.last()?, lows.len() >= FEWEST) else { return None };
+    if lows.len() < FEWEST {
+        return None;
+    }
     let judged = |&since: &usize| {
         let (spells, counted, nights) = spells(&marks[since..]);
         let earlier = marks[..since].iter().filter(|mark| low(mark)).count();
@@ -74,7 +75,6 @@ pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
     let total = lows.iter().filter(|at| **at >= since).count();
     Some(Intermittent {
         since,
-        until,
         nights: (total, marks.len() - since),
         sure: chance <= CHANCE.1 && spells >= SPELLS.1,
         strength: counted as f64 / needed as f64,

@@ -26,4 +26,4 @@ pub use last::last_night;
 pub use peers::{OTHERS, Out, low_among, stand_out, upper_spread};
 pub use together::{Member, Shared, together};
 pub use walk::watch;
-pub use watch::{Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Suspicion, Watch};
+pub use watch::{Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Watch};

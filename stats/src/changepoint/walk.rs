@@ -38,16 +38,18 @@ pub fn watch(nights: &[Night], rules: &Rules) -> Result<Watch, Refusal> {
     if nights.windows(2).any(|pair| pair[0].day >= pair[1].day) {
         return Err(Refusal::Parameter("nights are not in rising order of days"));
     }
-    let mut walk = Walk::new(nights, rules);
+    let values = nights.iter().map(middle).collect();
+    let mut walk = Walk { nights, least: rules.least, values, ..Walk::default() };
     for at in 0..nights.len() {
         walk.night(at)?;
     }
     walk.result()
 }
 
+#[derive(Default)]
 struct Walk<'a> {
     nights: &'a [Night],
-    rules: &'a Rules,
+    least: f64,
     /// Median of each night's runs; NaN for none.
     values: Vec<f64>,
     /// Indices of the nights of the present level, and their values.
@@ -61,24 +63,8 @@ struct Walk<'a> {
     alerts: Vec<Alert>,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(nights: &'a [Night], rules: &'a Rules) -> Self {
-        Self {
-            nights,
-            rules,
-            values: nights.iter().map(middle).collect(),
-            history: Vec::new(),
-            recent: Vec::new(),
-            level: Level::default(),
-            seen: Vec::new(),
-            standing: Standing::default(),
-            flicker: Flicker::default(),
-            declared: false,
-            alerts: Vec::new(),
-        }
-    }
-
-    pub(super) fn night(&mut self, at: usize) -> Result<(), Refusal> {
+impl Walk<'_> {
+    fn night(&mut self, at: usize) -> Result<(), Refusal> {
         let night = &self.nights[at];
         if at > 0 && night.epoch != self.nights[at - 1].epoch {
             self.flicker.accept(&mut self.alerts, at, night.day);
@@ -90,7 +76,7 @@ impl<'a> Walk<'a> {
         let day = |night: usize| self.nights[night].day;
         // As if the lost values were the worst.
         let lost = night.lost > 0 && night.lost >= night.runs.len();
-        let over = self.flicker.night((&self.values[..=at], lost), self.rules.least, day, &mut self.alerts);
+        let over = self.flicker.night((&self.values[..=at], lost), self.least, day, &mut self.alerts);
         if let Some(low) = over {
             // Nights of no level: the rest shows whether the level before is back.
             self.leave_out(&low);
@@ -114,7 +100,7 @@ impl<'a> Walk<'a> {
         self.recent.push(self.values[at]);
         self.seen.push(self.values[at]);
         self.returned(None);
-        match self.level.night(&self.recent, &self.seen, self.rules.least) {
+        match self.level.night(&self.recent, &self.seen, self.least) {
             Some(found) => self.change(at, found),
             None => Ok(()),
         }
@@ -165,7 +151,7 @@ impl<'a> Walk<'a> {
             }
         };
         let ended = matches!(found, Found::Step { moved: from_line, .. } if from_line * moved.estimate < 0.0);
-        if moved.estimate.abs() < self.rules.least || ended {
+        if moved.estimate.abs() < self.least || ended {
             // The slope has ended.
             if self.level.is_sloped() {
                 self.set_history(self.history[place..].to_vec());
@@ -189,7 +175,7 @@ impl<'a> Walk<'a> {
         let old: Vec<f64> = self.recent.drain(..place).take(until).collect();
         let history: Vec<usize> = self.history.drain(..place).take(until).collect();
         self.level.restart(slope);
-        let moved = self.standing.moved(alert, (history, &old), &self.recent, self.rules.least, &mut self.alerts);
+        let moved = self.standing.moved(alert, (history, &old), &self.recent, self.least, &mut self.alerts);
         if let Some(earlier) = moved {
             self.set_history(earlier.into_iter().chain(self.history.iter().copied()).collect());
         }
@@ -217,7 +203,7 @@ impl<'a> Walk<'a> {
         let (&value, before) = self.recent.split_last()?;
         let last = self.nights[*self.history.last()?].day;
         let reported = self.alerts.last().is_some_and(|alert| alert.raised == last);
-        if reported { None } else { last_night(before, value, self.rules.least).or_else(|| self.single()) }
+        if reported { None } else { last_night(before, value, self.least).or_else(|| self.single()) }
     }
 
     /// A run of a last night of several that is far off, whatever their median, unless three later runs were not. Each of these requires
@@ -229,7 +215,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         let before: Vec<f64> = earlier.iter().map(|&night| self.nights[night].runs[0]).collect();
-        let Depth { centre, scale, most } = depth(&before, self.rules.least)?;
+        let Depth { centre, scale, most } = depth(&before, self.least)?;
         let far = |(answers, &run): (usize, &f64)| {
             let drop = run - centre;
             let doubt = 1.0 + answers as f64 / 2.0;
@@ -238,7 +224,7 @@ impl<'a> Walk<'a> {
         runs.iter().rev().take(RERUNS).enumerate().find_map(far)
     }
 
-    pub(super) fn result(self) -> Result<Watch, Refusal> {
+    fn result(self) -> Result<Watch, Refusal> {
         let repeat = self.repeat();
         let centre = median(&self.recent)?;
         let nights = self.history.len().max(self.standing.accepted().map_or(0, |(_, nights)| nights));
@@ -254,12 +240,12 @@ impl<'a> Walk<'a> {
                 nights if nights >= WATCHED.1 => Grade::Weak,
                 _ => Grade::TooYoung,
             },
-            sees: level::sees(&self.recent, self.rules.least),
+            sees: level::sees(&self.recent, self.least),
             repeat,
             marks: self.flicker.marks(|night| self.nights[night].day),
             suspicious: self.flicker.suspicion(&self.values, |night| self.nights[night].day),
-            blind: self.recent.len() >= WATCHED.1 && level::is_blind(&self.recent, self.rules.least),
-            noise: level::deviation(&self.recent, self.rules.least),
+            blind: self.recent.len() >= WATCHED.1 && level::is_blind(&self.recent, self.least),
+            noise: level::deviation(&self.recent, self.least),
             alerts: self.alerts,
         })
     }

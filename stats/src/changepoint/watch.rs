@@ -1,5 +1,7 @@
 //! Processes a series night by night, as if each night were the last.
 
+use serde::Serialize;
+
 use super::Mark;
 use crate::shift::Interval;
 
@@ -29,11 +31,14 @@ impl Default for Rules {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     Step,
     Drift,
-    /// Low nights that come and go ([`intermittent`](super::intermittent)).
+    /// The series was far worse than its peers from its first night on ([`stand_out`](super::stand_out)); [`watch`](super::watch) finds none.
+    Peers,
+    /// Low nights that come and go ([`intermittent`](super::intermittent)), while others are not.
     Intermittent,
 }
 
@@ -87,16 +92,6 @@ pub struct Repeat {
     pub drop: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Suspicion {
-    pub since: i64,
-    /// Low nights, and all nights from the first of them on.
-    pub nights: (usize, usize),
-    pub lost: usize,
-    /// As [`Alert::effect`].
-    pub effect: f64,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
     /// All alerts in the order in which they were raised.
@@ -117,7 +112,7 @@ pub struct Watch {
     /// Mark of each night since the last declared epoch, with its day. A night that lost its value is low.
     pub marks: Vec<(i64, Mark)>,
     /// Low nights that come and go, where the evidence is too weak for an alert.
-    pub suspicious: Option<Suspicion>,
+    pub suspicious: Option<Alert>,
     /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 999 of 1,000
     /// cases.
     pub blind: bool,

@@ -27,14 +27,16 @@ fn links_of_a_host_that_are_low_on_the_same_few_nights_are_no_pass() {
     let of_host = |ends: &[String; 2]| ends.iter().any(|host| host == "gpu002");
     let found = nights(1, 41, |n| [12, 25, 38].contains(&n), of_host);
     assert_eq!(found.exit_code, 3, "{}", found.sentence);
-    let told: Vec<&str> = found.series.iter().filter_map(|series| series.suspicion.as_deref()).collect();
+    let told: Vec<_> = found.series.iter().filter_map(|series| Some((series, series.suspicion.as_ref()?))).collect();
     assert!(!told.is_empty() && told.len() == found.suspicious);
-    for (series, why) in found.series.iter().filter_map(|series| Some((series, series.suspicion.as_deref()?))) {
-        assert!(series.link.contains("gpu002"), "{}: {why}", series.link);
+    for (series, why) in told {
         assert!(
-            why.contains("host gpu002") && why.contains(&format!("on 3 of 29 nights since {}", night(12))),
-            "{why}"
+            series.link.contains("gpu002") && why.reason.contains("host gpu002"),
+            "{}: {}",
+            series.link,
+            why.reason
         );
+        assert_eq!((why.nights, why.since.clone()), ((3, 29), night(12)), "{}", why.reason);
     }
 }
 
@@ -42,8 +44,8 @@ fn links_of_a_host_that_are_low_on_the_same_few_nights_are_no_pass() {
 fn all_links_low_on_the_same_few_nights_are_no_pass() {
     let found = nights(2, 41, |n| [9, 20, 31].contains(&n), |_| true);
     assert_ne!(found.exit_code, 0, "{}", found.sentence);
-    let told = found.series.iter().find_map(|series| series.suspicion.as_deref()).unwrap();
-    assert!(told.contains("every link"), "{told}");
+    let told = found.series.iter().find_map(|series| series.suspicion.as_ref()).unwrap();
+    assert!(told.reason.contains("every link"), "{}", told.reason);
     for every in 6..=10 {
         let found = nights(3, 61, |n| n % every == 2, |_| true);
         assert_ne!(found.exit_code, 0, "every {every}th night: {}", found.sentence);
@@ -73,8 +75,8 @@ fn low_nights_of_single_links_on_nights_of_their_own_are_chance() {
         let level = |night: u32, at: usize| if night < 59 && dips[night as usize][at] { 195.0 } else { 390.0 };
         let runs = (0..60).map(|night| run(&of, night, 0, &mut dice, |at| Some(level(night, at))));
         let found = watch(runs.collect::<Vec<Run>>(), &Options::default());
-        let joint = found.series.iter().filter_map(|series| series.suspicion.as_deref());
-        assert_eq!(joint.filter(|why| why.contains("together")).count(), 0, "{}", found.sentence);
+        let joint = found.series.iter().filter_map(|series| series.suspicion.as_ref());
+        assert_eq!(joint.filter(|why| why.reason.contains("together")).count(), 0, "{}", found.sentence);
     }
 }
 
@@ -92,7 +94,7 @@ fn links_between_two_groups_that_are_low_on_the_same_nights_name_the_group() {
     let found = watch(runs.collect::<Vec<Run>>(), &Options::default());
     assert_eq!(found.exit_code, 3, "{}", found.sentence);
     for (at, series) in found.series.iter().enumerate().filter(|(_, series)| series.suspicion.is_some()) {
-        let why = series.suspicion.as_deref().unwrap();
+        let why = &series.suspicion.as_ref().unwrap().reason;
         assert!(crosses(at) && why.contains("links out of group leaf1"), "{}: {why}", series.link);
     }
 }

@@ -1,17 +1,34 @@
-//! What hardware the ends of a link are.
+//! Classes of links that share one expected value, and what hardware their ends are.
 
 use std::collections::HashMap;
 
-use railgauge_model::{journal::event::Case, plan::baseline::EndFacts};
+use railgauge_model::{
+    journal::event::Case,
+    plan::baseline::{Class, EndFacts},
+};
 use railgauge_preflight::{FactOf, comparable};
-use railgauge_wire::{HostFacts, Memory, facts::port_name};
+use railgauge_wire::{Carrier, HostFacts, Memory, facts::port_name};
 use sha2::{Digest, Sha256};
 
-use crate::row::Reading;
+use crate::{history::cell_words, row::Reading};
 
 const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
 const NIC: [&str; 2] = ["driver", "board"];
 const GPU: [&str; 2] = ["model", "memory"];
+
+/// `None` if nothing carried its bytes.
+pub(super) fn class(case: &Case, reading: &Reading) -> Option<Class> {
+    let flow = &case.flow;
+    Some(Class {
+        test: case.test.to_string(),
+        metric: reading.metric,
+        size_bytes: case.cell.size,
+        ranks: flow.ranks(),
+        variant: cell_words(&case.cell),
+        rails: if flow.members.is_empty() { (flow.from.rail, flow.to.rail) } else { (0, 0) },
+        transport: Carrier::from_word(&reading.transport)?,
+    })
+}
 
 type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
 

@@ -11,10 +11,11 @@ use railgauge_model::plan::{
 };
 use railgauge_wire::Better;
 
-use super::{class::class, ends::Ends, refusal::Refusal};
+use super::ends::{Ends, class};
 use crate::{
     case::CaseResult,
     journal::Journal,
+    reason::{Id, Reason, Value},
     row::{Reading, Row},
     settings::{self, Difference},
 };
@@ -22,13 +23,15 @@ use crate::{
 /// Fewest values of an entry for a comparison: with fewer its spread would be a guess.
 pub const LEAST_VALUES: usize = 5;
 /// Standard deviations of the baseline within which a value is ordinary.
-const ORDINARY: f64 = 3.0;
+const ORDINARY: u32 = 3;
+/// Differences of hardware in a reason.
+const NAMED: usize = 3;
 
 pub struct Held<'a> {
     baseline: &'a Baseline,
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
     ends: RefCell<Ends<'a>>,
-    refusal: Option<Refusal>,
+    refusal: Option<Reason>,
 }
 
 impl<'a> Held<'a> {
@@ -39,9 +42,10 @@ impl<'a> Held<'a> {
             entries.entry(&entry.class).or_default().push(entry);
         }
         let refusal = match baseline.settings.get(&test.name) {
-            None => Some(Refusal::NoTest { test: test.name.clone() }),
-            Some(then) => settings::difference(then, &settings::bearing(test))
-                .map(|difference| Refusal::OtherSettings { difference }),
+            None => Some(Reason::new(Id::BaselineWithoutTest).with("test", &test.name)),
+            Some(then) => settings::difference(then, &settings::bearing(test)).map(|difference| {
+                Reason::new(Id::BaselineOfOtherSettings).with("difference", Value::data(&difference))
+            }),
         };
         let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
         Some(Self { baseline, entries, ends: RefCell::new(Ends::new(facts)), refusal })
@@ -51,7 +55,7 @@ impl<'a> Held<'a> {
     ///
     /// # Errors
     /// Why the row cannot be compared with the baseline.
-    pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, Refusal> {
+    pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, Reason> {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
         }
@@ -60,25 +64,31 @@ impl<'a> Held<'a> {
         let limit = entry.centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 };
         if let Some(value) = row.value
             && (if higher { value < limit } else { value > limit })
-            && (value / entry.centre).ln().abs() < ORDINARY * (entry.spread_percent / 100.0).ln_1p()
+            && (value / entry.centre).ln().abs() < f64::from(ORDINARY) * (entry.spread_percent / 100.0).ln_1p()
         {
-            return Err(Refusal::Ordinary { value, limit, deviations: ORDINARY, spread_percent: entry.spread_percent });
+            return Err(Reason::new(Id::BaselineScatters)
+                .with("value", Value::Number(value, ""))
+                .with("limit", Value::Number(limit, ""))
+                .with("deviations", ORDINARY)
+                .with("spread_percent", Value::Number(entry.spread_percent, "%")));
         }
         Ok(limit)
     }
 
-    fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Refusal> {
+    fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Reason> {
         let reading = Reading::from(row);
-        let class = class(result.case, &reading).ok_or(Refusal::NothingCarried)?;
+        let class = class(result.case, &reading).ok_or(Reason::new(Id::NothingCarried))?;
         let candidates = self.entries.get(&class).map_or(&[][..], Vec::as_slice);
-        let first = candidates.first().ok_or(Refusal::NoSuchLink { metric: class.metric })?;
+        let unknown = || Reason::new(Id::BaselineWithoutLink).with("metric", class.metric.word());
+        let first = candidates.first().ok_or_else(unknown)?;
         let mut ends = self.ends.borrow_mut();
-        let kinds = ends.of(result.case, &reading).ok_or(Refusal::HostsUnknown)?;
+        let kinds = ends.of(result.case, &reading).ok_or(Reason::new(Id::HostsUnknown))?;
         let Some(entry) = candidates.iter().find(|entry| entry.ends == kinds) else {
-            return Err(Refusal::OtherHardware { differences: self.other(first, &kinds, &ends) });
+            return Err(other_hardware(&self.other(first, &kinds, &ends)));
         };
         if entry.n < LEAST_VALUES {
-            return Err(Refusal::FewValues { values: entry.n, needed: LEAST_VALUES });
+            let few = Reason::new(Id::BaselineOfFewValues).with("values", entry.n).with("needed", LEAST_VALUES);
+            return Err(few);
         }
         Ok(entry)
     }
@@ -96,4 +106,10 @@ impl<'a> Held<'a> {
         all.dedup();
         all
     }
+}
+
+fn other_hardware(differences: &[Difference]) -> Reason {
+    let named: Vec<String> = differences.iter().take(NAMED).map(|one| one.words("unknown")).collect();
+    let fields = serde_json::to_value(differences).unwrap_or_default();
+    Reason::new(Id::BaselineOfOtherHardware).with("differences", Value::Data(fields, named.join(", ")))
 }

@@ -1,9 +1,7 @@
 //! Values of earlier runs: learned from them, and compared with later ones.
 
-mod class;
 mod ends;
 mod held;
-mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +9,11 @@ use super::{
     history::Run,
     settings::{self, Difference},
 };
-use class::class;
-use ends::Ends;
+use ends::{Ends, class};
 use railgauge_model::plan::baseline::{Baseline, Class, Entry, Source, VERSION};
 use railgauge_stats::robust::Level;
 
 pub use held::{Held, LEAST_VALUES};
-pub use refusal::Refusal;
 
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
 type Values = Vec<(String, usize, f64)>;

@@ -6,7 +6,6 @@ use std::{
     path::Path,
 };
 
-use jiff::Timestamp;
 use railgauge_model::{
     files,
     journal::{
@@ -50,26 +49,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             }
         };
         let Some(known) = &mut run else {
-            let Event::Started { run_id, plan_hash, resolved, version, .. } = line.event else {
-                return Err(foreign("the first event of a journal is `Started`".to_owned()).into());
-            };
-            if let Some(what) = limits::beyond(&resolved) {
-                return Err(foreign(what).into());
-            }
-            let started: Timestamp =
-                line.at.parse().map_err(|_| foreign(format!("`{}` is not a time of day", line.at)))?;
-            run = Some(Run {
-                path: directory.to_owned(),
-                run_id,
-                plan: *resolved,
-                plan_hash,
-                version,
-                imported: false,
-                started,
-                hosts: BTreeMap::new(),
-                cases: Vec::new(),
-                readings: Vec::new(),
-            });
+            run = Some(begun(directory, line.event, &line.at).map_err(foreign)?);
             continue;
         };
         match line.event {
@@ -90,4 +70,26 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
         Some(run) => Ok(run),
         None => Err(JournalError::Empty { path }.into()),
     }
+}
+
+/// From the first line of a journal.
+fn begun(directory: &Path, event: Event, at: &str) -> Result<Run, String> {
+    let Event::Started { run_id, plan_hash, resolved, version, .. } = event else {
+        return Err("the first event of a journal is `Started`".to_owned());
+    };
+    if let Some(what) = limits::beyond(&resolved) {
+        return Err(what);
+    }
+    Ok(Run {
+        path: directory.to_owned(),
+        run_id,
+        plan: *resolved,
+        plan_hash,
+        version,
+        imported: false,
+        started: at.parse().map_err(|_| format!("`{at}` is not a time of day"))?,
+        hosts: BTreeMap::new(),
+        cases: Vec::new(),
+        readings: Vec::new(),
+    })
 }

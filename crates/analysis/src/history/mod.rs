@@ -6,7 +6,6 @@
 mod causes;
 mod head;
 mod names;
-mod originals;
 mod places;
 mod read_all;
 mod run;
@@ -36,7 +35,6 @@ use super::{
 
 pub use causes::{Cause, EVERY, Labels, common};
 pub use names::{numbers, shape};
-use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories, without_repeats};
 pub use read_all::read_all;
 pub use run::{Run, RunError};

@@ -198,8 +198,7 @@ fn held_against<'r>(
         }
         Limit::WithinPercentOfBaseline(percent) => {
             let held = held.as_ref().ok_or(Reason::new(Id::NoBaseline))?;
-            let refused = |refusal| Reason::new(Id::Baseline).with("refusal", Value::data(&refusal));
-            (held.limit(result, row, percent).map_err(refused)?, higher)
+            (held.limit(result, row, percent)?, higher)
         }
     };
     // Too few operations do not support a percentile. It only exceeds its limit for certain if the median does.

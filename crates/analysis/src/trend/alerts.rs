@@ -2,18 +2,23 @@
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{self, AlertEnd, Kind, Night, Rules, Watch, watch},
+    changepoint::{self, AlertEnd, Night, Rules, Watch, watch},
     shift::Interval,
 };
 use railgauge_wire::Metric;
 
-use super::{Alert, Options, Rule, State, Way, date, parts::sign, reason};
+use super::{Alert, Options, Rule, Series, State, Way, date, day, parts::sign, reason};
 use crate::parallel::map_few;
 
 /// Difference of logarithms that represents a missing value.
 const FARTHEST: f64 = 7.0;
 
 impl Alert {
+    /// First night back at the old level, in days from 1970.
+    pub fn back(&self) -> Option<i64> {
+        day(self.end.as_deref().filter(|_| self.state == State::WentAway)?).ok()
+    }
+
     /// As a difference of logarithms above zero.
     pub(super) fn size(&self) -> f64 {
         size(self.percent)
@@ -50,11 +55,7 @@ pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, 
         since: date(alert.since),
         day: alert.since,
         raised: date(alert.raised),
-        rule: match alert.kind {
-            Kind::Step => Rule::Step,
-            Kind::Drift => Rule::Drift,
-            Kind::Intermittent => Rule::Intermittent,
-        },
+        rule: alert.kind,
         way: if alert.effect > 0.0 { Way::Better } else { Way::Worse },
         percent: percent(sign * alert.effect),
         interval: alert.interval.map(interval),
@@ -63,12 +64,39 @@ pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, 
         lost: alert.lost,
         state,
         end: end.map(date),
-        back: end.filter(|_| state == State::WentAway),
         taken: None,
         reason: String::new(),
     };
     found.reason = reason::alert(&found);
     found
+}
+
+/// An open change from its first night to the last one, which other series show.
+pub(super) fn shown(
+    kind: Rule,
+    (since, raised): (i64, i64),
+    effect: f64,
+    strength: f64,
+    nights: (usize, usize),
+) -> changepoint::Alert {
+    changepoint::Alert { raised, since, kind, effect, interval: None, strength, nights, lost: 0, end: AlertEnd::Open }
+}
+
+impl Series {
+    pub(super) fn is_worse(&self) -> bool {
+        self.alerts.iter().any(|alert| alert.way == Way::Worse && alert.state == State::Open)
+    }
+
+    /// Adds low nights that come and go: as a suspicion if they are not sure. `with` says what else was low then.
+    pub(super) fn flickers(&mut self, found: &changepoint::Alert, is_sure: bool, with: &str) {
+        let alert = of_alert(found, self.metric, true, &[]);
+        if is_sure {
+            self.suspicion = None;
+            self.alerts.push(Alert { reason: alert.reason.clone() + with, ..alert });
+        } else if self.suspicion.is_none() {
+            self.suspicion = Some(Alert { reason: reason::suspicion(&alert) + with, ..alert });
+        }
+    }
 }
 
 /// From a difference of logarithms.

@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use railgauge_stats::changepoint::Night;
@@ -7,22 +10,18 @@ use railgauge_wire::Metric;
 use super::{
     Collected, Ends, Groups, History, Key, Lines, Options, Order, Part, Past, Place, PlanVersion, Standing, Through,
     Trend, Watch,
-    absent::Absent,
     breaks::{self, Joined},
     calendar::{self, date},
-    dates, epochs,
-    places::{self},
-    presence::Presence,
-    unread,
+    epochs,
+    lines::Varying,
+    places,
+    presence::{Absent, LOST_TURNS, Planned, Presence},
+    runs,
 };
 use crate::history::{Stays, Subject, Swap};
 
 /// Later runs of the same night with a value that make up for one without.
 const ANSWERS: usize = 3;
-
-/// Turns without a value after which a pair of a rotating plan is missing even on nights of others. A single night may
-/// fail, and turns are far apart.
-const LOST_TURNS: usize = 2;
 
 pub(crate) struct Everything {
     pub subjects: Vec<Subject>,
@@ -46,25 +45,21 @@ impl History {
         let past = std::mem::take(&mut self.past);
         let order = Order::new(&past);
         let lines = Lines::new(&order, &self.said);
-        let (rotating, drawn) = varying(&order, &lines, &self.said);
-        self.add_parts(&rotating, &past);
+        let varying = Varying::new(&order, &lines, &self.said);
+        self.add_parts(&varying.rotating, &past);
+        let trend = self.of_runs(&order, &lines, options);
         let (subjects, settings): (Vec<Subject>, Vec<usize>) = self.subjects.into_iter().unzip();
         let mut words: Vec<_> = self.words.into_iter().collect();
-        let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
-        // The newest run of every plan that was to measure a subject, by position in time.
-        let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
-        let mut latest: HashMap<usize, (usize, i64)> = HashMap::new();
-        for (at, &day) in order.days.iter().enumerate() {
+        // What a partial run leaves out is due as before.
+        let counts = |&at: &usize| !order.at(at).part || varying.rotating.contains(&order.at(at).plan);
+        let counted: Vec<usize> = (0..order.days.len()).filter(counts).collect();
+        let planned = |&at: &usize| {
             let Past { plan, planned, .. } = order.at(at);
-            let line = lines.of(*plan);
-            // What a partial run leaves out is due as before.
-            if order.at(at).part && !rotating.contains(plan) {
-                continue;
-            }
-            presence.run(line, (*plan, self.said.get(plan)), day, planned.as_deref());
-            latest.insert(line, (*plan, day));
-            newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
-        }
+            let (line, said) = (lines.of(*plan), self.said.get(plan));
+            Planned { line, version: *plan, said, day: order.days[at], planned: planned.as_deref() }
+        };
+        let last = order.days.last().copied().unwrap_or_default();
+        let presence = Presence::new((&subjects, &settings), last, counted.iter().map(planned));
         let joined = joined(self.series, &order, &lines);
         let swaps = swaps(&order);
         let through = Through::new(self.through, |run| order.of(run));
@@ -75,78 +70,21 @@ impl History {
         }
         let known: Vec<(&Key, Vec<usize>)> =
             joined.iter().map(|one| (&one.key, one.points.iter().map(|(place, _)| *place).collect())).collect();
-        let absent = Absent::new(&order, &lines, &rotating).of(&known, &lost);
-        let mut series: Vec<Collected> = Vec::with_capacity(joined.len());
-        // Plan and last version of each, and position of its last value.
-        let mut ends: Vec<(usize, usize, usize)> = Vec::with_capacity(joined.len());
-        for (Joined { key, about, points }, absent) in joined.iter().zip(absent) {
-            let last = points.last().map_or(0, |(place, _)| *place);
-            let (metric, part, subject) = match &key.watch {
-                Watch::Subject { metric, subject } => (*metric, None, Some(*subject)),
-                Watch::Part { metric, part, .. } => (*metric, Some(part.clone()), None),
-            };
-            let due = subject.and_then(|subject| newest.get(&(key.plan, subject))).copied();
-            let version = order.at(due.unwrap_or(last).max(last)).plan;
-            ends.push((key.plan, version, last));
-            let (nights, unanswered) = of_nights(points, &absent, &order.days, options);
-            series.push(Collected {
-                subject: *about,
-                part,
-                metric,
-                plan: words[version].to_string(),
-                line: key.plan,
-                rotating: rotating.contains(&version),
-                standing: Standing::Retired,
-                gone: Vec::new(),
-                hardware: key.hardware.iter().map(|word| words[*word].to_string()).filter(|w| !w.is_empty()).collect(),
-                devices: key.hardware,
-                nights,
-                unanswered,
-                place: 0,
-            });
-        }
-        let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
+        let absent = Absent::new(&order, &lines, &varying.rotating).of(&known, &lost);
+        let newest = counted.iter().flat_map(|&at| {
+            let line = lines.of(order.at(at).plan);
+            order.at(at).planned.iter().flatten().map(move |&subject| ((line, subject), at))
+        });
+        let collect = Collect { order: &order, varying: &varying, words: &words, newest: newest.collect(), options };
+        let mut series: Vec<Collected> =
+            joined.iter().zip(absent).map(|(one, absent)| collect.series(one, &absent)).collect();
+        let groups_of = groups_of(&self.said, &lines, &presence, &varying.rotating);
         let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
-        let groups_of = groups_of(&self.said, &lines, &latest, &rotating);
-        let kinds = presence.kinds(&subjects, &settings);
-        presence.judge(&mut series, &plans, &subjects, (&rotating, &drawn, &groups_of, &kinds), accepted);
-        // A night has a value as soon as one of its runs has one: what the newest run lacks is missing too.
-        for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
-            let now = latest.get(plan).map(|(_, day)| *day);
-            let newest = newest.get(&(*plan, one.subject)).filter(|newest| *newest > last);
-            let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
-            // A pair of a rotating plan is due at its turn, and after several lost turns until it has a value.
-            let due = || lost >= LOST_TURNS && presence.has_turns(*plan, one.subject, &kinds);
-            let turn = |newest: &usize| !one.rotating || Some(order.days[*newest]) == now || due();
-            if one.part.is_none() && one.standing == Standing::Present && newest.is_some_and(turn) {
-                one.standing = Standing::Missing(1);
-            }
-            // Nights of other pairs' turns do not count.
-            if one.rotating && one.part.is_none() && matches!(one.standing, Standing::Missing(_)) {
-                one.standing = Standing::Missing(lost.max(1));
-            }
-            let of_now = !one.rotating || one.nights.last().map(|night| night.day) == now;
-            if one.standing != Standing::Present || !of_now {
-                one.unanswered = None;
-            }
-        }
+        presence.judge(&mut series, &varying, &groups_of, (&order.days, accepted));
         let measured: HashSet<(&Watch, usize)> = joined.iter().map(|one| (&one.key.watch, one.key.plan)).collect();
         let never = lost.iter().filter(|((watch, plan), _)| !measured.contains(&(watch, *plan)));
-        let days: BTreeSet<i64> = order.days.iter().copied().collect();
-        let rotates = |places: &HashSet<usize>| places.iter().any(|&place| rotating.contains(&order.at(place).plan));
-        let nights_of = |places: &HashSet<usize>| {
-            let own: BTreeSet<i64> = places.iter().map(|&place| order.days[place]).collect();
-            let first = own.first().copied().unwrap_or(i64::MAX);
-            if rotates(places) { own.len() } else { days.range(first..).count() }
-        };
-        let mut never: Vec<(usize, Metric, usize)> = never
-            .filter_map(|((watch, plan), places)| {
-                let Watch::Subject { subject, metric } = watch else { return None };
-                let nights = nights_of(places);
-                let due = presence.expected(*plan, *subject)
-                    || rotates(places) && nights >= LOST_TURNS && presence.has_turns(*plan, *subject, &kinds);
-                due.then_some((*subject, *metric, nights))
-            })
+        let mut never: Vec<_> = never
+            .filter_map(|((watch, plan), places)| never_valued((watch, *plan), places, &order, &varying, &presence))
             .collect();
         never.sort_unstable();
         retain_telling(&mut series);
@@ -154,102 +92,119 @@ impl History {
         for (number, place) in places.iter().enumerate() {
             place.members.iter().for_each(|&at| series[at].place = number);
         }
+        let (days, groups) = (order.days, self.groups);
+        Everything { subjects, series, places, swaps, through, days, groups, groups_of, never, trend }
+    }
+
+    /// What follows from the runs without their values.
+    fn of_runs(&mut self, order: &Order<'_>, lines: &Lines, options: &Options) -> Trend {
+        let past = order.past;
         let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
-        let (disorder, doubtful) = dates::disorder(&order, name);
+        let (disorder, doubtful) = runs::disorder(order, name);
         let silent = past.iter().filter(|past| past.planned.is_some() && !past.valued);
         let corrupt = past.iter().filter(|past| past.corrupt > 0);
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
         let mut nights = order.days.clone();
         nights.dedup();
-        let trend = Trend {
+        let ends = nights.first().zip(nights.last());
+        Trend {
             runs: (read.len(), read.iter().collect::<BTreeSet<_>>().len()),
-            span: nights
-                .first()
-                .zip(nights.last())
-                .map(|(first, last)| (date(*first), date(*last)))
-                .unwrap_or_default(),
-            torn: unread::is_last(&past, &self.torn),
+            span: ends.map(|(first, last)| (date(*first), date(*last))).unwrap_or_default(),
+            torn: runs::is_last(past, &self.torn),
             silent: silent.map(|past| past.directory.clone()).collect(),
             corrupt: corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect(),
-            lacking: unread::lacking(&past, &self.refused),
-            reported: self.reported,
+            lacking: runs::lacking(past, &self.refused),
+            reported: std::mem::take(&mut self.reported),
             idle: epochs::idle(&options.epochs, &nights),
             gaps: calendar::gaps(&nights).into_iter().map(date).collect(),
             disorder,
             undated: self.misdated || doubtful,
-            epochs: epochs::epochs(&order, &lines, options),
-            unreadable: self.unreadable,
+            epochs: epochs::epochs(order, lines, options),
+            unreadable: std::mem::take(&mut self.unreadable),
             ..Trend::default()
-        };
-        Everything {
-            subjects,
-            series,
-            places,
-            swaps,
-            through,
-            days: order.days,
-            groups: self.groups,
-            groups_of,
-            never,
-            trend,
         }
     }
 }
 
-/// Versions of plans that measure other pairs each night, by declaration or by running on other hosts: one file on
-/// several sets of hosts, or parts of it more often than the whole. And those that run on other hosts.
-fn varying(order: &Order<'_>, lines: &Lines, said: &HashMap<usize, PlanVersion>) -> (HashSet<usize>, HashSet<usize>) {
-    #[derive(Default)]
-    struct Line<'a> {
-        versions: HashSet<usize>,
-        of_file: HashMap<&'a str, &'a HashSet<String>>,
-        parts: usize,
-        wholes: usize,
-        drawn: bool,
-    }
-    let mut all: HashMap<usize, Line<'_>> = HashMap::new();
-    for past in order.past {
-        let line = all.entry(lines.of(past.plan)).or_default();
-        line.versions.insert(past.plan);
-        let Some(said) = said.get(&past.plan) else { continue };
-        if past.part {
-            line.parts += 1;
-        } else {
-            line.wholes += 1;
-            line.drawn |= *line.of_file.entry(&past.plan_hash).or_insert(&said.hosts) != &said.hosts;
+/// From the values of a series to its nights.
+struct Collect<'a> {
+    order: &'a Order<'a>,
+    varying: &'a Varying,
+    words: &'a [Arc<str>],
+    /// The newest run of every plan that was to measure a subject, by position in time.
+    newest: HashMap<(usize, usize), usize>,
+    options: &'a Options,
+}
+
+impl Collect<'_> {
+    fn series(&self, Joined { key, about, points }: &Joined, absent: &[usize]) -> Collected {
+        let last = points.last().map_or(0, |(place, _)| *place);
+        let (metric, part, newest) = match &key.watch {
+            Watch::Subject { metric, subject } => (*metric, None, self.newest.get(&(key.plan, *subject)).copied()),
+            Watch::Part { metric, part, .. } => (*metric, Some(part.clone()), None),
+        };
+        let version = self.order.at(newest.unwrap_or(last).max(last)).plan;
+        let (nights, unanswered) = of_nights(points, absent, &self.order.days, self.options);
+        let hardware = key.hardware.iter().map(|word| self.words[*word].to_string());
+        Collected {
+            subject: *about,
+            part,
+            metric,
+            plan: self.words[version].to_string(),
+            line: key.plan,
+            version,
+            last,
+            newest,
+            rotating: self.varying.rotating.contains(&version),
+            standing: Standing::Retired,
+            gone: Vec::new(),
+            hardware: hardware.filter(|word| !word.is_empty()).collect(),
+            devices: key.hardware,
+            nights,
+            unanswered,
+            place: 0,
         }
     }
-    let (mut rotating, mut drawn) = (HashSet::new(), HashSet::new());
-    for line in all.into_values() {
-        let other_hosts = line.drawn || line.parts > line.wholes;
-        let rotates = |version: &&usize| said.get(version).is_some_and(|said| said.rotates);
-        rotating.extend(line.versions.iter().filter(|version| other_hosts || rotates(version)));
-        drawn.extend(line.versions.iter().filter(|_| other_hosts));
-    }
-    (rotating, drawn)
+}
+
+/// Subject, metric, and nights due of what never had a value although runs at these positions in time should have one.
+fn never_valued(
+    (watch, plan): (&Watch, usize),
+    places: &HashSet<usize>,
+    order: &Order<'_>,
+    varying: &Varying,
+    presence: &Presence<'_>,
+) -> Option<(usize, Metric, usize)> {
+    let Watch::Subject { subject, metric } = *watch else { return None };
+    let own: BTreeSet<i64> = places.iter().map(|&place| order.days[place]).collect();
+    let first = own.first().copied().unwrap_or(i64::MAX);
+    let rotates = places.iter().any(|&place| varying.rotating.contains(&order.at(place).plan));
+    let since = order.days.iter().filter(|day| **day >= first).collect::<BTreeSet<_>>().len();
+    let nights = if rotates { own.len() } else { since };
+    let due = presence.expected(plan, subject) || rotates && nights >= LOST_TURNS && presence.has_turns(plan, subject);
+    due.then_some((subject, metric, nights))
 }
 
 /// Groups of every rotating plan, by its first version: those of all its hosts.
 fn groups_of(
     said: &HashMap<usize, PlanVersion>,
     lines: &Lines,
-    latest: &HashMap<usize, (usize, i64)>,
+    presence: &Presence<'_>,
     rotating: &HashSet<usize>,
 ) -> HashMap<usize, Groups> {
-    let of_line = |(line, (last, _)): (&usize, &(usize, i64))| {
-        let all = said
-            .iter()
-            .filter(|(version, _)| lines.of(**version) == *line && is_on_other_hosts(said, **version, *last));
+    let of_line = |(line, last): (usize, usize)| {
+        let all =
+            said.iter().filter(|(version, _)| lines.of(**version) == line && is_on_other_hosts(said, **version, last));
         let (mut groups, mut hosts) = (BTreeMap::<String, BTreeSet<&String>>::new(), BTreeSet::new());
         for (_, one) in all {
             hosts.extend(one.hosts.iter().map(String::as_str));
             one.groups.iter().for_each(|(name, of)| groups.entry(name.clone()).or_default().extend(of));
         }
         let groups = groups.into_iter().map(|(name, of)| (name, of.into_iter().cloned().collect())).collect();
-        (*line, Groups::new(&groups, hosts.iter().copied()))
+        (line, Groups::new(&groups, hosts.iter().copied()))
     };
-    latest.iter().filter(|(_, (last, _))| rotating.contains(last)).map(of_line).collect()
+    presence.lines().filter(|(_, last)| rotating.contains(last)).map(of_line).collect()
 }
 
 /// Whether a version is the last one, perhaps on other hosts: a group that an edit removed is gone.

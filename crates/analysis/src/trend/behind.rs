@@ -38,7 +38,7 @@ impl Fall {
         let last = || one.points.last().map_or(alert.day, |(day, _)| day + 1);
         let until = match alert.state {
             State::Open => i64::MAX,
-            _ => alert.back.or_else(|| alert.end.as_deref().and_then(|end| day(end).ok())).unwrap_or_else(last),
+            _ => alert.end.as_deref().and_then(|end| day(end).ok()).unwrap_or_else(last),
         };
         Self { at, always: alert.rule != Rule::Intermittent, from: alert.day, until, effect: alert.size() }
     }
@@ -259,7 +259,7 @@ impl Kind<'_> {
             let mut now = passed.iter().chain(any).filter(|cause| cause.lasts() && cause.always);
             now.find(|cause| since >= cause.from - NEAR && cause.covers(size, i64::MAX, least)).map(|cause| cause.at)
         };
-        let suspected = one.suspected.and_then(|(day, percent)| lasting(size(percent), day));
+        let suspected = one.suspicion.as_ref().and_then(|found| lasting(found.size(), found.day));
         let far_off = one.points.last().filter(|_| one.repeat.is_some());
         let far_off = far_off.and_then(|(day, value)| lasting((value / one.centre).ln().abs(), *day));
         let behind = made.iter().flatten().next().copied().or(suspected).or(far_off);
@@ -268,7 +268,7 @@ impl Kind<'_> {
         let mut made = made.into_iter();
         one.alerts.retain(|_| made.next().flatten().is_none());
         if suspected.is_some() {
-            (one.suspicion, one.suspected) = (None, None);
+            one.suspicion = None;
         }
         one.repeat = one.repeat.filter(|_| far_off.is_none());
         one.behind = name.or_else(|| one.behind.take());

@@ -183,21 +183,25 @@ impl History {
     }
 
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
-        let software = |(host, facts): (&String, &HostFacts)| {
-            (host.clone(), shared(&mut self.software, railgauge_preflight::software(facts)))
-        };
-        let software = run.hosts.iter().map(software).collect();
-        let slots = |(host, facts): (&String, &HostFacts)| (host.clone(), shared(&mut self.slots, fitted(facts)));
-        let slots = run.hosts.iter().map(slots).collect();
-        let (directory, version) = (path_text(&run.path), run.version.clone());
-        let corrupt: HashSet<u64> =
-            run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
-        let corrupt = corrupt.len();
-        let valued = planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok());
-        let started = run.started;
-        let (plan_hash, part) = (run.plan_hash.clone(), run.plan.subset.is_some());
-        let of = Past { directory, started, version, plan, plan_hash, part, planned, valued, corrupt, software, slots };
-        self.past.push(of);
+        let (mut software, mut slots) = (BTreeMap::new(), BTreeMap::new());
+        for (host, facts) in &run.hosts {
+            software.insert(host.clone(), shared(&mut self.software, railgauge_preflight::software(facts)));
+            slots.insert(host.clone(), shared(&mut self.slots, fitted(facts)));
+        }
+        let corrupt = run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case);
+        self.past.push(Past {
+            directory: path_text(&run.path),
+            started: run.started,
+            version: run.version.clone(),
+            plan,
+            plan_hash: run.plan_hash.clone(),
+            part: run.plan.subset.is_some(),
+            valued: planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok()),
+            planned,
+            corrupt: corrupt.collect::<HashSet<u64>>().len(),
+            software,
+            slots,
+        });
     }
 
     pub fn add(&mut self, mut run: Run) {

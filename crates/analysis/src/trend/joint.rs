@@ -4,19 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::schedule::Flow;
 use railgauge_stats::{
-    Refusal,
-    changepoint::{Joint, Mark, Several, WINDOW, joint},
+    changepoint::{self, Joint, Mark, Several, WINDOW, joint},
     robust::median,
 };
 
-use super::{
-    Everything, Rule, Series, Way,
-    alerts::percent,
-    date,
-    parts::sign,
-    peers::{alert, is_worse},
-    reason,
-};
+use super::{Everything, Rule, Series, Way, alerts::shown, parts::sign};
 use crate::history::{Subject, common};
 
 type Marks = BTreeMap<i64, Mark>;
@@ -32,10 +24,7 @@ struct JointSeries {
 /// Adds an alert, or a suspicion if the evidence is weak, to every series that was low on at least half of the nights
 /// on which others of its label were; `marks` are those of the nights of each series. Only compares links of one test,
 /// metric and size, because several metrics of one link repeat each other.
-///
-/// # Errors
-/// A statistic refuses the nights, which is a bug.
-pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<(i64, Mark)>]) -> Result<(), Refusal> {
+pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<(i64, Mark)>]) {
     let mut kinds: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
         if one.alive && collected.part.is_none() {
@@ -61,7 +50,7 @@ pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<
         }
         all.extend(found);
     }
-    all.iter().try_for_each(|found| tell(series, found))
+    all.iter().for_each(|found| tell(series, found));
 }
 
 /// What at least two series of a kind have in common, in words, by those series. Of several words for the same series
@@ -100,7 +89,7 @@ fn days(series: &[Series], of: &[usize]) -> Vec<i64> {
 fn told(one: &Series, marks: &[(i64, Mark)]) -> Marks {
     let worse = |day: i64| {
         one.alerts.iter().any(|alert| {
-            let ends = alert.back.unwrap_or(i64::MAX);
+            let ends = alert.back().unwrap_or(i64::MAX);
             alert.way == Way::Worse && alert.rule != Rule::Intermittent && (alert.day..ends).contains(&day)
         })
     };
@@ -127,36 +116,20 @@ fn judge(
     Some(JointSeries { label, series, days, joint })
 }
 
-fn tell(
-    series: &mut [Series],
-    JointSeries { label, series: members, days: (days, since), joint }: &JointSeries,
-) -> Result<(), Refusal> {
-    let (Some(&first), Some(&last)) = (days.first(), days.last()) else { return Ok(()) };
+fn tell(series: &mut [Series], found: &JointSeries) {
+    let JointSeries { label, series: members, days: (days, since), joint } = found;
+    let (Some(&first), Some(&last)) = (days.first(), days.last()) else { return };
     for &at in members {
         let one = &mut series[at];
-        let low: Vec<f64> = one.points.iter().filter(|(day, _)| days.contains(day)).map(|(_, value)| *value).collect();
-        let lost = days.len() - low.len();
-        let effect = match median(&low) {
-            Ok(low) => sign(one.metric) * (low / one.centre).ln(),
-            // None of them has a value.
-            Err(_) => f64::NEG_INFINITY,
-        };
-        let nights = (days.len(), *since);
-        if is_worse(one) {
+        if one.is_worse() {
             continue;
         }
-        let together = format!("together with others of {label}");
-        if joint.sure {
-            let mut alert = alert(one, Rule::Intermittent, (first, last), effect, joint.strength, nights);
-            alert.lost = lost;
-            alert.reason = format!("{}; {together}", reason::alert(&alert));
-            (one.suspicion, one.suspected) = (None, None);
-            one.alerts.push(alert);
-        } else if one.suspicion.is_none() {
-            let effect = percent(sign(one.metric) * effect);
-            one.suspicion = Some(format!("{}, {together}", reason::suspicion(nights, lost, effect, &date(first))));
-            one.suspected = Some((first, effect));
-        }
+        let low: Vec<f64> = one.points.iter().filter(|(day, _)| days.contains(day)).map(|(_, value)| *value).collect();
+        // None of them may have a value.
+        let effect = median(&low).map_or(f64::NEG_INFINITY, |low| sign(one.metric) * (low / one.centre).ln());
+        let nights = (days.len(), *since);
+        let all = shown(Rule::Intermittent, (first, last), effect, joint.strength, nights);
+        let all = changepoint::Alert { lost: days.len() - low.len(), ..all };
+        one.flickers(&all, joint.sure, &format!("; together with others of {label}"));
     }
-    Ok(())
 }

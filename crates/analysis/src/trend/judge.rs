@@ -28,7 +28,7 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     let mut series: Vec<Series> = all.iter().zip(&watched).map(of).collect();
     peers::hold(everything, &mut series, options)?;
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
-    joint::look(everything, &mut series, &marks)?;
+    joint::look(everything, &mut series, &marks);
     replaced::settle(everything, &mut series, options)?;
     behind::settle(everything, &mut series, rules.least);
     Ok(series)
@@ -47,8 +47,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         Standing::Gone | Standing::Replaced | Standing::Retired => (false, 0),
     };
     let alerts = watch.alerts.iter().map(|alert| of_alert(alert, metric, alive, &points));
-    let suspicion = watch.suspicious.as_ref().filter(|_| alive);
-    Series {
+    let mut series = Series {
         kind: subject.kind(metric),
         link: collected.part.as_ref().map_or_else(|| subject.flow.name(), super::parts::Part::name),
         part: collected.part.is_some(),
@@ -75,14 +74,16 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         sees_percent: watch.sees.map(|drop| percent(-sign * drop).abs()),
         alerts: alerts.collect(),
         repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
-        suspicion: suspicion
-            .map(|found| reason::suspicion(found.nights, found.lost, percent(sign * found.effect), &date(found.since))),
-        suspected: suspicion.map(|found| (found.since, percent(sign * found.effect))),
+        suspicion: None,
         behind: None,
         unanswered: collected.unanswered,
         points,
         place: collected.place,
+    };
+    if let Some(found) = watch.suspicious.as_ref().filter(|_| alive) {
+        series.flickers(found, false, "");
     }
+    series
 }
 
 /// Grouped by what they have in common.

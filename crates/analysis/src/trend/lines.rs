@@ -97,6 +97,40 @@ impl Lines {
     }
 }
 
+/// Versions of plans that measure other pairs each night: by declaration, or on other `drawn` hosts.
+#[derive(Debug, Default)]
+pub(super) struct Varying {
+    pub rotating: HashSet<usize>,
+    pub drawn: HashSet<usize>,
+}
+
+impl Varying {
+    /// On other hosts is one file on several sets of hosts, or a plan with parts of it more often than the whole.
+    pub(super) fn new(order: &Order<'_>, lines: &Lines, said: &HashMap<usize, PlanVersion>) -> Self {
+        let mut hosts: HashMap<(usize, &str), &HashSet<String>> = HashMap::new();
+        // Of every line, how many more runs are of a part than of the whole, and whether one file ran on several sets of hosts.
+        let mut all: HashMap<usize, (isize, bool)> = HashMap::new();
+        for past in order.past {
+            let line = lines.of(past.plan);
+            let (parts, drawn) = all.entry(line).or_default();
+            let Some(said) = said.get(&past.plan) else { continue };
+            *parts += if past.part { 1 } else { -1 };
+            *drawn |= !past.part && *hosts.entry((line, &past.plan_hash)).or_insert(&said.hosts) != &said.hosts;
+        }
+        let mut varying = Self::default();
+        for past in order.past {
+            let (parts, drawn) = all[&lines.of(past.plan)];
+            if drawn || parts > 0 {
+                varying.drawn.insert(past.plan);
+            } else if !said.get(&past.plan).is_some_and(|said| said.rotates) {
+                continue;
+            }
+            varying.rotating.insert(past.plan);
+        }
+        varying
+    }
+}
+
 struct Files<'a> {
     of: HashMap<usize, &'a str>,
     nights: HashMap<&'a str, BTreeSet<i64>>,

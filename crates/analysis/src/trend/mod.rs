@@ -2,13 +2,11 @@
 //!
 //! The arithmetic is in [`railgauge_stats::changepoint`]; `docs/watch.md` says when to trust it.
 
-mod absent;
 mod alerts;
 mod assemble;
 mod behind;
 mod breaks;
 mod calendar;
-mod dates;
 mod epochs;
 mod history;
 mod joint;
@@ -23,10 +21,10 @@ mod places;
 mod presence;
 mod reason;
 mod replaced;
+mod runs;
 mod sum;
 mod swapped;
 mod through;
-mod unread;
 
 use railgauge_stats::changepoint::Grade;
 use railgauge_wire::{Better, Metric};
@@ -36,6 +34,7 @@ use crate::status::Status;
 
 pub use calendar::{NotADate, date, day, nights};
 pub use history::History;
+pub use railgauge_stats::changepoint::Kind as Rule;
 pub use sum::trend;
 pub use swapped::{Elsewhere, Replaced, Slow};
 
@@ -61,50 +60,35 @@ impl Default for Options {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Way {
-    Worse,
-    Better,
-}
+railgauge_wire::words! {
+    Way { Worse = "worse", Better = "better", }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    Open,
-    /// Open when its series ended, or started with the successor of its series, and nothing shows that it is over.
-    Left,
-    /// Its series ended. A change for the worse is over if its successor is back at the level before, or if all that remains is unchanged.
-    Ended,
-    /// A change for the better that another change replaced. A change for the worse is never overtaken.
-    Overtaken,
-    Accepted,
-    WentAway,
-}
+    State {
+        Open = "open",
+        /// Open when its series ended, or started with the successor of its series, and nothing shows that it is over.
+        Left = "left",
+        /// Its series ended. A change for the worse is over if its successor is back at the level before, or if all that remains is unchanged.
+        Ended = "ended",
+        /// A change for the better that another change replaced. A change for the worse is never overtaken.
+        Overtaken = "overtaken",
+        Accepted = "accepted",
+        WentAway = "went-away",
+    }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    Step,
-    Drift,
-    /// The series was far worse than its peers from its first night on.
-    Peers,
-    /// Some nights are far below the level, or far below that of peers; others are not.
-    Intermittent,
-}
+    Watched {
+        /// At least 28 nights of a level.
+        Fully = "fully",
+        /// At least 7 nights: large steps are found, small ones are not.
+        Weakly = "weakly",
+        TooYoung = "too-young",
+        TooNoisy = "too-noisy",
+        Missing = "missing",
+        Stopped = "stopped",
+        Retired = "retired",
+    }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Watched {
-    /// At least 28 nights of a level.
-    Fully,
-    /// At least 7 nights: large steps are found, small ones are not.
-    Weakly,
-    TooYoung,
-    TooNoisy,
-    Missing,
-    Stopped,
-    Retired,
+    /// Why a series ended.
+    How { Hardware = "hardware", Edit = "edit", Host = "host", Plan = "plan", }
 }
 
 impl Watched {
@@ -147,20 +131,8 @@ pub struct Alert {
     pub state: State,
     /// `None` while it lasts.
     pub end: Option<String>,
-    /// First night back at the old level, in days from 1970; `None` while it persists.
-    #[serde(skip)]
-    pub back: Option<i64>,
     pub taken: Option<Taken>,
     pub reason: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum How {
-    Hardware,
-    Edit,
-    Host,
-    Plan,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -227,10 +199,8 @@ pub struct Series {
     /// The part of a rotating plan that explains its changes for the worse and reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,
-    pub suspicion: Option<String>,
-    /// The first of those nights, counted in days from 1970, and by how much they are off in percent.
-    #[serde(skip)]
-    pub suspected: Option<(i64, f64)>,
+    /// Low nights that come and go, too few for an alert.
+    pub suspicion: Option<Alert>,
     /// Runs of the last night without a value, and all its runs, if fewer than three later ones answered.
     pub unanswered: Option<(usize, usize)>,
     #[serde(skip)]

@@ -7,7 +7,7 @@ use super::{
     Alert, Everything, How, NEARBY, Passing, Replaced, Series, State, Way,
     calendar::{date, day},
     replaced::go_on,
-    swapped::{Elsewhere, Slow},
+    swapped::Elsewhere,
 };
 use crate::{
     history::{PartKind, Seated, Stay, Swap},
@@ -29,10 +29,7 @@ pub(super) fn replaced(everything: &Everything, passing: &Passing<'_>, series: &
             slow,
             stay: stay.clone(),
         };
-        let slow = |stay: &Stay| {
-            let stood = passing.stood(series, stay, (night(stay.runs.0), night(stay.runs.1)))?;
-            Some(Slow { since: date(stood.since), series: stood.series })
-        };
+        let slow = |stay: &Stay| passing.stood(series, stay, (night(stay.runs.0), night(stay.runs.1)));
         Replaced {
             date: date(day),
             day,

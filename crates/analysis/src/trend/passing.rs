@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Ends, Everything, Part, Series, State, Way, calendar::day};
+use super::{
+    Ends, Everything, Part, Series, State, Way,
+    calendar::{date, day},
+    swapped::Slow,
+};
 use crate::history::{PartKind, Seated, Stay, Subject};
 
 /// Days around a change within which declared changes are named with it.
@@ -10,12 +14,6 @@ pub(crate) const NEARBY: i64 = 3;
 /// More than one in this many of a part's series must be worse: with at least three hosts, at most half of the links of
 /// a bad one's partner are bad.
 const SHARE: usize = 2;
-
-pub(super) struct Stood {
-    /// First night of the first of them.
-    pub since: i64,
-    pub series: (usize, usize),
-}
 
 pub(crate) struct Passing<'a> {
     everything: &'a Everything,
@@ -76,7 +74,7 @@ impl<'a> Passing<'a> {
     }
 
     /// Changes for the worse of a part on its last night in a slot, if they are more than chance.
-    pub(super) fn stood(&self, series: &[Series], stay: &Stay, (first, last): (i64, i64)) -> Option<Stood> {
+    pub(super) fn stood(&self, series: &[Series], stay: &Stay, (first, last): (i64, i64)) -> Option<Slow> {
         let (of, part) = (&self.everything.series, stay.left());
         let there = |at: &usize| {
             let ends = of[*at].ends();
@@ -100,7 +98,7 @@ impl<'a> Passing<'a> {
             of_place.flat_map(|at| &series[*at].alerts).filter(standing).map(|alert| alert.day).min()
         };
         let slow: Vec<i64> = passing.iter().filter_map(since).collect();
-        let since = slow.iter().copied().min()?;
-        (slow.len() * SHARE > passing.len()).then_some(Stood { since, series: (slow.len(), passing.len()) })
+        let since = date(slow.iter().copied().min()?);
+        (slow.len() * SHARE > passing.len()).then_some(Slow { since, series: (slow.len(), passing.len()) })
     }
 }

@@ -7,16 +7,14 @@ use std::{
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{self, AlertEnd, Kind, Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
+    changepoint::{Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
     robust::median,
 };
 
 use super::{
-    Alert, Everything, Options, Part, Rule, Series, State, Way,
-    alerts::{of_alert, percent, rules},
-    date,
+    Everything, Options, Part, Rule, Series,
+    alerts::{of_alert, rules, shown},
     parts::sign,
-    reason,
 };
 
 /// Fewest nights of a series for a comparison with others.
@@ -73,10 +71,11 @@ fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepte
     for ((&at, out), _) in of.iter().zip(out).zip(own).filter(|(_, own)| **own) {
         let one = &mut series[at];
         let first = one.points.first().map_or(i64::MIN, |(day, _)| *day);
-        let Some(out) = out.filter(|_| first >= accepted && !is_worse(one)) else { continue };
+        let Some(out) = out.filter(|_| first >= accepted && !one.is_worse()) else { continue };
         let last = one.points.last().map_or(first, |(day, _)| *day);
         let nights = (of.len() - 1, one.nights);
-        one.alerts.push(alert(one, Rule::Peers, (first, last), out.effect, out.excess, nights));
+        let found = shown(Rule::Peers, (first, last), out.effect, out.excess, nights);
+        one.alerts.push(of_alert(&found, one.metric, true, &[]));
     }
 }
 
@@ -107,41 +106,13 @@ fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accep
     for ((&at, nights), _) in of.iter().zip(marks).zip(own).filter(|(_, own)| **own) {
         let one = &mut series[at];
         let found = intermittent(&nights.iter().map(|(_, mark, _)| *mark).collect::<Vec<Mark>>());
-        let Some(found) = found.filter(|_| !is_worse(one)) else { continue };
-        let shown = &nights[found.since..];
-        let low: Vec<f64> = shown.iter().filter(|(_, mark, _)| *mark == Mark::Low).map(|(_, _, away)| *away).collect();
-        let (effect, first) = (median(&low)?, shown[0].0);
+        let Some(found) = found.filter(|_| !one.is_worse()) else { continue };
+        let since = &nights[found.since..];
+        let low: Vec<f64> = since.iter().filter(|(_, mark, _)| *mark == Mark::Low).map(|(_, _, away)| *away).collect();
+        let (effect, first) = (median(&low)?, since[0].0);
         let last = nights.last().map_or(first, |(day, ..)| *day);
-        if found.sure {
-            let alert = alert(one, Rule::Intermittent, (first, last), effect, found.strength, found.nights);
-            (one.suspicion, one.suspected) = (None, None);
-            one.alerts.push(alert);
-        } else if one.suspicion.is_none() {
-            let effect = percent(sign(one.metric) * effect);
-            one.suspicion = Some(reason::suspicion(found.nights, 0, effect, &date(first)));
-            one.suspected = Some((first, effect));
-        }
+        let all = shown(Rule::Intermittent, (first, last), effect, found.strength, found.nights);
+        one.flickers(&all, found.sure, "");
     }
     Ok(())
-}
-
-pub(super) fn is_worse(series: &Series) -> bool {
-    series.alerts.iter().any(|alert| alert.way == Way::Worse && alert.state == State::Open)
-}
-
-/// An open alert for the worse, from its first night to the last one.
-pub(super) fn alert(
-    one: &Series,
-    rule: Rule,
-    (first, last): (i64, i64),
-    effect: f64,
-    strength: f64,
-    nights: (usize, usize),
-) -> Alert {
-    let (kind, end) = (Kind::Intermittent, AlertEnd::Open);
-    let (raised, since) = (last, first);
-    let found = changepoint::Alert { raised, since, kind, effect, interval: None, strength, nights, lost: 0, end };
-    let mut alert = Alert { rule, ..of_alert(&found, one.metric, true, &[]) };
-    alert.reason = reason::alert(&alert);
-    alert
 }

@@ -1,4 +1,4 @@
-//! Series without the value that they should have on the last night.
+//! Values that series should have: on the last night, and on any before, because an intermittent failure is one, too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,9 +6,12 @@ use railgauge_model::schedule::Cell;
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::Metric;
 
-use super::{Groups, Part, PlanVersion};
+use super::{Groups, Key, Lines, Order, Part, Past, PlanVersion, Watch, lines::Varying};
 use crate::history::Subject;
 
+/// Turns without a value after which a pair of a rotating plan is missing even on nights of others. A single night may
+/// fail, and turns are far apart.
+pub(super) const LOST_TURNS: usize = 2;
 /// Nights within which each part of a rotating plan must have its turn.
 const TURNS: usize = 3;
 /// Days without a run after which a plan counts as ended.
@@ -33,8 +36,12 @@ pub(crate) struct Collected {
     pub part: Option<Part>,
     pub metric: Metric,
     pub plan: String,
-    /// The first version of its plan.
+    /// The first version of its plan, and the last one that measured it.
     pub line: usize,
+    pub version: usize,
+    /// Positions of its last value and, of a pair, of the newest run that was to measure it.
+    pub last: usize,
+    pub newest: Option<usize>,
     pub rotating: bool,
     pub standing: Standing,
     pub gone: Vec<String>,
@@ -67,45 +74,72 @@ impl Collected {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Presence {
+/// Test, cell, and the number of the settings: what a subject measures, without the place.
+type Kind<'a> = (&'a str, &'a Cell, usize);
+
+pub(super) struct Presence<'a> {
+    subjects: &'a [Subject],
+    settings: &'a [usize],
     last: i64,
-    plans: HashMap<usize, Plan>,
+    plans: HashMap<usize, Plan<'a>>,
 }
 
 #[derive(Debug, Default)]
-struct Plan {
+struct Plan<'a> {
     nights: BTreeSet<i64>,
     version: usize,
     /// Subjects planned on its last night; `None` if a run ended before planning.
     planned: Option<HashSet<usize>>,
+    kinds: HashSet<Kind<'a>>,
     hosts: HashSet<String>,
 }
 
-impl Presence {
-    pub(super) fn new(last: i64) -> Self {
-        Self { last, plans: HashMap::new() }
+/// A run of a plan, given by its first version.
+pub(super) struct Planned<'r> {
+    pub line: usize,
+    pub version: usize,
+    pub said: Option<&'r PlanVersion>,
+    pub day: i64,
+    pub planned: Option<&'r [usize]>,
+}
+
+impl<'a> Presence<'a> {
+    /// Until the day `last`, from runs in order of time.
+    pub(super) fn new<'r>(
+        (subjects, settings): (&'a [Subject], &'a [usize]),
+        last: i64,
+        runs: impl Iterator<Item = Planned<'r>>,
+    ) -> Self {
+        let mut plans: HashMap<usize, Plan<'a>> = HashMap::new();
+        for Planned { line, version, said, day, planned } in runs {
+            let plan = plans.entry(line).or_default();
+            if plan.nights.insert(day) || plan.version != version {
+                plan.planned = planned.map(|_| HashSet::new());
+            }
+            plan.version = version;
+            if let Some(said) = said {
+                plan.hosts.clone_from(&said.hosts);
+            }
+            if let Some(planned) = planned {
+                plan.planned.get_or_insert_default().extend(planned);
+            }
+        }
+        let mut presence = Self { subjects, settings, last, plans: HashMap::new() };
+        for plan in plans.values_mut() {
+            plan.kinds = plan.planned.iter().flatten().map(|&subject| presence.kind(subject)).collect();
+        }
+        presence.plans = plans;
+        presence
     }
 
-    /// In order of time; `said` is the content of that version.
-    pub(super) fn run(
-        &mut self,
-        plan: usize,
-        (version, said): (usize, Option<&PlanVersion>),
-        day: i64,
-        planned: Option<&[usize]>,
-    ) {
-        let plan = self.plans.entry(plan).or_default();
-        if plan.nights.insert(day) || plan.version != version {
-            plan.planned = planned.map(|_| HashSet::new());
-        }
-        plan.version = version;
-        if let Some(said) = said {
-            plan.hosts.clone_from(&said.hosts);
-        }
-        if let Some(planned) = planned {
-            plan.planned.get_or_insert_default().extend(planned);
-        }
+    fn kind(&self, subject: usize) -> Kind<'a> {
+        let Subject { test, cell, .. } = &self.subjects[subject];
+        (test, cell, self.settings[subject])
+    }
+
+    /// First and last version of each plan.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.plans.iter().map(|(line, plan)| (*line, plan.version))
     }
 
     fn lives(&self, plan: usize) -> bool {
@@ -124,121 +158,116 @@ impl Presence {
     }
 
     pub(super) fn expected(&self, plan: usize, subject: usize) -> bool {
-        let planned = |known: &Plan| known.planned.as_ref().is_none_or(|planned| planned.contains(&subject));
+        let planned = |known: &Plan<'_>| known.planned.as_ref().is_none_or(|planned| planned.contains(&subject));
         self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
     }
 
-    pub(super) fn kinds<'a>(&self, subjects: &'a [Subject], settings: &'a [usize]) -> Kinds<'a> {
-        let mut kinds = Kinds { subjects, settings, of: HashMap::new() };
-        for (plan, known) in &self.plans {
-            let of = known.planned.iter().flatten().map(|&subject| kinds.kind(subject)).collect();
-            kinds.of.insert(*plan, of);
-        }
-        kinds
-    }
-
     /// Whether a subject will have another turn: its plan still runs, has its hosts and measures the same kind.
-    pub(super) fn has_turns(&self, plan: usize, subject: usize, kinds: &Kinds<'_>) -> bool {
-        let hosts = kinds.subjects[subject].flow.hosts();
-        let has = |known: &Plan| hosts.iter().all(|host| known.hosts.contains(&***host));
-        self.lives(plan) && self.plans.get(&plan).is_some_and(has) && kinds.has(plan, subject)
+    pub(super) fn has_turns(&self, plan: usize, subject: usize) -> bool {
+        let hosts = self.subjects[subject].flow.hosts();
+        let has = |known: &Plan<'_>| hosts.iter().all(|host| known.hosts.contains(&***host));
+        let has = |known: &Plan<'_>| has(known) && known.kinds.contains(&self.kind(subject));
+        self.lives(plan) && self.plans.get(&plan).is_some_and(has)
     }
 
-    /// Sets the standing of every series; `plans` are the numbers of their plans and of the last version that measured
-    /// each. Ends before the day `accepted` are accepted.
+    /// Sets the standing of every series; `days` are those of the runs. Ends before the day `accepted` are accepted.
     pub(super) fn judge(
         &self,
         series: &mut [Collected],
-        plans: &[(usize, usize)],
-        subjects: &[Subject],
-        (rotating, drawn, groups, kinds): (&HashSet<usize>, &HashSet<usize>, &HashMap<usize, Groups>, &Kinds<'_>),
-        accepted: i64,
+        varying: &Varying,
+        groups: &HashMap<usize, Groups>,
+        (days, accepted): (&[i64], i64),
     ) {
-        let last = |one: &Collected| one.valued().next_back().map_or(i64::MIN, |night| night.day);
         let mut latest: HashMap<(usize, Metric, usize), i64> = HashMap::new();
-        for (one, (plan, _)) in series.iter().zip(plans).filter(|(one, _)| one.part.is_none()) {
-            let known = latest.entry((one.subject, one.metric, *plan)).or_insert(i64::MIN);
-            *known = last(one).max(*known);
+        for one in series.iter().filter(|one| one.part.is_none()) {
+            let known = latest.entry((one.subject, one.metric, one.line)).or_insert(i64::MIN);
+            *known = one.ends().1.max(*known);
         }
         let none = Groups::default();
-        let parts: HashMap<usize, HashSet<Part>> = self
-            .plans
-            .iter()
-            .map(|(plan, known)| (*plan, known.parts(subjects, groups.get(plan).unwrap_or(&none))))
-            .collect();
-        for (one, &(plan, version)) in series.iter_mut().zip(plans) {
-            let night = last(one);
-            let replaced =
-                one.part.is_none() && latest.get(&(one.subject, one.metric, plan)).is_some_and(|other| *other > night);
-            if replaced {
-                one.standing = Standing::Replaced;
-                continue;
-            }
-            if !self.lives(plan) {
-                continue;
-            }
-            let known = &self.plans[&plan];
-            one.gone = known.lacks(one, subjects);
-            if !one.gone.is_empty() {
-                // Where hosts change each night, one of them may be back tomorrow.
-                one.standing = if drawn.contains(&known.version) { Standing::Present } else { Standing::Gone };
-                if one.standing == Standing::Present {
-                    one.gone.clear();
+        let groups = |line: usize| groups.get(&line).unwrap_or(&none);
+        let parts: HashMap<usize, HashSet<Part>> =
+            self.plans.iter().map(|(line, known)| (*line, known.parts(self.subjects, groups(*line)))).collect();
+        for one in series.iter_mut() {
+            let is_latest = one.part.is_some() || latest[&(one.subject, one.metric, one.line)] <= one.ends().1;
+            one.standing = match self.plans.get(&one.line).filter(|_| self.lives(one.line)) {
+                _ if !is_latest => Standing::Replaced,
+                None => Standing::Retired,
+                Some(known) => {
+                    one.gone = known.lacks(one, self.subjects);
+                    if one.gone.is_empty() {
+                        self.standing(one, known, varying, (&parts[&one.line], groups(one.line)), accepted)
+                    } else if varying.drawn.contains(&known.version) {
+                        // Where hosts change each night, one of them may be back tomorrow.
+                        one.gone.clear();
+                        Standing::Present
+                    } else {
+                        Standing::Gone
+                    }
                 }
-                continue;
-            }
-            // Other hosts are not an edit where they change each night.
-            let edited = version != known.version && !drawn.contains(&known.version);
-            let since = known.nights.range(night.saturating_add(1)..).count();
-            let due = match (&one.part, &known.planned) {
-                (_, None) => true,
-                // On some nights no pair stays in a group; missing pairs show a failure.
-                (Some(Part::Within(_)), Some(_)) => false,
-                (Some(part), Some(_)) => {
-                    let may = || since >= TURNS && groups.get(&plan).unwrap_or(&none).has(part);
-                    let measured = parts[&plan].contains(part) || may();
-                    rotating.contains(&known.version) && measured && kinds.has(plan, one.subject)
-                }
-                (None, Some(planned)) if one.rotating || edited => planned.contains(&one.subject),
-                // A removed NIC is not even planned.
-                (None, Some(_)) => true,
             };
-            if edited && !due {
-                // What an edit removed has ended, as if its plan had.
-                let regular = one.valued().count() >= REGULAR;
-                if regular && self.last - night <= ENDED {
-                    let left = one.part.is_none() && !one.rotating && accepted <= night;
-                    let stopped = left && !known.measures_alike(one, subjects);
-                    one.standing = if stopped { Standing::Stopped } else { Standing::Present };
-                }
-                continue;
-            }
-            let late = || self.late(plan).filter(|_| accepted <= night);
-            let missing = if since > 0 { Some(since) } else { late() };
-            one.standing = missing.filter(|_| due).map_or(Standing::Present, Standing::Missing);
+            self.newest(one, days);
         }
     }
-}
 
-/// Measured by each plan on its last night, without the places: test, cell, and the number of the settings.
-pub(super) struct Kinds<'a> {
-    subjects: &'a [Subject],
-    settings: &'a [usize],
-    of: HashMap<usize, HashSet<(&'a str, &'a Cell, usize)>>,
-}
-
-impl<'a> Kinds<'a> {
-    fn kind(&self, subject: usize) -> (&'a str, &'a Cell, usize) {
-        let Subject { test, cell, .. } = &self.subjects[subject];
-        (test, cell, self.settings[subject])
+    /// Of a series whose plan still runs and has its hosts.
+    fn standing(
+        &self,
+        one: &Collected,
+        known: &Plan<'_>,
+        varying: &Varying,
+        (parts, groups): (&HashSet<Part>, &Groups),
+        accepted: i64,
+    ) -> Standing {
+        let night = one.ends().1;
+        // Other hosts are not an edit where they change each night.
+        let edited = one.version != known.version && !varying.drawn.contains(&known.version);
+        let since = known.nights.range(night.saturating_add(1)..).count();
+        let due = match (&one.part, &known.planned) {
+            (_, None) => true,
+            // On some nights no pair stays in a group; missing pairs show a failure.
+            (Some(Part::Within(_)), Some(_)) => false,
+            (Some(part), Some(_)) => {
+                let measured = parts.contains(part) || since >= TURNS && groups.has(part);
+                varying.rotating.contains(&known.version) && measured && known.kinds.contains(&self.kind(one.subject))
+            }
+            (None, Some(planned)) if one.rotating || edited => planned.contains(&one.subject),
+            // A removed NIC is not even planned.
+            (None, Some(_)) => true,
+        };
+        if edited && !due {
+            // What an edit removed has ended, as if its plan had.
+            if one.valued().count() < REGULAR || self.last - night > ENDED {
+                return Standing::Retired;
+            }
+            let left = one.part.is_none() && !one.rotating && accepted <= night;
+            let stopped = left && !known.measures_alike(one, self.subjects);
+            return if stopped { Standing::Stopped } else { Standing::Present };
+        }
+        let late = || self.late(one.line).filter(|_| accepted <= night);
+        let missing = if since > 0 { Some(since) } else { late() };
+        missing.filter(|_| due).map_or(Standing::Present, Standing::Missing)
     }
 
-    fn has(&self, plan: usize, subject: usize) -> bool {
-        self.of.get(&plan).is_some_and(|of| of.contains(&self.kind(subject)))
+    /// A night has a value as soon as one of its runs has one: what the newest run lacks is missing too.
+    fn newest(&self, one: &mut Collected, days: &[i64]) {
+        let now = self.plans.get(&one.line).and_then(|known| known.nights.last().copied());
+        let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
+        // A pair of a rotating plan is due at its turn, and after several lost turns until it has a value.
+        let due = || lost >= LOST_TURNS && self.has_turns(one.line, one.subject);
+        let turn = |newest: usize| !one.rotating || Some(days[newest]) == now || due();
+        let is_lost = one.newest.is_some_and(|newest| newest > one.last && turn(newest));
+        one.standing = match one.standing {
+            // Nights of other pairs' turns do not count.
+            Standing::Missing(_) if one.rotating && one.part.is_none() => Standing::Missing(lost.max(1)),
+            Standing::Present if is_lost => Standing::Missing(if one.rotating { lost.max(1) } else { 1 }),
+            other => other,
+        };
+        let of_now = !one.rotating || one.nights.last().map(|night| night.day) == now;
+        one.unanswered = one.unanswered.filter(|_| one.standing == Standing::Present && of_now);
     }
 }
 
-impl Plan {
+impl Plan<'_> {
     fn lacks(&self, one: &Collected, subjects: &[Subject]) -> Vec<String> {
         let hosts = one.hosts(subjects).into_iter().filter(|host| !self.hosts.contains(*host));
         hosts.map(str::to_owned).collect()
@@ -252,5 +281,78 @@ impl Plan {
     fn parts(&self, subjects: &[Subject], groups: &Groups) -> HashSet<Part> {
         let planned = self.planned.iter().flatten().filter_map(|&subject| subjects.get(subject));
         planned.flat_map(|subject| Part::of(subject, groups)).collect()
+    }
+}
+
+/// Runs in which a series should have a value and has none.
+pub(super) struct Absent<'a> {
+    order: &'a Order<'a>,
+    /// Positions in time of the runs of a plan in all its versions. Leaves out a run that ended before planning if
+    /// another of the same night did not.
+    runs: HashMap<usize, Vec<usize>>,
+    measured: HashSet<(usize, usize)>,
+    rotating: &'a HashSet<usize>,
+}
+
+impl<'a> Absent<'a> {
+    pub(super) fn new(order: &'a Order<'a>, lines: &Lines, rotating: &'a HashSet<usize>) -> Self {
+        let (mut runs, mut measured): (HashMap<usize, Vec<usize>>, _) = (HashMap::new(), HashSet::new());
+        let mut planned_nights: HashSet<(usize, i64)> = HashSet::new();
+        for (at, &day) in order.days.iter().enumerate() {
+            let Past { plan, planned, .. } = order.at(at);
+            runs.entry(lines.of(*plan)).or_default().push(at);
+            measured.extend(planned.iter().flatten().map(|&subject| (*plan, subject)));
+            if planned.is_some() {
+                planned_nights.insert((lines.of(*plan), day));
+            }
+        }
+        for (line, runs) in &mut runs {
+            runs.retain(|&at| order.at(at).planned.is_some() || !planned_nights.contains(&(*line, order.days[at])));
+        }
+        Self { order, runs, measured, rotating }
+    }
+
+    /// Positions in time of the runs that each series lacks, from the positions of its values; `lost` are those with an explicit failure,
+    /// which alone count for what was never measured before. If other hardware took a place, the series with the last value lacks the run.
+    pub(super) fn of(
+        &self,
+        series: &[(&Key, Vec<usize>)],
+        lost: &HashMap<(Watch, usize), HashSet<usize>>,
+    ) -> Vec<Vec<usize>> {
+        let mut alike: HashMap<(&Watch, usize), Vec<usize>> = HashMap::new();
+        for (at, (key, _)) in series.iter().enumerate() {
+            alike.entry((&key.watch, key.plan)).or_default().push(at);
+        }
+        let mut absent: Vec<Vec<usize>> = vec![Vec::new(); series.len()];
+        let none = HashSet::new();
+        for ((watch, plan), members) in alike {
+            let valued: HashSet<usize> = members.iter().flat_map(|&at| series[at].1.iter().copied()).collect();
+            let Some(&first) = valued.iter().min() else { continue };
+            let lost = lost.get(&(watch.clone(), plan)).unwrap_or(&none);
+            for &run in self.runs.get(&plan).into_iter().flatten().filter(|run| !valued.contains(run)) {
+                if !(lost.contains(&run) || run > first && self.is_due(watch, run)) {
+                    continue;
+                }
+                let before = |at: &usize| series[*at].1.partition_point(|place| *place < run).checked_sub(1);
+                let latest = |at: &usize| before(at).map(|last| series[*at].1[last]);
+                let earliest = |at: &usize| std::cmp::Reverse(series[*at].1.first().copied());
+                if let Some(owner) = members.iter().copied().max_by_key(|at| (latest(at), earliest(at))) {
+                    absent[owner].push(run);
+                }
+            }
+        }
+        absent
+    }
+
+    /// Whether something should have a value of a run even if the run does not mention it.
+    fn is_due(&self, watch: &Watch, run: usize) -> bool {
+        let Past { plan, planned, part, .. } = self.order.at(run);
+        match watch {
+            Watch::Subject { .. } if *part => false,
+            Watch::Subject { subject, .. } => {
+                !self.rotating.contains(plan) && self.measured.contains(&(*plan, *subject))
+            }
+            Watch::Part { .. } => planned.is_none(),
+        }
     }
 }

@@ -286,10 +286,10 @@ fn sentence(trend: &Trend) -> String {
     )
 }
 
-/// Why a series may be intermittent: low nights of all nights since a date, those without a value, and the deviation of
-/// the others in percent.
-pub(super) fn suspicion((low, nights): (usize, usize), lost: usize, effect: f64, since: &str) -> String {
-    let what = some_nights(low, lost, effect);
+/// Why a series may be intermittent.
+pub(super) fn suspicion(found: &Alert) -> String {
+    let Alert { nights: (low, nights), since, .. } = found;
+    let what = some_nights(*low, found.lost, found.percent);
     format!("{what} of {nights} nights since {since}: too few to be sure that it is intermittent")
 }
 

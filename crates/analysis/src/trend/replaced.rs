@@ -15,7 +15,6 @@ use super::{
     alerts::{of_alert, rules, watch_each},
     date,
     parts::sign,
-    peers::is_worse,
 };
 use crate::history::Swap;
 
@@ -29,14 +28,6 @@ const FEWEST: usize = 3;
 /// In standard deviations; the same as for a level that is back.
 const MARGIN: f64 = 1.5;
 
-struct Settled {
-    series: usize,
-    alert: usize,
-    state: State,
-    end: Option<i64>,
-    taken: Option<Taken>,
-}
-
 /// Settles every change for the worse whose series ended, and adds those that appeared when one series replaced another.
 ///
 /// # Errors
@@ -48,9 +39,7 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &O
     let watched = watch_each(&nights, &rules)?;
     let look = Look { everything, least: rules.least };
     for (place, watch) in several.into_iter().zip(&watched) {
-        for settled in look.replaced(series, place, watch) {
-            settled.apply(series);
-        }
+        look.replaced(series, place, watch);
         look.fallen(series, place, watch);
         if look.is_one_subject(place) {
             look.went_on(series, place, watch);
@@ -59,20 +48,17 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &O
     }
     for place in &everything.places {
         for (number, &at) in place.members.iter().enumerate() {
-            for settled in look.ended(series, at, place.members.get(number + 1).copied()) {
-                settled.apply(series);
-            }
+            look.ended(series, at, place.members.get(number + 1).copied());
         }
     }
     Ok(())
 }
 
-impl Settled {
-    fn apply(self, series: &mut [Series]) {
-        let alert = &mut series[self.series].alerts[self.alert];
-        alert.state = self.state;
-        alert.end = self.end.map(date).or_else(|| alert.end.take());
-        alert.taken = self.taken;
+impl Alert {
+    fn settle(&mut self, (state, end): (State, Option<i64>), taken: Taken) {
+        self.state = state;
+        self.end = end.map(date).or_else(|| self.end.take());
+        self.taken = Some(taken);
     }
 }
 
@@ -84,59 +70,56 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Changes of series whose hardware was replaced: the place as a whole shows whether the level before is back.
-    fn replaced(&self, series: &[Series], place: &Place, watch: &Watch) -> Vec<Settled> {
-        let Some((&holder, before)) = place.members.split_last() else { return Vec::new() };
-        let mut all = Vec::new();
+    fn replaced(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let Some((&holder, before)) = place.members.split_last() else { return };
         for (&at, &next) in before.iter().zip(&place.members[1..]) {
             if self.everything.series[at].standing != Standing::Replaced {
                 continue;
             }
-            for (number, alert) in ended(&series[at]) {
-                let taken = Some(self.taken(series, at, next, holder, series[at].accepted));
-                let settled = |state, end| Settled { series: at, alert: number, state, end, taken: taken.clone() };
-                all.push(match like(watch, alert) {
-                    Some(AlertEnd::WentAway(_)) => settled(State::Ended, None),
-                    Some(AlertEnd::Accepted(day)) => settled(State::Accepted, Some(day)),
+            for number in ended(&series[at]) {
+                let alert = &series[at].alerts[number];
+                let is_gone = self.everything.series[holder].standing == Standing::Gone;
+                let settled = match like(watch, alert) {
+                    Some(AlertEnd::WentAway(_)) => (State::Ended, None),
+                    Some(AlertEnd::Accepted(day)) => (State::Accepted, Some(day)),
                     // Intermittent nights are not evidence any more.
-                    None if alert.rule == Rule::Intermittent => settled(State::Ended, None),
-                    _ if self.is_like_peers(series, holder, alert) => settled(State::Ended, None),
-                    _ => match self.everything.series[holder].standing {
-                        Standing::Gone if self.remains_well(series, holder, alert) => settled(State::Ended, None),
-                        _ => self.unless_accepted(settled(State::Left, None), alert),
-                    },
-                });
+                    None if alert.rule == Rule::Intermittent => (State::Ended, None),
+                    _ if self.is_like_peers(series, holder, alert) => (State::Ended, None),
+                    _ if is_gone && self.remains_well(series, holder, alert) => (State::Ended, None),
+                    _ => self.left(alert),
+                };
+                let taken = self.taken(series, at, next, holder, series[at].accepted);
+                series[at].alerts[number].settle(settled, taken);
             }
         }
-        all
     }
 
     /// Adds changes that appeared when the last series of a place took it: its own nights have no level before.
     fn fallen(&self, series: &mut [Series], place: &Place, watch: &Watch) {
         let Some((&holder, before)) = place.members.split_last() else { return };
-        let until = self.everything.series[holder].ends().0 + NEARBY;
-        let open = watch
-            .alerts
-            .iter()
-            .filter(|found| found.effect < 0.0 && found.end == AlertEnd::Open && found.since <= until);
-        for found in open {
-            let told = place.members.iter().flat_map(|&at| &series[at].alerts).any(|alert| {
-                alert.way == Way::Worse && alert.state != State::WentAway && is_same(found.kind, found.since, alert)
-            });
-            if told {
+        for found in self.open(holder, watch) {
+            if known(series, place, found, |state| state != State::WentAway).is_some() {
                 continue;
             }
             // The first series that began with the change, or after it.
             let ends = |at: usize| self.everything.series[at].ends();
             let next = place.members[1..].iter().position(|&at| ends(at).0 + NEARBY >= found.since);
             let (Some(next), one) = (next, &series[holder]) else { continue };
-            let old = sign(one.metric) * watch.accepted;
-            let taken = self.taken(series, before[next], place.members[next + 1], holder, old.exp());
-            let mut alert = of_alert(found, one.metric, one.alive, &one.points);
+            let taken = self.taken(series, before[next], place.members[next + 1], holder, accepted(one, watch));
+            let alert = of_alert(found, one.metric, one.alive, &one.points);
             // If the place is not measured any more, the reason for that decides.
-            alert.state = if one.alive { State::Left } else { State::Ended };
-            alert.taken = Some(taken);
-            series[holder].alerts.push(alert);
+            let state = if one.alive { State::Left } else { State::Ended };
+            series[holder].alerts.push(Alert { state, taken: Some(taken), ..alert });
         }
+    }
+
+    /// Changes for the worse of a place that are open, and began before its last series or with it.
+    fn open<'w>(&self, holder: usize, watch: &'w Watch) -> impl Iterator<Item = &'w changepoint::Alert> {
+        let until = self.everything.series[holder].ends().0 + NEARBY;
+        let is_open = move |found: &&changepoint::Alert| {
+            found.effect < 0.0 && found.end == AlertEnd::Open && found.since <= until
+        };
+        watch.alerts.iter().filter(is_open)
     }
 
     /// Whether only the hardware of a place changed: values with other settings are not a level before.
@@ -152,38 +135,23 @@ impl Look<'_> {
         let Some(apart) = series[holder].alerts.iter().find(apart).cloned() else { return };
         let size = apart.size();
         let first = self.everything.series[holder].ends().0;
-        let open = |found: &&changepoint::Alert| {
-            found.effect < 0.0
-                && found.end == AlertEnd::Open
-                && found.kind != Kind::Intermittent
-                && found.since <= first + NEARBY
-        };
-        let open: Vec<&changepoint::Alert> = watch.alerts.iter().filter(open).collect();
+        let open: Vec<_> = self.open(holder, watch).filter(|found| found.kind != Kind::Intermittent).collect();
         if 2.0 * open.iter().map(|found| found.effect.abs()).sum::<f64>() >= size {
             series[holder].alerts.retain(|alert| *alert != apart);
+            let old = accepted(&series[holder], watch);
             for found in open {
-                let same = |alert: &Alert| {
-                    alert.way == Way::Worse
-                        && !matches!(alert.state, State::WentAway | State::Accepted)
-                        && is_same(found.kind, found.since, alert)
-                };
-                let known = place
-                    .members
-                    .iter()
-                    .rev()
-                    .find_map(|&at| series[at].alerts.iter().position(same).map(|alert| (at, alert)));
-                if let Some((at, alert)) = known {
-                    go_on(series, (at, alert), holder);
+                let counts = |state| !matches!(state, State::WentAway | State::Accepted);
+                if let Some(known) = known(series, place, found, counts) {
+                    go_on(series, known, holder);
                     continue;
                 }
                 let one = &series[holder];
-                let mut alert = of_alert(found, one.metric, one.alive, &one.points);
-                let old = (sign(one.metric) * watch.accepted).exp();
-                alert.taken = before.last().map(|&last| self.taken(series, last, holder, holder, old));
-                series[holder].alerts.push(alert);
+                let alert = of_alert(found, one.metric, one.alive, &one.points);
+                let taken = before.last().map(|&last| self.taken(series, last, holder, holder, old));
+                series[holder].alerts.push(Alert { taken, ..alert });
             }
             let one = &mut series[holder];
-            one.accepted = (sign(one.metric) * watch.accepted).exp();
+            one.accepted = old;
             one.alerts.sort_by_key(|alert| alert.day);
             return;
         }
@@ -214,10 +182,8 @@ impl Look<'_> {
             }
             let came = |at: &&usize| (ends(**at).0 - found.since).abs() <= NEARBY;
             let Some(&at) = place.members.iter().find(came) else { continue };
-            let told = place.members.iter().flat_map(|&at| &series[at].alerts);
-            if ends(at).0 == place.nights.first().map_or(0, |night| night.day)
-                || told.into_iter().any(|alert| alert.way == Way::Worse && is_same(found.kind, found.since, alert))
-            {
+            let is_first = ends(at).0 == place.nights.first().map_or(0, |night| night.day);
+            if is_first || known(series, place, found, |_| true).is_some() {
                 continue;
             }
             let one = &series[at];
@@ -227,36 +193,34 @@ impl Look<'_> {
     }
 
     /// Changes of a series without a successor, or with one by an edit: `next`.
-    fn ended(&self, series: &[Series], at: usize, next: Option<usize>) -> Vec<Settled> {
-        let (one, collected) = (&series[at], &self.everything.series[at]);
-        let settled = |(number, alert): (usize, &Alert)| {
-            let taken = alert.taken.clone().or_else(|| Some(self.taken(series, at, next?, next?, one.accepted)));
-            let taken = taken.or_else(|| Some(self.end(at, one.accepted)));
-            let over = match collected.standing {
-                Standing::Gone => self.remains_well(series, at, alert),
-                Standing::Retired => false,
-                _ => return None,
-            };
-            let state = if over { State::Ended } else { State::Left };
-            let found = Settled { series: at, alert: number, state, end: None, taken };
-            Some(if over { found } else { self.unless_accepted(found, alert) })
-        };
-        ended(one).filter_map(settled).collect()
+    fn ended(&self, series: &mut [Series], at: usize, next: Option<usize>) {
+        let standing = self.everything.series[at].standing;
+        if !matches!(standing, Standing::Gone | Standing::Retired) {
+            return;
+        }
+        for number in ended(&series[at]) {
+            let (one, alert) = (&series[at], &series[at].alerts[number]);
+            let taken = alert.taken.clone().unwrap_or_else(|| match next {
+                Some(next) => self.taken(series, at, next, next, one.accepted),
+                None => self.end(at, one.accepted),
+            });
+            let is_over = standing == Standing::Gone && self.remains_well(series, at, alert);
+            let settled = if is_over { (State::Ended, None) } else { self.left(alert) };
+            series[at].alerts[number].settle(settled, taken);
+        }
     }
 
-    fn unless_accepted(&self, settled: Settled, alert: &Alert) -> Settled {
+    /// Not known to be over, unless an epoch accepts it.
+    fn left(&self, alert: &Alert) -> (State, Option<i64>) {
         let declared = self.everything.trend.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
-        match declared.map(|epoch| epoch.day).min() {
-            Some(day) => Settled { state: State::Accepted, end: Some(day), ..settled },
-            None => settled,
-        }
+        declared.map(|epoch| epoch.day).min().map_or((State::Left, None), |day| (State::Accepted, Some(day)))
     }
 
     /// Levels of series of the same kind measured before a change and no worse since.
     fn peers(&self, series: &[Series], at: usize, since: i64) -> Vec<f64> {
         let known = |&other: &usize| {
             let (one, collected) = (&series[other], &self.everything.series[other]);
-            one.alive && collected.ends().0 < since && !is_worse(one) && one.nights >= NIGHTS
+            one.alive && collected.ends().0 < since && !one.is_worse() && one.nights >= NIGHTS
         };
         self.alike(series, at).filter(known).map(|other| level(&series[other])).collect()
     }
@@ -344,8 +308,26 @@ pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: 
     one.alerts.sort_by_key(|alert| alert.day);
 }
 
-fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {
-    one.alerts.iter().enumerate().filter(|(_, alert)| alert.way == Way::Worse && alert.state == State::Ended)
+fn ended(one: &Series) -> Vec<usize> {
+    let is_ended = |alert: &Alert| alert.way == Way::Worse && alert.state == State::Ended;
+    (0..one.alerts.len()).filter(|&number| is_ended(&one.alerts[number])).collect()
+}
+
+/// Level before the oldest open change of a place, in the unit of the metric.
+fn accepted(one: &Series, place: &Watch) -> f64 {
+    (sign(one.metric) * place.accepted).exp()
+}
+
+/// The last series of a place that has a change for the worse of the place, and its alert, if its state counts.
+fn known(
+    series: &[Series],
+    place: &Place,
+    found: &changepoint::Alert,
+    counts: impl Fn(State) -> bool,
+) -> Option<(usize, usize)> {
+    let same =
+        |alert: &Alert| alert.way == Way::Worse && counts(alert.state) && is_same(found.kind, found.since, alert);
+    place.members.iter().rev().find_map(|&at| Some((at, series[at].alerts.iter().position(same)?)))
 }
 
 fn like(watch: &Watch, alert: &Alert) -> Option<AlertEnd> {

@@ -7,6 +7,7 @@ use std::{
     path::{Component, Path},
 };
 
+use railgauge_analysis::status::Status;
 use railgauge_model::directory::PAGE;
 use serde::Serialize;
 
@@ -17,33 +18,29 @@ use super::{
 
 pub use text::summary;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    Pass,
-    Fail,
-    Inconclusive,
-    NotRun,
-    Running,
-    Unfinished,
-    Damaged,
-    #[default]
-    Unreadable,
-    Imported,
+railgauge_wire::words! {
+    #[derive(Default)]
+    Outcome {
+        Pass = "pass",
+        Fail = "fail",
+        Inconclusive = "inconclusive",
+        NotRun = "not-run",
+        Running = "running",
+        Unfinished = "unfinished",
+        Damaged = "damaged",
+        #[default]
+        Unreadable = "unreadable",
+        Imported = "imported",
+    }
 }
 
-impl Outcome {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Inconclusive => "inconclusive",
-            Self::NotRun => "not-run",
-            Self::Running => "running",
-            Self::Unfinished => "unfinished",
-            Self::Damaged => "damaged",
-            Self::Unreadable => "unreadable",
-            Self::Imported => "imported",
+impl From<Status> for Outcome {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Pass => Self::Pass,
+            Status::Fail => Self::Fail,
+            Status::NotRun => Self::NotRun,
+            Status::Inconclusive => Self::Inconclusive,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use railgauge_analysis::{
     status::Status,
     trend::{Change, How, Missing, Series, State, Taken, Trend, Watched, Way, date, day},
@@ -183,7 +184,7 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
             (State::Open, Way::Better) => "pass",
             _ => "idle",
         },
-        way: if change.way == Way::Worse { "worse" } else { "better" },
+        way: change.way.word(),
         name: change.name.clone(),
         sentence: change.sentence.clone(),
         epochs: change.epochs.clone(),
@@ -213,7 +214,7 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
         let worse = alert.way == Way::Worse;
         // Where other hardware ended it, its first night starts the level since.
         let ended = alert.taken.as_ref().filter(|taken| alert.state == State::Ended && taken.how == How::Hardware);
-        let back = alert.back.or_else(|| day(&ended?.date).ok());
+        let back = alert.back().or_else(|| day(&ended?.date).ok());
         let back = back.map(|day| Mark { day, worse: !worse });
         [Some(Mark { day: alert.day, worse }), back].into_iter().flatten()
     });
@@ -237,21 +238,15 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
 
 fn missing(trend: &Trend) -> Table {
     let columns = columns("link | #values | last value | #nights [without] | for example");
-    let mut links: Vec<(&Missing, usize)> = Vec::new();
-    for one in &trend.missing {
-        let same = |(first, _): &&mut (&Missing, usize)| {
-            (&first.link, &first.last, first.nights) == (&one.link, &one.last, one.nights)
-        };
-        match links.iter_mut().find(same) {
-            Some((_, n)) => *n += 1,
-            None => links.push((one, 1)),
-        }
+    let mut links: IndexMap<_, (&str, usize)> = IndexMap::new();
+    for Missing { kind, link, last, nights, .. } in &trend.missing {
+        links.entry((link, last, nights)).or_insert((kind, 0)).1 += 1;
     }
-    let row = |(one, n): &(&Missing, usize)| {
-        let last = one.last.clone().unwrap_or_else(|| "never".to_owned());
-        vec![one.link.clone(), n.to_string(), last, one.nights.to_string(), one.kind.clone()]
+    let row = |((link, last, nights), (kind, n)): ((&String, &Option<String>, &usize), (&str, usize))| {
+        let last = last.as_deref().unwrap_or("never");
+        vec![link.clone(), n.to_string(), last.to_owned(), nights.to_string(), kind.to_owned()]
     };
-    Table { columns, rows: links.iter().take(ROWS).map(row).collect() }
+    Table { columns, rows: links.into_iter().take(ROWS).map(row).collect() }
 }
 
 /// Those to be repeated first.
@@ -262,7 +257,8 @@ fn doubts(trend: &Trend) -> Table {
         let off = number(series.repeat?);
         Some(row(series, format!("off by {off} standard deviations on the last night: repeat it now")))
     });
-    let suspected = trend.series.iter().filter_map(|series| Some(row(series, series.suspicion.clone()?)));
+    let suspected =
+        trend.series.iter().filter_map(|series| Some(row(series, series.suspicion.as_ref()?.reason.clone())));
     let unanswered = trend.series.iter().filter_map(|series| {
         let (lost, runs) = series.unanswered?;
         Some(row(series, format!("failed or had no value in {lost} of {} of the last night", count(runs, "run"))))
@@ -307,11 +303,9 @@ fn epochs(trend: &Trend) -> Table {
 }
 
 fn kinds(trend: &Trend) -> Table {
-    let mut kinds: BTreeMap<usize, Vec<&Series>> = BTreeMap::new();
-    let mut order: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut kinds: IndexMap<&str, Vec<&Series>> = IndexMap::new();
     for series in trend.series.iter().filter(|series| series.alive) {
-        let next = order.len();
-        kinds.entry(*order.entry(&series.kind).or_insert(next)).or_default().push(series);
+        kinds.entry(&series.kind).or_default().push(series);
     }
     let columns = columns(
         "test, metric, size | #series | #watched | #weakly | #level, median | #spread of nights [%] | \
@@ -321,11 +315,12 @@ fn kinds(trend: &Trend) -> Table {
     let row = |all: &Vec<&Series>| {
         let first = all.first()?;
         let alerts = || all.iter().flat_map(|series| &series.alerts);
+        let watched = |state| all.iter().filter(|series| series.state == state).count();
         Some(vec![
             first.kind.clone(),
             all.len().to_string(),
-            all.iter().filter(|series| series.state == Watched::Fully).count().to_string(),
-            all.iter().filter(|series| series.state == Watched::Weakly).count().to_string(),
+            watched(Watched::Fully).to_string(),
+            watched(Watched::Weakly).to_string(),
             with_unit(first.metric, middle(all.iter().map(|s| s.centre).collect())?),
             // One night has no spread.
             middle(all.iter().filter(|s| s.noise_percent.is_some()).map(|s| s.scale_percent).collect())
