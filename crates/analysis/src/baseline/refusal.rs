@@ -1,7 +1,5 @@
 //! Why a value cannot be compared with a baseline.
 
-use std::fmt;
-
 use railgauge_wire::Metric;
 use serde::Serialize;
 
@@ -13,65 +11,31 @@ use crate::{
 const NAMED: usize = 3;
 const UNKNOWN: &str = "unknown";
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Values are in the metric's unit, the spread in percent of the baseline's centre.
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "refusal", rename_all = "kebab-case")]
 pub enum Refusal {
-    NoTest {
-        test: String,
-    },
-    OtherSettings {
-        difference: Difference,
-    },
-    Ordinary {
-        /// Observed, in the metric's unit.
-        value: f64,
-        /// In the metric's unit.
-        limit: f64,
-        /// Standard deviations from the baseline.
-        deviations: f64,
-        /// Of the baseline, in percent of its centre.
-        spread_percent: f64,
-    },
+    #[error("the baseline has no test {test}")]
+    NoTest { test: String },
+    #[error("the baseline was measured with other settings: {difference}")]
+    OtherSettings { difference: Difference },
+    #[error(
+        "{} is worse than the limit, but within {deviations} standard deviations of the baseline, whose values scatter by {} %",
+        number(*.value), number(*.spread_percent)
+    )]
+    Ordinary { value: f64, limit: f64, deviations: f64, spread_percent: f64 },
+    #[error("nothing carried its bytes")]
     NothingCarried,
-    NoSuchLink {
-        metric: Metric,
-    },
+    #[error("the baseline has no {metric} of such a link")]
+    NoSuchLink { metric: Metric },
+    #[error("what its hosts are is not known")]
     HostsUnknown,
-    OtherHardware {
-        differences: Vec<Difference>,
-    },
-    FewValues {
-        values: usize,
-        needed: usize,
-    },
+    #[error("the baseline is of other hardware: {}", named(.differences))]
+    OtherHardware { differences: Vec<Difference> },
+    #[error("the baseline rests on {} of such a link, and {needed} are needed", count(*.values, "value"))]
+    FewValues { values: usize, needed: usize },
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTest { test } => write!(f, "the baseline has no test {test}"),
-            Self::OtherSettings { difference } => {
-                write!(f, "the baseline was measured with other settings: {difference}")
-            }
-            Self::Ordinary { value, deviations, spread_percent, .. } => {
-                let (value, spread) = (number(*value), number(*spread_percent));
-                write!(
-                    f,
-                    "{value} is worse than the limit, but within {deviations} standard deviations of the baseline, whose values \
-                     scatter by {spread} %"
-                )
-            }
-            Self::NothingCarried => f.write_str("nothing carried its bytes"),
-            Self::NoSuchLink { metric } => write!(f, "the baseline has no {metric} of such a link"),
-            Self::HostsUnknown => f.write_str("what its hosts are is not known"),
-            Self::OtherHardware { differences } => {
-                let named: Vec<String> = differences.iter().take(NAMED).map(|one| one.words(UNKNOWN)).collect();
-                write!(f, "the baseline is of other hardware: {}", named.join(", "))
-            }
-            Self::FewValues { values, needed } => {
-                let values = count(*values, "value");
-                write!(f, "the baseline rests on {values} of such a link, and {needed} are needed")
-            }
-        }
-    }
+fn named(differences: &[Difference]) -> String {
+    differences.iter().take(NAMED).map(|one| one.words(UNKNOWN)).collect::<Vec<_>>().join(", ")
 }
