@@ -148,7 +148,7 @@ impl Table {
         };
         for ((number, metric), sides) in self.cases {
             let subject = &subjects[number];
-            for (when, has) in When::BOTH.into_iter().zip(&sides) {
+            for (when, has) in When::ALL.iter().copied().zip(&sides) {
                 for &reason in &has.refused {
                     let entry = left_out.entry((when, reason)).or_insert_with(|| LeftOut {
                         side: when,

@@ -85,7 +85,7 @@ impl Localisation {
                 of.part.is_end() && of.share == Some(1.0) && matches!(judgements[**end], Judgement::Open { .. })
             };
             let named = &mut self.suspects[at];
-            let sure = matches!(named.standing, Standing::Confirmed | Standing::Intermittent);
+            let sure = named.standing.is_certain();
             if sure && let Some(&end) = suspect.under.iter().find(unknown) {
                 (named.standing, named.open) = open(OpenReason::EndUnknown);
                 let alternative = screen.names.named(&suspects[end].part);

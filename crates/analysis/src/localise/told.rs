@@ -7,7 +7,10 @@ use railgauge_stats::localise::{self, Way};
 use railgauge_wire::{Better, remedy::Entry};
 use serde::{Serialize, Serializer};
 
-use crate::words::count;
+use crate::{
+    status::Status,
+    words::{count, texts},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
@@ -69,50 +72,66 @@ pub struct Good {
     pub n: usize,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    #[default]
-    Suspect,
-    /// Measured again and bad, while control pairs were good: lower than these by at least the least effect, in nearly every result.
-    Confirmed,
-    /// Bad in a share of its results ([`Named::bad_share`]), while control pairs were good.
-    Intermittent,
-    /// Measured again and good: no bad result, and half of the suspected effect is ruled out.
-    Cleared,
-    /// Neither bad nor good; [`Named::open`] says why.
-    Open,
+texts! {
+    /// Gravest first. The texts are for people; programs read [`Named::open`] where a part is not settled.
+    #[derive(Default)]
+    Standing {
+        /// Measured again and bad, while control pairs were good: lower than these by at least the least effect, in nearly every result.
+        Confirmed: "confirmed",
+        /// Bad in a share of its results ([`Named::bad_share`]), while control pairs were good.
+        Intermittent: "intermittent",
+        #[default]
+        Suspect: "suspect",
+        /// Neither bad nor good; [`Named::open`] says why.
+        Open: "undecided",
+        /// Measured again and good: no bad result, and half of the suspected effect is ruled out.
+        Cleared: "cleared",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OpenReason {
-    TooFew,
+impl Standing {
+    /// Whether further measurements show that it is bad.
+    pub const fn is_certain(self) -> bool {
+        matches!(self, Self::Confirmed | Self::Intermittent)
+    }
+
+    /// The effect on a verdict; `None` for a part that was measured again and good.
+    pub const fn status(self) -> Option<Status> {
+        match self {
+            Self::Confirmed | Self::Intermittent => Some(Status::Fail),
+            Self::Suspect | Self::Open => Some(Status::Inconclusive),
+            Self::Cleared => None,
+        }
+    }
+}
+
+texts! { OpenReason {
+    TooFew: "too few further tests have a result",
     /// Too few values can be compared with those of good pairs, whatever they are.
-    TooFewToTell,
-    Mixed,
+    TooFewToTell: "too few of them can be compared with good pairs to rule out chance",
+    Mixed: "some further results are bad and some are good",
     /// Bad with some partners nearly throughout, good with all others: the ways to those are bad. Reported only where
     /// no such way is named itself.
-    Ways,
+    Ways: "it is bad with some partners only: the paths to them may be bad, and not the end",
     /// A bad way with no other pair that shows both ends to be good: further cases of an end settled nothing.
-    EndUnknown,
-    Unclear,
+    EndUnknown: "one of its ends was good with no other partner",
+    Unclear: "further results show it as neither bad nor good",
     /// Low as a whole under the test's traffic, but a few pairs measured alone are good: that clears no part that many hosts share.
-    UnderLoad,
-    NoControls,
+    UnderLoad: "a few pairs alone are good, so it is bad only under other traffic, or no longer",
+    NoControls: "no known-good pair to compare it with",
     /// The control pairs, good before, were bad or scattered when measured again: the time was measured, not the part.
-    ControlsUnsteady,
+    ControlsUnsteady: "control pairs were as bad in the same rounds",
     /// Bad, but other parts ([`Named::alternatives`]) or another explanation fit as well, or nothing separates good values from bad ones.
-    Undecided,
+    Undecided: "it is bad, or something else explains the values as well, such as a fabric that carries less there by design",
     /// Bad, but a host was busy with something else, and the effect is not far beyond that of control pairs.
-    Busy,
+    Busy: "its values were bad again, but a host ran other work",
     /// As `Busy`, for a virtual machine, which shares its host.
-    VirtualMachine,
+    VirtualMachine: "its values were bad again, but a host is a virtual machine, which shares its machine with others",
     /// Bad, but several of the plan's hosts are one machine, whose parts cannot be distinguished.
-    SharedMachine,
+    SharedMachine: "its values were bad again, but several of these hosts are one machine and share its parts",
     /// Bad, but another program used its GPU in all results but at most one.
-    SharedGpu,
-}
+    SharedGpu: "its values were bad again, but another program used its GPU",
+} }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -254,19 +273,6 @@ pub struct Confirmation {
     pub controls: usize,
     /// Change of the control pairs from their first level, in percent: how far the whole cluster moved meanwhile.
     pub controls_change_percent: f64,
-}
-
-impl Standing {
-    /// For people; programs read `open` where a part is not settled.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Suspect => "suspect",
-            Self::Confirmed => "confirmed",
-            Self::Intermittent => "intermittent",
-            Self::Cleared => "cleared",
-            Self::Open => "undecided",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -33,8 +33,7 @@ pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 
 impl Component {
     fn new(kind: &str, name: String, hosts: Vec<String>, state: Option<Judged>) -> Self {
-        let (groups, rail, device, value, why, links) = Default::default();
-        Self { kind: kind.to_owned(), name, hosts, groups, rail, device, state, value, why, links }
+        Self { kind: kind.to_owned(), name, hosts, state, ..Self::default() }
     }
 
     fn host(host: &str, state: Option<Judged>) -> Self {
@@ -85,12 +84,9 @@ fn answers(journal: &Journal) -> Measured {
     };
     Measured {
         test: ANSWERS.to_owned(),
-        measures: String::new(),
-        metric: None,
         passed: journal.lost.is_empty(),
-        note: None,
         components: journal.plan.hosts.iter().map(|host| of_host(&host.name)).collect(),
-        links: BTreeMap::new(),
+        ..Measured::default()
     }
 }
 
@@ -116,12 +112,10 @@ fn of_preflight(journal: &Journal, verdict: &Verdict) -> Option<Measured> {
     };
     Some(Measured {
         test: format!("{PREFLIGHT} {key}"),
-        measures: String::new(),
-        metric: None,
         passed: verdict.status == Status::Pass,
         note,
         components: journal.hosts.keys().filter_map(of_host).collect(),
-        links: BTreeMap::new(),
+        ..Measured::default()
     })
 }
 
@@ -140,8 +134,7 @@ fn of_soak(soak: &Soaking) -> Measured {
     soak.gpus.iter().for_each(|gpu| all.add(Component::host(&gpu.host, Some(Judged::Good))));
     let components = all.finish();
     let passed = components.iter().all(|one| one.state == Some(Judged::Good));
-    let (test, measures) = (SOAK.to_owned(), String::new());
-    Measured { test, measures, metric: None, passed, note: None, components, links: BTreeMap::new() }
+    Measured { test: SOAK.to_owned(), passed, components, ..Measured::default() }
 }
 
 #[derive(Default)]
@@ -247,9 +240,9 @@ impl<'s, 'a> Search<'s, 'a> {
             measures: test.map(Test::measures).unwrap_or_default(),
             metric: Some(self.test.metric),
             passed: self.verdicts.iter().all(|one| one.status == Status::Pass),
-            note: None,
             components: all.finish(),
             links,
+            ..Measured::default()
         }
     }
 

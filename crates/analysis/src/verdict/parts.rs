@@ -36,7 +36,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     }
     let waivers = &plan.localise.waive;
     let one = |named: &Named| {
-        Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived, place: None })
+        Some(Part { name: named.name.clone(), status: named.standing.status()?, waived: named.waived, place: None })
     };
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
     // Only a waiver of everything covers what belongs to no part.
@@ -207,13 +207,4 @@ pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> 
         .with("size", worst.cell.1)
         .with("change", worst.change_percent().map(Value::Change));
     Some(reason.with("shared_host", shared_host))
-}
-
-/// The effect of a part on the verdict; `None` for one measured again and good.
-const fn status(standing: Standing) -> Option<Status> {
-    match standing {
-        Standing::Confirmed | Standing::Intermittent => Some(Status::Fail),
-        Standing::Suspect | Standing::Open => Some(Status::Inconclusive),
-        Standing::Cleared => None,
-    }
 }

@@ -70,7 +70,7 @@ pub struct Distances {
     pub rows: Vec<(String, Vec<&'static str>)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct HostView {
     pub name: String,
     /// Rack and slot according to the plan; may be empty.
@@ -233,14 +233,9 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let blank = HostView {
         name: name.to_owned(),
         place: journal.plan.places.get(name).cloned().unwrap_or_default(),
-        serial: String::new(),
         lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
         help: lost.and_then(|failure| failure.remedy.as_deref()).map_or_else(String::new, help),
-        system: String::new(),
-        machine: String::new(),
-        devices: Vec::new(),
-        clock: String::new(),
-        unreadable: Vec::new(),
+        ..HostView::default()
     };
     let Some(HostUp { facts, clock, wall }) = journal.hosts.get(name) else { return blank };
     HostView {
