@@ -50,6 +50,18 @@ pub struct Column {
     pub number: bool,
 }
 
+impl Table {
+    /// `heads` as for [`columns`].
+    pub(crate) fn new(heads: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        Self { columns: columns(heads), rows: rows.into_iter().collect() }
+    }
+
+    /// `None` without rows.
+    pub(super) fn filled(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
+    }
+}
+
 impl Column {
     pub(crate) fn head(&self) -> String {
         if self.unit.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.unit) }
