@@ -1,6 +1,6 @@
 //! Findings about a test and about a part that stands out.
 
-use std::fmt;
+use std::{fmt, ops::Deref};
 
 use railgauge_model::schedule::Flow;
 use railgauge_stats::localise::{self, Way};
@@ -8,6 +8,7 @@ use railgauge_wire::{Better, remedy::Entry};
 use serde::{Serialize, Serializer};
 
 use crate::{
+    case::CaseResult,
     status::Status,
     words::{count, texts},
 };
@@ -143,13 +144,19 @@ pub enum DecidedBy {
     FurtherMeasurement,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PartName {
+    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut`, `path`; within hosts `host`, `GPU`, `NUMA node`, `way`.
     pub kind: &'static str,
+    /// For example `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
     pub name: String,
     /// Empty for a part that many hosts share.
     pub hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     pub rail: Option<u32>,
+    #[serde(skip)]
+    pub way: Way,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -172,15 +179,8 @@ pub struct Cluster {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Named {
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut`, `path`; within hosts `host`, `GPU`, `NUMA node`, `way`.
-    pub kind: &'static str,
-    /// For example `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
-    pub name: String,
-    pub hosts: Vec<String>,
-    pub groups: Vec<String>,
-    pub rail: Option<u32>,
-    #[serde(skip)]
-    pub way: Way,
+    #[serde(flatten)]
+    pub part: PartName,
     /// Percent of good pairs: negative for a low bandwidth, positive for a high latency.
     pub change_percent: f64,
     /// 95 %; `None` below six pairs.
@@ -228,9 +228,17 @@ pub struct Alike {
 /// Fewest hosts of one state that are reported together: `hosts gpu[0065-0096]`.
 pub const TOGETHER: usize = 4;
 
+impl Deref for Named {
+    type Target = PartName;
+
+    fn deref(&self) -> &PartName {
+        &self.part
+    }
+}
+
 impl Named {
-    pub(super) fn new(kind: &'static str, name: String, hosts: Vec<String>, method: &'static str) -> Self {
-        Self { kind, name, reach: hosts.clone(), hosts, method, ..Self::default() }
+    pub(super) fn new(part: PartName, method: &'static str) -> Self {
+        Self { reach: part.hosts.clone(), part, method, ..Self::default() }
     }
 
     pub fn host(&self) -> Option<&str> {
@@ -261,6 +269,12 @@ pub struct Further {
     /// `None` if not trusted.
     pub value: Option<f64>,
     pub error: Option<String>,
+}
+
+impl Further {
+    pub(super) fn of(result: &CaseResult<'_>, value: Option<f64>) -> Self {
+        Self { case: result.case.id, link: result.link_name(), value, error: result.error() }
+    }
 }
 
 /// Result of a suspect's further cases. They were not selected for being bad, so their effect has no selection bias.

@@ -18,7 +18,7 @@ use super::{Component, Judged, Kind, Measured, PREFLIGHT, SOAK, Verdict};
 use crate::{
     case::NotRun,
     journal::{Journal, JournalEnd},
-    localise::{Localisation, Named, PartName, Standing, waives_flow},
+    localise::{Localisation, Named, Standing, waives_flow},
     outliers::{Link, OfTest, Outliers, Part},
     reason::Id,
     soak::Soaking,
@@ -261,15 +261,14 @@ impl<'s, 'a> Search<'s, 'a> {
         let all_cases = self.journal.cases.iter().chain(&self.journal.further);
         let links: BTreeSet<(String, String)> =
             all_cases.filter(|case| cases.contains(&case.id)).map(|case| link_of(&case.flow)).collect();
-        let own = PartName { kind: named.kind, name: named.name.clone(), hosts: named.hosts.clone(), rail: named.rail };
-        for part in std::iter::once(&own).chain(&named.alternatives) {
+        for part in std::iter::once(&named.part).chain(&named.alternatives) {
             let name = match (part.kind, part.hosts.as_slice(), part.rail) {
                 ("host", [host], _) => format!("host {host}"),
                 ("nic", [host], Some(rail)) => format!("rail {rail} of {host}"),
                 _ => part.name.clone(),
             };
             let links = if LISTED.contains(&part.kind) { BTreeSet::new() } else { links.clone() };
-            let why = if *part == own { change.clone() } else { format!("{}: {change}", named.name) };
+            let why = if *part == named.part { change.clone() } else { format!("{}: {change}", named.name) };
             let one = Component::new(part.kind, name, part.hosts.clone(), state).because(why);
             let rail = part.rail.filter(|_| part.hosts.is_empty() && named.groups.is_empty());
             all.add(Component { links, groups: named.groups.clone(), rail, ..one });
