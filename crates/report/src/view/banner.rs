@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_analysis::{
     case::State,
+    explain::Fit,
     journal::JournalEnd,
     status::Status,
     verdict::{Cases, Kind, Verdict, Verdicts},
@@ -17,7 +18,7 @@ use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde::Serialize;
 
 use super::{
-    Explains, FindingView, Hosts, PartView, Parts, TroubleGroup,
+    FindingView, Hosts, PartView, Parts, TroubleGroup,
     culprits::{Culprit, Pointer, culprit},
     help,
     switches::SuspectView,
@@ -196,7 +197,7 @@ fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
 
 /// The first finding that may be the cause of a part; without a part the first that fits.
 fn of_cause(part: Option<&PartView>, hosts: &Hosts) -> Option<Pointer> {
-    let fits = |one: &&Explains| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
+    let fits = |one: &&Fit| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
     let mut causes = hosts.findings.iter().filter_map(|view| Some((view, view.explains.iter().find(fits)?)));
     causes.next().map(|(view, how)| of_finding(view, Some(how)))
 }
@@ -268,7 +269,7 @@ fn of_troubles(group: &TroubleGroup) -> Pointer {
     Pointer { about, text: group.help.clone(), anchor: "troubles" }
 }
 
-fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
+fn of_finding(view: &FindingView, how: Option<&Fit>) -> Pointer {
     let finding = &view.finding;
     let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
     let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };

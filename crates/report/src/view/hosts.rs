@@ -45,7 +45,7 @@ fn usual(all: &[HostView]) -> Vec<String> {
 pub struct FindingView {
     #[serde(flatten)]
     pub finding: Finding,
-    pub explains: Vec<Explains>,
+    pub explains: Vec<Fit>,
 }
 
 impl FindingView {
@@ -53,13 +53,6 @@ impl FindingView {
     pub(super) fn is_failure(&self) -> bool {
         self.finding.severity == Severity::Failure && !self.finding.waived
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explains {
-    pub words: String,
-    #[serde(skip)]
-    pub parts: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -122,9 +115,7 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
 fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outliers<'_>) -> Vec<FindingView> {
     let found = preflight::judge(&journal.plan, cluster);
     let fits = explained(&found, outliers);
-    let told = |fit: &Fit| Explains { words: fit.words.clone(), parts: fit.parts.clone() };
-    let views = found.into_iter().zip(&fits);
-    views.map(|(finding, fits)| FindingView { finding, explains: fits.iter().map(told).collect() }).collect()
+    found.into_iter().zip(fits).map(|(finding, explains)| FindingView { finding, explains }).collect()
 }
 
 /// Note where something is wrong and no finding fits it. A finding that fails a demand of the plan is wrong itself, and
