@@ -71,9 +71,19 @@ fn every_algorithm_is_right_over_verbs() {
         "#;
         let moves = ["broadcast", "all_gather", "reduce_scatter", "all_to_all"]
             .map(|op| format!("[[test]]\nop = {op:?}\nmetric = \"bandwidth\"\nsizes = [65536]\nmeasure = \"100ms\"\n"));
-        let matrix = "[[test]]\nop = \"all_to_all_v\"\nmetric = \"bandwidth\"\nmeasure = \"100ms\"\n\
-                      traffic = { moe = { experts = 16, top_k = 2, tokens = 32, hidden = 512, skew = 80 } }\n";
-        let tests = format!("{reductions}\n{}{matrix}", moves.concat());
+        let workloads = [
+            "moe = { experts = 16, top_k = 2, tokens = 32, hidden = 512, skew = 80 }",
+            "moe = { experts = 16, top_k = 2, tokens = 32, hidden = 512, combine = true }",
+            "kv = { prefill = 2, bytes = \"256KiB\" }",
+            "weights = { trainers = 2, bytes = \"256KiB\" }",
+            "pipeline = { stages = 2, bytes = \"256KiB\" }, alone = 2",
+        ]
+        .map(|traffic| {
+            format!(
+                "[[test]]\nop = \"all_to_all_v\"\nmetric = \"latency\"\nmeasure = \"100ms\"\ntraffic = {{ {traffic} }}\n"
+            )
+        });
+        let tests = format!("{reductions}\n{}{}", moves.concat(), workloads.concat());
         scene.start(&plan(&lab, &scene, &tests)).end().expect(0);
         let rows = scene.results().rows();
         by_rdma(&rows);
@@ -83,6 +93,9 @@ fn every_algorithm_is_right_over_verbs() {
         assert!(used.is_superset(&["ring", "recursive-doubling", "halving-doubling"].into()), "{used:?}");
         let ranks = |outcome: &serde_json::Value| outcome["result"]["Ok"]["ranks"].as_array().map_or(0, Vec::len);
         assert_eq!(outcomes.iter().map(ranks).collect::<BTreeSet<_>>(), BTreeSet::from([4, 8]));
+        let alone = outcomes.iter().filter_map(|outcome| outcome["result"]["Ok"]["flows"].as_array()).flatten();
+        let measured = |flow: &serde_json::Value| ["alone", "together"].map(|key| flow[key].as_f64().unwrap() > 0.0);
+        assert_eq!(alone.map(measured).collect::<Vec<_>>(), [[true; 2]; 2]);
     });
 }
 

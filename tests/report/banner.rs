@@ -203,7 +203,7 @@ fn a_link_that_explains_all_low_flows_is_the_part_and_no_boundary_is() {
     let causes = view.banner.causes.join("; ");
     assert!(!causes.contains("boundary") && !causes.contains("path between"), "{causes}");
     let parts = view.parts.as_ref().unwrap();
-    assert!(parts.sentence.contains(link) && !parts.sentence.contains("is not known"), "{}", parts.sentence);
+    assert!(parts.reasons.concat().join(" ").contains(link) && !parts.reasons.concat().join(" ").contains("is not known"), "{}", parts.reasons.concat().join(" "));
     let names: Vec<&str> = parts.named.iter().map(|named| named.name.as_str()).collect();
     assert!(names.len() == 1 && names[0].contains(link), "{names:?}");
     let (about, text) = step(&view);
@@ -252,9 +252,9 @@ fn hosts_that_are_slow_alike_are_told_together() {
     let drawn = view(&scenario.jsonl());
     let parts = drawn.parts.unwrap();
     let names: Vec<&str> = parts.named.iter().map(|part| part.name.as_str()).collect();
-    assert_eq!(names, ["hosts gpu[020-024]"], "{}", parts.sentence);
+    assert_eq!(names, ["hosts gpu[020-024]"], "{}", parts.reasons.concat().join(" "));
     assert!(
-        parts.sentence.contains("hosts gpu[020-024]") && drawn.banner.causes.join("; ").contains("hosts gpu[020-024]")
+        parts.reasons.concat().join(" ").contains("hosts gpu[020-024]") && drawn.banner.causes.join("; ").contains("hosts gpu[020-024]")
     );
     // So are they in the verdict.
     let verdicts = drawn.expectations.iter().map(|verdict| verdict.reason.as_str());

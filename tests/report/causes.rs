@@ -125,12 +125,12 @@ fn nothing_stands_out_only_among_what_was_measured() {
         |case: u64, host: &str| (case == 3).then(|| Failure::new(Stage::Join, Kind::Fabric, "no answer").at(host));
     let of_healthy = view(&spoiled(8, no_answer));
     let parts = of_healthy.parts.as_ref().unwrap();
-    assert!(parts.named.is_empty(), "{}", parts.sentence);
-    assert!(parts.sentence.contains("not tested: 1 case") && parts.sentence.contains("write-bw"), "{}", parts.sentence);
+    assert!(parts.named.is_empty(), "{}", parts.reasons.concat().join(" "));
+    assert!(parts.reasons.concat().join(" ").contains("not tested: 1 case") && parts.reasons.concat().join(" ").contains("write-bw"), "{}", parts.reasons.concat().join(" "));
     // And where something does: behind it.
     let slow = Scenario { sizes: vec![1 << 20], repeats: 1, slow: Some(6), ..Scenario::healthy(8, 1) };
     let parts = view(&spoiled_of(&slow, no_answer)).parts.unwrap();
-    assert!(parts.sentence.contains("host gpu007") && parts.sentence.contains("1 case"), "{}", parts.sentence);
+    assert!(parts.reasons.concat().join(" ").contains("host gpu007") && parts.reasons.concat().join(" ").contains("1 case"), "{}", parts.reasons.concat().join(" "));
 }
 
 /// Every link within a page leads somewhere, and no section is empty.

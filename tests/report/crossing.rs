@@ -43,7 +43,7 @@ fn what_crosses_rails_may_be_lower_and_nobody_is_named() {
     for (hosts, rails, crossed) in [(3, 2, 0.6), (4, 2, 0.6), (8, 2, 0.9), (6, 4, 0.6), (6, 4, 0.9), (6, 4, 1.0)] {
         let drawn = drawn(&fabric(hosts, rails, crossed));
         let parts = drawn.view.parts.unwrap();
-        assert!(parts.named.is_empty(), "{hosts} {rails} {crossed}: {}", parts.sentence);
+        assert!(parts.named.is_empty(), "{hosts} {rails} {crossed}: {}", parts.reasons.concat().join(" "));
         let told = &drawn.verdicts.localisation;
         for test in told.iter().filter(|test| test.test == "write-bw") {
             let by: Vec<f64> = test.across_rails_percent.iter().map(|by| by.round()).collect();

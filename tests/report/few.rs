@@ -144,7 +144,7 @@ fn so_few_hosts_are_said_to_be_too_few() {
     let part = |scenario: Scenario| {
         let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
         let parts = draw(&journal, Path::new("records.jsonl")).unwrap().view.parts.unwrap();
-        format!("{} {}", parts.sentence, parts.tests.join("; "))
+        format!("{} {}", parts.reasons.concat().join(" "), parts.tests.join("; "))
     };
     let alike = part(Scenario::healthy(3, 1));
     assert!(alike.contains("among 3 hosts, 4 are needed"), "{alike}");

@@ -185,7 +185,7 @@ fn a_nic_that_is_slow_by_itself_is_named_as_one_of_pairs() {
     assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
     assert!(rows.iter().all(|row| &*row.transport == "verbs-loopback" && row.metric == Metric::MemoryBandwidth));
     let page = draw(&journal, Path::new("records.jsonl")).unwrap().view;
-    assert!(page.parts.unwrap().sentence.contains("rail 1 of a3 (mlx5_1)"));
+    assert!(page.parts.unwrap().reasons.concat().join(" ").contains("rail 1 of a3 (mlx5_1)"));
 }
 
 #[test]

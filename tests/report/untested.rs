@@ -62,9 +62,8 @@ fn a_boundary_that_no_pair_crossed_is_in_every_output_of_a_pass() {
     assert!(listed.iter().any(|one| one["kind"] == "boundaries" && one["names"][0] == "leaf1–leaf2"), "{document}");
     let parts = found.verdicts.iter().find(|one| one.kind == Kind::Parts && one.test == "write-bw").unwrap();
     assert_eq!(parts.status, Status::Pass);
-    for told in
-        [&found.sentence, &view.parts.as_ref().unwrap().sentence, &parts.reason.to_string(), &terminal, &page, &junit]
-    {
+    let shown = view.parts.as_ref().unwrap().reasons.concat().join(" ");
+    for told in [&found.sentence, &shown, &parts.reason.to_string(), &terminal, &page, &junit] {
         assert!(told.contains("leaf1–leaf2"), "{told}");
     }
     // One pair is enough, and without groups there is no boundary.

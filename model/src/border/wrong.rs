@@ -24,12 +24,13 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-/// The word of `known` that `given` was most likely meant to be.
+/// The word of `known` that `given` was most likely meant to be, whatever its case and its separators.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let given = given.to_lowercase();
+    let plain = |word: &str| word.replace(['_', '-'], "").to_lowercase();
+    let given = plain(given);
     known
         .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(&given, &word.to_lowercase()), word))
+        .map(|word| (strsim::damerau_levenshtein(&given, &plain(word)), word))
         .filter(|(distance, word)| *distance <= (word.len().max(3) / 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)

@@ -20,7 +20,8 @@ use super::alike::{groups, name};
 pub struct Parts {
     /// A suspect is not called faulty.
     pub title: &'static str,
-    pub sentence: String,
+    /// Test and reason of each verdict on components and on links between switches.
+    pub reasons: Vec<[String; 2]>,
     /// Gravest first, each once for all tests.
     pub named: Vec<PartView>,
     pub tests: Vec<String>,
@@ -79,14 +80,13 @@ pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts) -> Option<Part
     } else {
         "Outlier check"
     };
-    Some(Parts { title, sentence: sentence(verdicts), named, tests: found.iter().map(looked_at).collect() })
+    Some(Parts { title, reasons: reasons(verdicts), named, tests: found.iter().map(looked_at).collect() })
 }
 
-/// The reasons of the verdicts on components and on links between switches.
-fn sentence(verdicts: &Verdicts) -> String {
+fn reasons(verdicts: &Verdicts) -> Vec<[String; 2]> {
     let is_of_links = |one: &Verdict| one.reason.iter().any(|reason| reason.id == Id::LinkStandsOut);
-    let told = verdicts.verdicts.iter().filter(|one| one.kind == Kind::Parts || is_of_links(one));
-    told.map(|one| format!("{}: {}.", one.narrowed_test(), one.reason)).collect::<Vec<_>>().join(" ")
+    let shown = verdicts.verdicts.iter().filter(|one| one.kind == Kind::Parts || is_of_links(one));
+    shown.map(|one| [one.narrowed_test(), one.reason.to_string()]).collect()
 }
 
 /// The link between switches that explains a part: all low values of the part passed it, in each test that names the

@@ -181,7 +181,7 @@ fn meant(section: &Section, given: &str) -> Option<(Option<&'static str>, &'stat
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("srd", "EFA has transport = \"tcp\", or \"nccl\" with aws-ofi-nccl"),
     ("dc xrc", "connections are those of a queue pair with one peer"),
-    ("gather scatter all_to_all_v alltoallv", "`broadcast` and `all_to_all` have the same paths"),
+    ("gather scatter", "`broadcast` and `all_to_all` have the same paths"),
     ("rocm hip", "memory = \"cuda\" is also for AMD GPUs, over tcp or staged"),
     ("local_register register registered symmetric", "NCCL registers no user buffers here"),
     ("use_ooo ooo", "packets are placed out of order if `ece` negotiates it"),
@@ -308,6 +308,13 @@ mod tests {
             let help = |one: &crate::plan::Mistake| one.help.as_ref().is_some_and(|help| help.contains(&shown));
             assert!(wrong.list.iter().any(help), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_operation_by_its_name_in_other_tools_is_suggested() {
+        let plan = format!("{HEAD}[[test]]\nop = \"alltoallv\"\nmetric = \"bandwidth\"\n");
+        let text = parse("p.toml", &plan, Path::new(".")).unwrap_err().to_string();
+        assert!(text.contains("\"all_to_all_v\"?") && !text.contains("not supported"), "{text}");
     }
 
     #[test]
