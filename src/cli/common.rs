@@ -310,6 +310,28 @@ pub(super) fn page_path(asked: Option<PathBuf>, what: &str, replaces: &Ours) -> 
     }
 }
 
+/// Writes a page where [`page_path`] says; a new name is free again if that fails.
+///
+/// # Errors
+/// As [`page_path`], and those of `write`.
+pub(super) fn write_page<T, E>(
+    asked: Option<PathBuf>,
+    what: &str,
+    replaces: &Ours,
+    write: impl FnOnce(&Path) -> Result<T, E>,
+) -> anyhow::Result<(T, PathBuf)>
+where
+    anyhow::Error: From<E>,
+{
+    let is_new = asked.is_none();
+    let path = page_path(asked, what, replaces)?;
+    let written = write(&path);
+    if is_new && written.is_err() {
+        files::remove(&path)?;
+    }
+    Ok((written?, path))
+}
+
 /// An empty file of a new name: another command may make a page in the same second.
 fn new_page(directory: &Path, what: &str) -> io::Result<PathBuf> {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");

@@ -11,7 +11,7 @@ use railgauge_model::border::text::path_text;
 use railgauge_report::compare as page;
 use railgauge_wire::Metric;
 
-use super::{Common, Exit, Misuse, PAGES, metric, no_file_of_a_run, page_path, report::exit_of, unusable};
+use super::{Common, Exit, Misuse, PAGES, metric, no_file_of_a_run, report::exit_of, unusable, write_page};
 
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
@@ -66,8 +66,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let comparison = compare(table, &Options { margin_percent: args.margin })
         .map_err(|cause| anyhow::anyhow!("cannot compare the runs: {cause}"))?;
-    let path = page_path(args.output, "compare", &PAGES)?;
-    let view = page::write(&comparison, &path)?;
+    let (view, path) = write_page(args.output, "compare", &PAGES, |path| page::write(&comparison, path))?;
     common.answer(args.json, &comparison, |screen| page::text::summary(&view, &path, screen))?;
     Ok(exit_of(comparison.status))
 }

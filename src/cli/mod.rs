@@ -33,7 +33,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind}
 pub(crate) use common::Common;
 pub(in crate::cli) use common::{
     BASELINES, INDEXES, METRICS, PAGES, SIGNOFFS, found_again, hostname, metric, no_file_of_a_run, no_run, page_path,
-    print, run_directory, runtime, tell, unusable, write_out,
+    print, run_directory, runtime, tell, unusable, write_out, write_page,
 };
 pub(crate) use exit::{Exit, Misuse};
 

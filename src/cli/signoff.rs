@@ -7,7 +7,7 @@ use railgauge_frame::Parquet;
 use railgauge_model::{border::text::path_text, directory::JOURNAL, plan::count::count};
 use railgauge_report::signoff::{self, Proof, Sameness, proof};
 
-use super::{Common, Exit, Misuse, SIGNOFFS, page_path, report::exit_of, run_directory};
+use super::{Common, Exit, Misuse, SIGNOFFS, report::exit_of, run_directory, write_page};
 
 /// Arguments of `signoff`.
 #[derive(Debug, clap::Args)]
@@ -37,8 +37,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.verify {
         return verify(&args, common);
     }
-    let page = page_path(args.output, "signoff", &SIGNOFFS)?;
-    let view = signoff::write(&args.run, &page)?;
+    let (view, page) = write_page(args.output, "signoff", &SIGNOFFS, |page| signoff::write(&args.run, page))?;
     common.answer(args.json, &view, |screen| {
         screen.answer(view.status, &view.sentence) + &format!("sign-off: {}\n", path_text(&page))
     })?;

@@ -11,7 +11,7 @@ use railgauge_model::border::text;
 use railgauge_report::trend as page;
 use railgauge_wire::Metric;
 
-use super::{Common, Exit, Misuse, PAGES, metric, page_path, report::exit_of};
+use super::{Common, Exit, Misuse, PAGES, metric, report::exit_of, write_page};
 use crate::night;
 
 /// Arguments of `trend`.
@@ -79,8 +79,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     collected.report(night::reported(&args.runs, now));
     let options = Options { least_percent: args.least.unwrap_or(newest.1), epochs: args.epoch };
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
-    let path = page_path(args.output, "trend", &PAGES)?;
-    let view = page::write(&trend, &path)?;
+    let (view, path) = write_page(args.output, "trend", &PAGES, |path| page::write(&trend, path))?;
     common.answer(args.json, &trend, |screen| page::text::summary(&view, &path, screen))?;
     Ok(exit_of(trend.status))
 }

@@ -48,6 +48,19 @@ fn healthy() -> String {
 }
 
 #[test]
+fn a_page_that_cannot_be_written_leaves_no_file() {
+    let (whole, damaged, place) = (drawn(&healthy()), drawn(&healthy()), tempfile::tempdir().unwrap());
+    fs::write(damaged.path().join("records.jsonl"), "not a journal\n").unwrap();
+    let pages = |run: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_railgauge"));
+        let output = command.arg("signoff").arg(run).current_dir(place.path()).output().unwrap();
+        (output.status.success(), fs::read_dir(place.path().join("reports")).unwrap().count())
+    };
+    assert_eq!(pages(damaged.path()), (false, 0));
+    assert_eq!(pages(whole.path()), (true, 1));
+}
+
+#[test]
 fn a_sign_off_says_every_limit_and_what_was_not_tested() {
     let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
     let troubled = Scenario { sizes: vec![1 << 20], ..Scenario::troubled(8, 2) };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use railgauge_model::plan::hostlist;
 use railgauge_preflight::{CHECKS, Finding, Observation, Severity, Spoils};
 use railgauge_wire::Better;
+use serde::Serialize;
 
 use super::{
     outliers::{Link, OfTest, Outliers, Part},
@@ -21,10 +22,12 @@ const FEWEST: usize = 2;
 /// Share of an effect that a cause must be able to produce.
 const HALF: f64 = 0.5;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
+    #[serde(skip)]
     pub test: String,
     /// Names of the bad parts that it may cause; empty for missing values.
+    #[serde(skip)]
     pub parts: Vec<String>,
     pub words: String,
 }

@@ -7,8 +7,6 @@
 //!
 //! Median, minimum and maximum describe the samples themselves and are always reported.
 
-use std::fmt;
-
 use railgauge_wire::Metric;
 use serde::Serialize;
 
@@ -46,18 +44,12 @@ pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
     needed <= 1 || operations(result).unwrap_or_default() >= needed
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{metric} takes {needed} operations in every window, and there were {operations}: measure longer")]
 pub struct TooFew {
     pub metric: Metric,
     pub needed: u64,
     pub operations: u64,
-}
-
-impl fmt::Display for TooFew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { metric, needed, operations } = self;
-        write!(f, "{metric} takes {needed} operations in every window, and there were {operations}: measure longer")
-    }
 }
 
 pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> TooFew {

@@ -3,26 +3,15 @@
 use std::{collections::HashSet, ops::Deref, sync::Arc};
 
 use railgauge_wire::{Better, Bytes, Metric};
-use serde::{Deserialize, Serialize};
 
 use super::compact::{Moment, Number};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    Test,
-    /// Settles a suspect after the tests. Such a row does not count in a test's values or expectations.
-    Confirmation,
-    Imported,
-}
-
-impl Phase {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::Confirmation => "confirmation",
-            Self::Imported => "imported",
-        }
+railgauge_wire::words! {
+    Phase {
+        Test = "test",
+        /// Settles a suspect after the tests. Such a row does not count in a test's values or expectations.
+        Confirmation = "confirmation",
+        Imported = "imported",
     }
 }
 

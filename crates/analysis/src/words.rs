@@ -13,6 +13,25 @@ pub use number::{
 pub use railgauge_model::plan::count::{are, be, count, have, size, was, were};
 pub use time::{lasting, lasting_about, moment};
 
+/// Enums with a text for people next to each value; in JSON their names in kebab case.
+macro_rules! texts {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident: $text:expr,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            pub const fn words(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+    };
+}
+pub(crate) use texts;
+
 /// `a, b and 3 more` of all names.
 pub fn some(names: &[impl AsRef<str>], most: usize) -> String {
     let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");

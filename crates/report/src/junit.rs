@@ -136,7 +136,7 @@ fn name(verdict: &Verdict) -> String {
 /// What stands out, in the page's own sentence, and a line for each part that this test names.
 fn parts(found: &[&Localisation], view: &View) -> String {
     let waived = |part: &Named| if part.waived { ", waived" } else { "" };
-    let line = |part: &Named| format!("{}{}: {}: {}", part.standing.word(), waived(part), part.name, part.reason);
+    let line = |part: &Named| format!("{}{}: {}: {}", part.standing.words(), waived(part), part.name, part.reason);
     let whole = view.parts.iter().map(|parts| match parts.sentence.as_str() {
         "" => parts.tests.join("\n"),
         told => told.to_owned(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::flow::{Class, FULL, FlowRates, UNLIKE};
 use crate::{refusal::Refusal, robust::median};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Flows share paths, and with the most queue pairs their loss vanishes.
@@ -20,6 +20,7 @@ pub enum Answer {
     Sprayed,
     /// No flow shares a path, for an unknown reason.
     Even,
+    #[default]
     Open,
 }
 

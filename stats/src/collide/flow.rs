@@ -1,5 +1,7 @@
 //! A flow, and what is known of it.
 
+use serde::Serialize;
+
 use super::power::MILDEST;
 
 /// Flows fill a path if their shares sum to it within this. It is wide because the grouping of flows is unknown and shares are uneven;
@@ -31,18 +33,28 @@ pub enum Class {
     Open(Why),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
 pub enum Why {
+    #[error("too few flows were measured with both numbers")]
+    TooFew,
+    #[error("a value is missing or not to be trusted")]
     Missing,
     /// Low with the fewest queue pairs and normal with the most, but in its pass or in too many others some low flows fill no path: a
     /// path may be slow.
+    #[error("they recover, but some flows of their pass or of too many others fill no path, so that one may be slow")]
     NoCompany,
     /// There are too few passes to rule out that slow paths look like full ones in all of them.
+    #[error(
+        "they recover and share paths by their rates, but so may flows on two slow paths, and the passes are too few"
+    )]
     FewPasses,
+    #[error("a flow by itself does not fill a path, so what fills one is unknown")]
     Unfilled,
-    /// The flows together lose too much with the most queue pairs: one of the paths may be slow.
+    #[error("the flows together still lose too much with many, so that one of several paths may be slow")]
     LossRemains,
-    /// Hardly any flow has a path to itself, so the rate of a full path is unknown.
+    #[error("hardly any flow has a path to itself, so what fills one is unknown")]
     Crowded,
+    #[error("flows scatter too much with many to say which of them recovered")]
     Scatter,
 }

@@ -17,6 +17,7 @@ crate::words! {
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident = $word:literal: $about:expr,)+) => {
         crate::words! {
+            #[derive(Default)]
             Metric {
                 $($(#[$doc])* $variant = $word,)+
             }
@@ -34,6 +35,7 @@ macro_rules! metrics {
 
 metrics! {
     /// Payload bits per second of one flow.
+    #[default]
     Bandwidth = "bandwidth": About {
         title: "Bandwidth", has_ceiling: true, ..rate("Gb/s", |end| end.bytes.bits())
     },

@@ -1,7 +1,5 @@
 //! Missing and impossible values of a sample, with the host of each.
 
-use std::fmt;
-
 use railgauge_wire::{Bytes, Metric, Nanoseconds};
 use serde::Serialize;
 
@@ -14,72 +12,43 @@ pub struct Implausible {
     pub impossible: Vec<Impossible>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
+#[error("{host}: {what}")]
 pub struct Absent {
     pub host: String,
     #[serde(flatten)]
     pub what: Lack,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "lack", rename_all = "kebab-case")]
 pub enum Lack {
+    #[error("open: the sample does not say what carried it")]
     Link,
-    Window {
-        operations: u64,
-        bytes: Bytes,
-        elapsed: Nanoseconds,
-    },
+    #[error("measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)")]
+    Window { operations: u64, bytes: Bytes, elapsed: Nanoseconds },
+    #[error("measure: the responder counted nothing")]
     Responder,
+    #[error("measure: the latency has no samples")]
     LatencySamples,
-    AboveZero {
-        metric: Metric,
-        /// In the metric's unit.
-        value: f64,
-    },
-    Metric {
-        metric: Metric,
-    },
-    Sense {
-        why: Senseless,
-    },
+    /// The value is in the metric's unit.
+    #[error("measure: a {metric} of {value}")]
+    AboveZero { metric: Metric, value: f64 },
+    #[error("measure: the sample holds no {metric}")]
+    Metric { metric: Metric },
+    #[error("measure: {why}")]
+    Sense { why: Senseless },
 }
 
-impl fmt::Display for Absent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = &self.host;
-        match &self.what {
-            Lack::Link => write!(f, "{host}: open: the sample does not say what carried it"),
-            Lack::Window { operations, bytes, elapsed } => write!(
-                f,
-                "{host}: measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)"
-            ),
-            Lack::Responder => write!(f, "{host}: measure: the responder counted nothing"),
-            Lack::LatencySamples => write!(f, "{host}: measure: the latency has no samples"),
-            Lack::AboveZero { metric, value } => write!(f, "{host}: measure: a {metric} of {value}"),
-            Lack::Metric { metric } => write!(f, "{host}: measure: the sample holds no {metric}"),
-            Lack::Sense { why } => write!(f, "{host}: measure: {why}"),
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "impossible", rename_all = "kebab-case")]
 pub enum Impossible {
-    /// From a host that never answered in the run.
+    #[error("{host}: connect: the host never answered in this run")]
     Stranger { host: String },
     /// Contradicts itself, the link, or the controller's clock.
+    #[error("{host}: measure: {what}")]
     Sample { host: String, what: Contradiction },
     /// An end of a flow at once ran at another time.
+    #[error("{0}")]
     Stray(Stray),
-}
-
-impl fmt::Display for Impossible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stranger { host } => write!(f, "{host}: connect: the host never answered in this run"),
-            Self::Sample { host, what } => write!(f, "{host}: measure: {what}"),
-            Self::Stray(stray) => stray.fmt(f),
-        }
-    }
 }

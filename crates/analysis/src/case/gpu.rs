@@ -1,7 +1,5 @@
 //! Faults of a GPU in use by a case.
 
-use std::fmt;
-
 use railgauge_wire::{
     Hold,
     gpu_state::counter,
@@ -9,37 +7,26 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use crate::words;
+use crate::words::count;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Bad {
+    #[error("NVML lost it")]
     Lost,
-    Xid {
-        xid: u32,
-    },
-    Errors {
-        counter: String,
-        rise: u64,
-    },
-    Shared {
-        programs: u32,
-    },
-    Held {
-        holds: Vec<Hold>,
-        times: u64,
-        readings: u64,
-        /// Lowest clock of the multiprocessors and their highest in MHz.
-        mhz: Option<(u64, u64)>,
-    },
-    Narrow {
-        width: u32,
-        best: u32,
-    },
-    Slow {
-        generation: u32,
-        best: u32,
-    },
+    #[error("the driver reported Xid {xid} of it")]
+    Xid { xid: u32 },
+    #[error("{} ({counter} +{rise})", meaning(.counter))]
+    Errors { counter: String, rise: u64 },
+    #[error("{} ran on it", count(*.programs as usize, "other program"))]
+    Shared { programs: u32 },
+    /// With the lowest clock of the multiprocessors and their highest in MHz.
+    #[error("its clocks were held down in {times} of {readings} readings: {}{}", words(.holds), clocks(*.mhz))]
+    Held { holds: Vec<Hold>, times: u64, readings: u64, mhz: Option<(u64, u64)> },
+    #[error("its PCIe link had x{width}, and can have x{best}")]
+    Narrow { width: u32, best: u32 },
+    #[error("its PCIe link stayed at generation {generation} under load, and can have {best}")]
+    Slow { generation: u32, best: u32 },
 }
 
 impl Bad {
@@ -73,27 +60,12 @@ impl Bad {
     }
 }
 
-impl fmt::Display for Bad {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost => f.write_str("NVML lost it"),
-            Self::Xid { xid } => write!(f, "the driver reported Xid {xid} of it"),
-            Self::Errors { counter, rise } => write!(f, "{} ({counter} +{rise})", meaning(counter)),
-            Self::Shared { programs } => write!(f, "{} ran on it", words::count(*programs as usize, "other program")),
-            Self::Held { holds, times, readings, mhz } => {
-                let words: Vec<&str> = holds.iter().map(|hold| hold.words()).collect();
-                write!(f, "its clocks were held down in {times} of {readings} readings: {}", words.join(", "))?;
-                match mhz {
-                    Some((lowest, best)) => write!(f, ", {lowest} of {best} MHz at the lowest"),
-                    None => Ok(()),
-                }
-            }
-            Self::Narrow { width, best } => write!(f, "its PCIe link had x{width}, and can have x{best}"),
-            Self::Slow { generation, best } => {
-                write!(f, "its PCIe link stayed at generation {generation} under load, and can have {best}")
-            }
-        }
-    }
+fn words(holds: &[Hold]) -> String {
+    holds.iter().map(|hold| hold.words()).collect::<Vec<_>>().join(", ")
+}
+
+fn clocks(mhz: Option<(u64, u64)>) -> String {
+    mhz.map_or_else(String::new, |(lowest, best)| format!(", {lowest} of {best} MHz at the lowest"))
 }
 
 fn meaning(name: &str) -> &'static str {

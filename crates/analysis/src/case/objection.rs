@@ -8,134 +8,82 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use super::{Absent, Doubt, Impossible, WrongBytes};
 use crate::words::count;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Objection {
+    #[error("{0}")]
     WrongBytes(WrongBytes),
-    Failed {
-        /// Without its remedy.
-        failure: Box<Failure>,
-        ends: String,
-    },
+    /// The failure is without its remedy.
+    #[error("{}", failed(.failure, .ends))]
+    Failed { failure: Box<Failure>, ends: String },
+    #[error("{0}")]
     NotRun(NotRun),
-    RepeatsMissing {
-        missing: usize,
-        of: usize,
-    },
-    Unverified {
-        /// Verified bytes of the sample with the fewest.
-        verified_bytes: Bytes,
-    },
+    #[error("{missing} of {} not measured", count(*.of, "repeat"))]
+    RepeatsMissing { missing: usize, of: usize },
+    /// With the verified bytes of the sample with the fewest.
+    #[error(
+        "the data was not verified although the plan asks for it{}",
+        if .verified_bytes.is_zero() { String::new() } else { format!(", but for {verified_bytes} B") }
+    )]
+    Unverified { verified_bytes: Bytes },
+    #[error("{0}")]
     Absent(Absent),
+    #[error("cannot be true: {0}")]
     Impossible(Impossible),
+    #[error("{0}")]
     OtherLink(OtherLink),
+    #[error("contaminated: {0}")]
     Contaminated(Doubt),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "why", rename_all = "kebab-case")]
-pub enum NotRun {
-    HostLost {
-        host: String,
-        /// Without its remedy.
-        failure: Box<Failure>,
-    },
-    Prevented {
-        cause: String,
-    },
-    Interrupted,
-    BrokeOff,
-    StillRunning,
-    TimeOver,
-    NoOutcome,
-    Damaged {
-        /// From 1.
-        line: usize,
-    },
+fn failed(failure: &Failure, ends: &str) -> String {
+    match &failure.host {
+        Some(_) => failure.to_string(),
+        None => format!("{ends}: {}: {}", failure.stage, failure.cause),
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum NotRun {
+    /// The failure is without its remedy.
+    #[error("{failure}")]
+    HostLost { host: String, failure: Box<Failure> },
+    #[error("not run: {cause}")]
+    Prevented { cause: String },
+    #[error("not run: the run was interrupted before this case")]
+    Interrupted,
+    #[error("not run: the run broke off before this case")]
+    BrokeOff,
+    #[error("not run yet: the run is in progress")]
+    StillRunning,
+    #[error("not run: the time of the plan (`at_most`) was over")]
+    TimeOver,
+    #[error("not run: the run finished without an outcome of this case")]
+    NoOutcome,
+    /// Lines count from 1.
+    #[error("no outcome of this case: line {line} of records.jsonl is damaged and may have held it")]
+    Damaged { line: usize },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
+#[error("{host}: open: the plan asks for {what}")]
 pub struct OtherLink {
     pub host: String,
     #[serde(flatten)]
     pub what: OtherThan,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// `carrier` carried the bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherThan {
-    Transport {
-        wanted: Transport,
-        carrier: Carrier,
-    },
-    Carrier {
-        wanted: Carrier,
-        /// What carried the bytes.
-        carrier: Carrier,
-    },
-    GpuPath {
-        wanted: GpuPath,
-        gpu_path: GpuPath,
-    },
-}
-
-impl fmt::Display for Objection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WrongBytes(wrong) => wrong.fmt(f),
-            Self::Failed { failure, ends } => match &failure.host {
-                Some(_) => failure.fmt(f),
-                None => write!(f, "{ends}: {}: {}", failure.stage, failure.cause),
-            },
-            Self::NotRun(why) => why.fmt(f),
-            Self::RepeatsMissing { missing, of } => write!(f, "{missing} of {} not measured", count(*of, "repeat")),
-            Self::Unverified { verified_bytes } => {
-                f.write_str("the data was not verified although the plan asks for it")?;
-                match verified_bytes {
-                    &Bytes::ZERO => Ok(()),
-                    verified => write!(f, ", but for {verified} B"),
-                }
-            }
-            Self::Absent(absent) => absent.fmt(f),
-            Self::Impossible(what) => write!(f, "cannot be true: {what}"),
-            Self::OtherLink(other) => other.fmt(f),
-            Self::Contaminated(doubt) => write!(f, "contaminated: {doubt}"),
-        }
-    }
-}
-
-impl fmt::Display for NotRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HostLost { failure, .. } => failure.fmt(f),
-            Self::Prevented { cause } => write!(f, "not run: {cause}"),
-            Self::Interrupted => f.write_str("not run: the run was interrupted before this case"),
-            Self::BrokeOff => f.write_str("not run: the run broke off before this case"),
-            Self::StillRunning => f.write_str("not run yet: the run is in progress"),
-            Self::TimeOver => f.write_str("not run: the time of the plan (`at_most`) was over"),
-            Self::NoOutcome => f.write_str("not run: the run finished without an outcome of this case"),
-            Self::Damaged { line } => {
-                write!(f, "no outcome of this case: line {line} of records.jsonl is damaged and may have held it")
-            }
-        }
-    }
-}
-
-impl fmt::Display for OtherLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = &self.host;
-        match &self.what {
-            OtherThan::Transport { wanted, carrier } => {
-                write!(f, "{host}: open: the plan asks for {wanted}, but {carrier} carried the bytes")
-            }
-            OtherThan::Carrier { wanted, carrier } => {
-                write!(f, "{host}: open: the plan asks for {wanted}, but {carrier} carried the bytes")
-            }
-            OtherThan::GpuPath { wanted, gpu_path } => {
-                write!(f, "{host}: open: the plan asks for the GPU path {wanted}, but it was {gpu_path}")
-            }
-        }
-    }
+    #[error("{wanted}, but {carrier} carried the bytes")]
+    Transport { wanted: Transport, carrier: Carrier },
+    #[error("{wanted}, but {carrier} carried the bytes")]
+    Carrier { wanted: Carrier, carrier: Carrier },
+    #[error("the GPU path {wanted}, but it was {gpu_path}")]
+    GpuPath { wanted: GpuPath, gpu_path: GpuPath },
 }
 
 /// All objections to a case, in the order of reporting.

@@ -12,7 +12,6 @@ use railgauge_wire::{
     Algorithm, Bytes, Failure, Op,
     remedy::{self, Remedy},
 };
-use serde::{Deserialize, Serialize};
 
 use super::{Against, Aside, Doubt, Few, Objection, Objections, OtherLink, OtherThan, Part};
 use crate::{
@@ -36,47 +35,25 @@ pub struct CaseResult<'a> {
     pub state: State,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum State {
-    #[serde(rename = "measured")]
-    Measured,
-    #[serde(rename = "too few repeats")]
-    Short,
-    /// Verification was requested, but no bytes were compared.
-    #[serde(rename = "not verified")]
-    Unverified,
-    #[serde(rename = "contaminated")]
-    Contaminated,
-    #[serde(rename = "impossible value")]
-    Impossible,
-    #[serde(rename = "no value")]
-    NoValue,
-    #[serde(rename = "not run")]
-    NotRun,
-    #[serde(rename = "failed")]
-    Failed,
-    #[serde(rename = "wrong bytes")]
-    Wrong,
+railgauge_wire::words! {
+    State {
+        Measured = "measured",
+        Short = "too few repeats",
+        /// Verification was requested, but no bytes were compared.
+        Unverified = "not verified",
+        Contaminated = "contaminated",
+        Impossible = "impossible value",
+        NoValue = "no value",
+        NotRun = "not run",
+        Failed = "failed",
+        Wrong = "wrong bytes",
+    }
 }
 
 impl State {
     /// Whether the value of such a case may be compared with others.
     pub const fn is_trusted(self) -> bool {
         matches!(self, Self::Measured | Self::Short)
-    }
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Short => "too few repeats",
-            Self::Unverified => "not verified",
-            Self::Contaminated => "contaminated",
-            Self::Impossible => "impossible value",
-            Self::NoValue => "no value",
-            Self::NotRun => "not run",
-            Self::Failed => "failed",
-            Self::Wrong => "wrong bytes",
-        }
     }
 
     /// After a number of cases: `28 with an impossible value`.

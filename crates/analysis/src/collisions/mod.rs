@@ -14,13 +14,13 @@ use railgauge_model::{
     plan::model::Test,
     schedule::{Cell, Flow, Port},
 };
-use railgauge_stats::collide::{self, Answer, Class, FlowRates};
+use railgauge_stats::collide::{self, Answer, Class, FlowRates, Why};
 use railgauge_wire::{
     Bytes, Metric, SourcePort,
     drivers::{REORDERED, of_member},
 };
 
-pub use told::{Collisions, LowFlow, NotTold};
+pub use told::{Collisions, LowFlow};
 
 use super::{row::Row, rows::direction, together::is_telling, value, words::lane};
 use crate::case::{CaseResult, LOSS_TOLERANCE};
@@ -166,22 +166,15 @@ fn told(
         odd_passes: found.map_or(0, |found| found.odd),
         needed_passes: found.and_then(|found| found.needed),
         answer: found.map_or(Answer::Open, |found| found.paths.answer),
-        ports: Vec::new(),
         slow_path_percent: found.and_then(|found| found.paths.slow).map(|share| 100.0 * share),
         paths: found.and_then(|found| found.paths.number),
         paths_excluded: found.map_or(0.0, |found| found.paths.excluded.floor()),
-        reordered_percent: None,
-        repeated: 0,
         lossy: passes.values().flat_map(BTreeMap::values).filter(|place| place.lossy).count(),
-        normal: 0,
-        colliding: 0,
-        suspects: Vec::new(),
-        not_told: BTreeMap::new(),
-        open: Vec::new(),
         loss_percent: found.map(|found| (100.0 * found.loss_fewest, 100.0 * found.loss_most)),
+        ..Collisions::default()
     };
     let Some(found) = found else {
-        told.not_told.insert(NotTold::TooFew, flows);
+        told.not_told.insert(Why::TooFew, flows);
         return told;
     };
     for (pass, classes) in passes.values().zip(&found.classes) {
@@ -190,7 +183,7 @@ fn told(
                 Class::Normal => told.normal += 1,
                 Class::Collides { .. } => told.colliding += 1,
                 Class::Suspect => told.low(flow, *rates, found, None),
-                Class::Open(why) => told.low(flow, *rates, found, Some(NotTold::from(*why))),
+                Class::Open(why) => told.low(flow, *rates, found, Some(*why)),
             }
         }
     }

@@ -74,7 +74,7 @@ fn colliding_flows_are_told_with_their_share() {
 #[test]
 fn few_passes_tell_nothing_and_say_how_many_would() {
     let found = said_of(&repeated("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]), 3));
-    assert_eq!((found.colliding, found.not_told.get(&NotTold::FewPasses)), (0, Some(&6)), "{found:?}");
+    assert_eq!((found.colliding, found.not_told.get(&Why::FewPasses)), (0, Some(&6)), "{found:?}");
     let needed = found.needed_passes.unwrap();
     assert!(needed > 3 && needed <= REPEATS as usize, "{found:?}");
 }
@@ -101,7 +101,7 @@ fn a_flow_that_is_low_with_both_stays_a_suspect() {
 #[test]
 fn a_flow_that_recovers_without_company_is_not_cleared() {
     let found = said(&of_flows([FULL, HALF, FULL, FULL]));
-    assert_eq!((found.colliding, found.not_told.get(&NotTold::NoCompany)), (0, Some(&(REPEATS as usize))), "{found:?}");
+    assert_eq!((found.colliding, found.not_told.get(&Why::NoCompany)), (0, Some(&(REPEATS as usize))), "{found:?}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn what_was_not_measured_is_said() {
     let results = results(&journal).unwrap();
     let found = collisions(&journal.plan.tests, &results, &rows(&journal, &results)).remove(0);
     // Three flows with both values are too few.
-    assert_eq!(found.not_told.get(&NotTold::TooFew), Some(&4), "{found:?}");
+    assert_eq!(found.not_told.get(&Why::TooFew), Some(&4), "{found:?}");
     assert_eq!((found.colliding, found.loss_percent), (0, None));
 }
 

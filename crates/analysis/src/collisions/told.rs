@@ -14,7 +14,7 @@ const NAMED: usize = 3;
 /// What flows with several numbers of queue pairs show about the paths between them.
 ///
 /// A flow counts once per round and repeat, since it may share a path with another flow each time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Collisions {
     pub test: String,
     pub answer: Answer,
@@ -47,7 +47,7 @@ pub struct Collisions {
     pub normal: usize,
     pub colliding: usize,
     pub suspects: Vec<LowFlow>,
-    pub not_told: BTreeMap<NotTold, usize>,
+    pub not_told: BTreeMap<Why, usize>,
     pub open: Vec<LowFlow>,
     /// Mean loss of all flows with the fewest and the most queue pairs, in percent of a flow alone on its path; `None` with too few flows.
     pub loss_percent: Option<(f64, f64)>,
@@ -64,61 +64,12 @@ pub struct LowFlow {
     pub passes: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NotTold {
-    TooFew,
-    Missing,
-    /// It recovers, but in its pass or in too many others the low flows do not add up to full paths.
-    NoCompany,
-    FewPasses,
-    Unfilled,
-    LossRemains,
-    Crowded,
-    Scatter,
-}
-
-impl From<Why> for NotTold {
-    fn from(why: Why) -> Self {
-        match why {
-            Why::Missing => Self::Missing,
-            Why::NoCompany => Self::NoCompany,
-            Why::FewPasses => Self::FewPasses,
-            Why::Unfilled => Self::Unfilled,
-            Why::LossRemains => Self::LossRemains,
-            Why::Crowded => Self::Crowded,
-            Why::Scatter => Self::Scatter,
-        }
-    }
-}
-
-impl NotTold {
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::TooFew => "too few flows were measured with both numbers",
-            Self::Missing => "a value is missing or not to be trusted",
-            Self::NoCompany => {
-                "they recover, but some flows of their pass or of too many others fill no path, so that one may be slow"
-            }
-            Self::FewPasses => {
-                "they recover and share paths by their rates, but so may flows on two slow paths, and the passes are too few"
-            }
-            Self::Unfilled => "a flow by itself does not fill a path, so what fills one is unknown",
-            Self::LossRemains => {
-                "the flows together still lose too much with many, so that one of several paths may be slow"
-            }
-            Self::Crowded => "hardly any flow has a path to itself, so what fills one is unknown",
-            Self::Scatter => "flows scatter too much with many to say which of them recovered",
-        }
-    }
-}
-
 impl Collisions {
-    pub(super) fn low(&mut self, flow: &Flow, rates: FlowRates, found: &collide::Collisions, why: Option<NotTold>) {
+    pub(super) fn low(&mut self, flow: &Flow, rates: FlowRates, found: &collide::Collisions, why: Option<Why>) {
         if let Some(why) = why {
             *self.not_told.entry(why).or_default() += 1;
         }
-        if why == Some(NotTold::Missing) {
+        if why == Some(Why::Missing) {
             return;
         }
         let list = if why.is_some() { &mut self.open } else { &mut self.suspects };
@@ -164,7 +115,7 @@ impl Collisions {
             told.push(format!("{} low with {most} {}s too and {stay}: {names}.", are(n, "flow"), self.several));
         }
         if open > 0 {
-            let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
+            let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {why}")).collect();
             told.push(format!("{} undecided ({}).", are(open, "flow"), why.join("; ")));
         }
         if let Some(needed) = self.needed_passes.filter(|needed| needed > passes) {

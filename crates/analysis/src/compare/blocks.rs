@@ -11,10 +11,10 @@ use railgauge_wire::Metric;
 use serde::Serialize;
 
 use super::{
-    Comparison, Design, LeftOut, OneSided, Options, When,
+    Comparison, Design, OneSided, Options, When,
     configuration::{Configuration, different},
     sentence::tell,
-    table::{Collected, Lack, Pair, other_method},
+    table::{Collected, Lack, Pair, Refused, only, other_method},
 };
 use crate::{
     case::CaseResult,
@@ -48,7 +48,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
     let [before, after] = [&pair.a, &pair.b].map(|name| by_place(results, name));
     let blocks = pair.blocks as usize;
     let (mut subjects, mut pairs) = (Vec::new(), Vec::new());
-    let (mut one_sided, mut left_out) = (Vec::new(), BTreeMap::new());
+    let (mut one_sided, mut left_out) = (Vec::new(), Refused::default());
     for (place, a) in &before {
         let Some(b) = after.get(place) else { continue };
         let subject = Subject {
@@ -66,9 +66,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
                 let refused = refusal(result);
                 if let Some(reason) = &refused {
-                    let (reason, example) = (reason.clone(), subject.name(metric));
-                    let out = LeftOut { side, reason: reason.clone(), values: 0, example };
-                    left_out.entry((side, reason)).or_insert(out).values += result.samples.len();
+                    left_out.add(side, reason, result.samples.len(), || subject.name(metric));
                 }
                 if refused.is_some() { BTreeMap::new() } else { halves(result, metric) }
             });
@@ -79,14 +77,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
                     let methods = || other_method(b.test.knobs.write_latency);
                     if apart { methods() } else { "no block is whole".to_owned() }
                 });
-                let has = sides.each_ref().map(|side| !side.is_empty());
-                let only = match has {
-                    // Both have values, of different kinds.
-                    [true, true] => None,
-                    [true, false] => Some(When::Before),
-                    [false, true] => Some(When::After),
-                    _ => None,
-                };
+                let only = only(sides.each_ref().map(|side| !side.is_empty()));
                 one_sided.push(OneSided { name: subject.name(metric), only, reason });
                 continue;
             }
@@ -100,8 +91,6 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         }
         subjects.push(subject);
     }
-    let mut left_out: Vec<LeftOut> = left_out.into_values().collect();
-    left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
     let tests = [&pair.a, &pair.b].map(|name| journal.plan.tests.iter().find(|test| test.name == *name));
     let configuration = match tests {
         [Some(a), Some(b)] => {
@@ -118,7 +107,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         configuration,
         carriers: carriers(&pair.b, &before, &after),
         one_sided,
-        left_out,
+        left_out: left_out.finish(),
         ..Comparison::default()
     };
     let (order, places, groups) = (Vec::new(), [Vec::new(), Vec::new()], journal.plan.groups.clone());

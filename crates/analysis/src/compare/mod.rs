@@ -16,7 +16,7 @@ mod table;
 use railgauge_wire::{Better, Bytes, Metric};
 use serde::Serialize;
 
-use crate::status::Status;
+use crate::{status::Status, words::texts};
 
 pub use blocks::{Interleaved, interleaved};
 pub use configuration::{Configuration, Setting};
@@ -33,21 +33,10 @@ pub enum Design {
     Blocks,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum When {
-    Before,
-    After,
-}
-
-impl When {
-    pub(super) const BOTH: [Self; 2] = [Self::Before, Self::After];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Before => "before",
-            Self::After => "after",
-        }
+railgauge_wire::words! {
+    When {
+        Before = "before",
+        After = "after",
     }
 }
 
@@ -57,28 +46,14 @@ pub struct Options {
     pub margin_percent: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Word {
-    Regressed,
-    Undecided,
+texts! { Word {
+    Regressed: "regressed",
+    Undecided: "undecided",
     /// No change shown, and the noise is too wide for that to mean anything.
-    TooNoisy,
-    Improved,
-    Equivalent,
-}
-
-impl Word {
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Regressed => "regressed",
-            Self::Undecided => "undecided",
-            Self::TooNoisy => "too noisy to judge",
-            Self::Improved => "improved",
-            Self::Equivalent => "equivalent",
-        }
-    }
-}
+    TooNoisy: "too noisy to judge",
+    Improved: "improved",
+    Equivalent: "equivalent",
+} }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {

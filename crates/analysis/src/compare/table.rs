@@ -119,7 +119,7 @@ impl Table {
     pub(super) fn finish(self) -> Collected {
         let subjects: Vec<Subject> = self.subjects.into_iter().collect();
         let reasons = self.reasons;
-        let mut left_out: BTreeMap<(When, usize), LeftOut> = BTreeMap::new();
+        let mut left_out = Refused::default();
         let (mut pairs, mut one_sided) = (Vec::new(), Vec::new());
         let mut methods: HashMap<Subject, Vec<Option<WriteLatency>>> = HashMap::new();
         for subject in subjects.iter().filter(|subject| subject.times_writes()) {
@@ -148,31 +148,22 @@ impl Table {
         };
         for ((number, metric), sides) in self.cases {
             let subject = &subjects[number];
-            for (when, has) in When::BOTH.into_iter().zip(&sides) {
+            for (when, has) in When::ALL.iter().copied().zip(&sides) {
                 for &reason in &has.refused {
-                    let entry = left_out.entry((when, reason)).or_insert_with(|| LeftOut {
-                        side: when,
-                        reason: reasons[reason].clone(),
-                        values: 0,
-                        example: subject.name(metric),
-                    });
-                    entry.values += 1;
+                    left_out.add(when, &reasons[reason], 1, || subject.name(metric));
                 }
             }
-            let only = match sides.each_ref().map(|has| !has.values.is_empty()) {
-                [true, true] => {
-                    let lack = [0, 1].map(|side: usize| Lack {
-                        runs: self.planned[number][side].saturating_sub(sides[side].values.len()),
-                        unplanned: unplanned(self.planned[number], side),
-                        why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].clone()),
-                    });
-                    pairs.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
-                    continue;
-                }
-                [true, false] => Some(When::Before),
-                [false, true] => Some(When::After),
-                [false, false] => None,
-            };
+            let has = sides.each_ref().map(|has| !has.values.is_empty());
+            if has == [true, true] {
+                let lack = [0, 1].map(|side: usize| Lack {
+                    runs: self.planned[number][side].saturating_sub(sides[side].values.len()),
+                    unplanned: unplanned(self.planned[number], side),
+                    why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].clone()),
+                });
+                pairs.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
+                continue;
+            }
+            let only = only(has);
             let why = |when: When| match sides[when as usize].refused.first() {
                 Some(&reason) => reasons[reason].clone(),
                 None if self.planned[number][when as usize] > 0 => "no value".to_owned(),
@@ -189,8 +180,6 @@ impl Table {
             };
             one_sided.push(OneSided { name: subject.name(metric), only, reason });
         }
-        let mut left_out: Vec<LeftOut> = left_out.into_values().collect();
-        left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
         let times = self.runs.each_ref().map(|runs| runs.iter().map(|(time, _)| *time).collect::<Vec<_>>());
         let (order, places) = order(&self.runs);
         let [before, after] = self.runs.map(|mut runs| {
@@ -204,12 +193,39 @@ impl Table {
             configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             one_sided,
-            left_out,
+            left_out: left_out.finish(),
             before,
             after,
             ..Comparison::default()
         };
         Collected { runs: all, order, places, groups: self.groups, subjects, pairs, comparison }
+    }
+}
+
+/// The side with values; `None` if neither has any, or both have values of different kinds.
+pub(super) const fn only(has: [bool; 2]) -> Option<When> {
+    match has {
+        [true, false] => Some(When::Before),
+        [false, true] => Some(When::After),
+        _ => None,
+    }
+}
+
+/// Values that were left out, by side and reason.
+#[derive(Default)]
+pub(super) struct Refused(BTreeMap<(When, String), LeftOut>);
+
+impl Refused {
+    pub(super) fn add(&mut self, side: When, reason: &str, values: usize, example: impl FnOnce() -> String) {
+        let first = || LeftOut { side, reason: reason.to_owned(), values: 0, example: example() };
+        self.0.entry((side, reason.to_owned())).or_insert_with(first).values += values;
+    }
+
+    /// The most frequent reason first.
+    pub(super) fn finish(self) -> Vec<LeftOut> {
+        let mut all: Vec<LeftOut> = self.0.into_values().collect();
+        all.sort_by_key(|out| std::cmp::Reverse(out.values));
+        all
     }
 }
 

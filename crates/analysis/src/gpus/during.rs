@@ -74,16 +74,6 @@ fn one(host: String, pci: String, seen: &[(&CaseResult<'_>, &GpuSeen)]) -> OfGpu
             *sum = sum.saturating_add(*rise);
         }
     }
-    let mut found: Vec<(Bad, usize)> = Vec::new();
-    for (result, seen) in seen {
-        for bad in bad(result, seen) {
-            match found.iter_mut().find(|(known, _)| known.is_like(&bad)) {
-                Some((_, passes)) => *passes += 1,
-                None => found.push((bad, 1)),
-            }
-        }
-    }
-    found.sort();
     let links = || all().filter_map(|seen| seen.pcie);
     let pcie = links()
         .map(|link| (link.generation, link.width.0))
@@ -102,7 +92,7 @@ fn one(host: String, pci: String, seen: &[(&CaseResult<'_>, &GpuSeen)]) -> OfGpu
         held,
         pcie,
         counted,
-        bad: found,
+        bad: super::counted(seen.iter().map(|(result, seen)| bad(result, seen))),
         without_xids: all().filter(|seen| seen.xids.is_none() && !seen.is_amd).count(),
         failure: all().filter_map(|seen| seen.failure.clone()).next_back(),
     }

@@ -82,6 +82,19 @@ pub fn bad(result: &CaseResult<'_>, seen: &GpuSeen) -> Vec<Bad> {
     disturbed(seen).into_iter().chain(slowed(seen, loaded)).collect()
 }
 
+/// Each fault once, gravest first, with the number of passes or parts that have it; of one kind the first.
+pub(super) fn counted(found: impl IntoIterator<Item = Vec<Bad>>) -> Vec<(Bad, usize)> {
+    let mut all: Vec<(Bad, usize)> = Vec::new();
+    for bad in found.into_iter().flatten() {
+        match all.iter_mut().find(|(known, _)| known.is_like(&bad)) {
+            Some((_, times)) => *times += 1,
+            None => all.push((bad, 1)),
+        }
+    }
+    all.sort();
+    all
+}
+
 fn loads_pcie(link: &LinkRecord) -> bool {
     link.link_layer == LinkLayer::Pcie || link.gpu_path != GpuPath::None
 }

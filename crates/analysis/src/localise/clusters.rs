@@ -9,11 +9,7 @@ use railgauge_stats::{
 };
 use railgauge_wire::Better;
 
-use super::{
-    Cluster, Localisation, Named, Names, OpenReason, PartName, Probe, Scatter, Standing, TwoClusters,
-    names::{self},
-    probe,
-};
+use super::{Cluster, Localisation, Named, Names, OpenReason, PartName, Probe, Scatter, Standing, TwoClusters, probe};
 use crate::words::{be, count, number, worse};
 
 /// Smallest difference between two kinds of bandwidths of a few hosts measured once, without a known scatter: 10 %, as
@@ -67,16 +63,13 @@ impl Localisation {
     fn one_of_few(&self, pairs: &[(u64, Pair)], from: f64, effect: f64, names: &Names) -> Option<Named> {
         let low: Vec<&(u64, Pair)> = pairs.iter().filter(|(_, pair)| pair.value < from).collect();
         let parts = shared(pairs, from, self.directed);
-        let names::Words { kind, name, hosts, groups, rail, way } = names.part(parts.first()?);
+        let part = names.part(parts.first()?);
         let links = if low.len() == 2 { "both".to_owned() } else { format!("all {}", low.len()) };
-        let links = PartName { kind: "path", name: links + " of its links", hosts: Vec::new(), rail: None };
+        let links = PartName { kind: "path", name: links + " of its links", ..PartName::default() };
         let links = Some(links).filter(|_| !parts.iter().any(Part::is_link));
         let lacks = self.too_few.map_or(1, |[got, need]| need - got);
         let reach: BTreeSet<u32> = low.iter().flat_map(|(_, pair)| [pair.from.host, pair.to.host]).collect();
         Some(Named {
-            groups,
-            rail,
-            way,
             change_percent: self.percent(effect),
             n: low.len(),
             bad: low.len(),
@@ -93,9 +86,9 @@ impl Localisation {
             cases: low.iter().map(|(case, _)| *case).collect(),
             standing: Standing::Open,
             open: Some(OpenReason::TooFewToTell),
-            alternatives: parts.iter().skip(1).map(|part| names.named(part)).chain(links).collect(),
+            alternatives: parts.iter().skip(1).map(|part| names.part(part)).chain(links).collect(),
             reach: reach.into_iter().map(|host| names.host(host).to_owned()).collect(),
-            ..Named::new(kind, name, hosts, "what all low pairs of a few hosts have in common (docs/methods.md)")
+            ..Named::new(part, "what all low pairs of a few hosts have in common (docs/methods.md)")
         })
     }
 

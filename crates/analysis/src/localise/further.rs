@@ -21,9 +21,10 @@ use crate::{case::CaseResult, journal::Journal, results, row::Row, rows::rows_wi
 pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
     let mut cases = Vec::new();
     let first = (journal.cases.len() + journal.further.len()) as u64;
-    for found in localise(journal, results, rows) {
+    let all = localise(journal, results, rows);
+    for found in &all {
         if found.counted == node::COUNTED {
-            cases.extend(node::further(journal, &found, (results, rows)));
+            cases.extend(node::further(journal, found, (results, rows)));
             continue;
         }
         let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
@@ -51,11 +52,11 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
         }
     }
     if cases.is_empty() {
-        cases.extend(alone(journal, results, rows));
+        cases.extend(alone(journal, &all));
     }
     // Pairs are cheaper, and a bad one explains a slow collective.
     if cases.is_empty() {
-        cases.extend(next_group(journal, results, rows));
+        cases.extend(next_group(journal, &all, (results, rows)));
     }
     (first..).zip(&mut cases).for_each(|(id, case)| case.id = id);
     cases
@@ -63,9 +64,9 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
 
 /// The cases, not yet in the journal, that measure the lanes of confirmed paths one by one. A round takes every lane of
 /// its flows in turn, so that drift affects all, and there are as many rounds as repeats.
-fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
+fn alone(journal: &Journal, all: &[Localisation]) -> Vec<Case> {
     let mut cases = Vec::new();
-    for found in localise(journal, results, rows) {
+    for found in all {
         let of_test = || journal.further.iter().filter(|case| *case.test == *found.test);
         let wanted = found.lanes_wanted(journal.plan.localise.ports);
         let held = |flow: &Flow| of_test().any(|case| case.cell.only.is_some() && case.flow == *flow);
@@ -87,12 +88,10 @@ fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Cas
 }
 
 /// For the first collective that no known bad part explains.
-fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Option<Case> {
-    let pairs: Vec<Localisation> =
-        localise(journal, results, rows).into_iter().filter(|found| found.counted != "group").collect();
+fn next_group(journal: &Journal, all: &[Localisation], (results, rows): (&[CaseResult<'_>], &[Row])) -> Option<Case> {
     let more = results::further(journal);
     let more_rows = rows_without_ceilings(journal, &more);
-    let mut tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &pairs, test));
+    let mut tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, all, test));
     tests.find_map(|test| groups::next(journal, test, (results, rows), (&more, &more_rows)))
 }
 

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_model::{
     journal::event::Case,
-    plan::model::Test,
+    plan::{headline, model::Test},
     schedule::{Cell, Flow},
 };
 use railgauge_stats::{
@@ -22,7 +22,10 @@ use railgauge_wire::{Better, Memory, Transport};
 
 pub use unlike::GroupsUnlike;
 
-use super::{Localisation, Named, Standing, names, node, pick};
+use super::{
+    Localisation, Named, Standing, names, node,
+    pick::{self, of_row},
+};
 use crate::{
     case::{CaseResult, State},
     journal::Journal,
@@ -66,12 +69,10 @@ impl<'a> Scene<'a> {
     /// `None` for pairs, and if nothing is wrong.
     fn new(journal: &'a Journal, test: &'a Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
         test.collective.as_ref()?;
-        let metric = railgauge_model::plan::headline(test.metric, test.op);
-        let of_test = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
-        let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
-        let all: Vec<(&CaseResult<'_>, &Row)> = all.filter(|(result, _)| result.case.cell.is_reference(test)).collect();
+        let all = pick::at_reference(test, results, rows);
         let sizes = all.iter().map(|(result, _)| result.case.cell.size);
-        let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
+        let is_rate = headline(test.metric, test.op).better() == Better::Higher;
+        let size = if is_rate { sizes.max() } else { sizes.min() }?;
         let cell = all.iter().find(|(result, _)| result.case.cell.size == size)?.0.case.cell.clone();
         let cases = all.iter().map(|(result, _)| *result).collect();
         let screen: Vec<_> = all.into_iter().filter(|(result, _)| result.case.cell == cell).collect();
@@ -99,7 +100,7 @@ impl<'a> Scene<'a> {
     fn one_is_low(&self) -> bool {
         let mut sizes: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (result, row) in &self.screen {
-            sizes.entry(result.case.flow.hosts().len()).or_default().extend(value(result, row));
+            sizes.entry(result.case.flow.hosts().len()).or_default().extend(of_row(result, row));
         }
         sizes.values().filter(|values| values.len() >= COMPANY).any(|values| {
             let low = |level: Level| values.iter().any(|v| *v < level.centre - (LOW * level.scale).max(LEAST));
@@ -144,7 +145,7 @@ impl<'a> Scene<'a> {
                 played.stopped = Some("a group was not run".to_owned());
             } else if trusted || result.state == State::Failed {
                 let row = rows.iter().find(|row| row.case == result.case.id && self.is_headline(row));
-                let value = row.and_then(|row| value(result, row));
+                let value = row.and_then(|row| of_row(result, row));
                 played.search.answer(value);
                 played.answers.push((group.unwrap_or_default(), result.case.id, value));
             } else {
@@ -162,7 +163,7 @@ impl<'a> Scene<'a> {
     }
 
     fn is_headline(&self, row: &Row) -> bool {
-        row.metric == railgauge_model::plan::headline(self.test.metric, self.test.op)
+        row.metric == headline(self.test.metric, self.test.op)
     }
 }
 
@@ -180,11 +181,6 @@ impl Played {
 fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
     numbers.sort_unstable();
     numbers
-}
-
-/// On a scale on which more is better; `None` if not trusted.
-fn value(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
-    pick::logarithm(result, row.metric, row.value)
 }
 
 pub(super) fn next(
@@ -212,10 +208,10 @@ pub(super) fn found(
     let scene = Scene::new(journal, test, results, rows)?;
     let (first, row) = scene.screen.first()?;
     let mut found = Localisation::of(journal, first, row, "group");
-    found.pairs = scene.screen.iter().filter(|(result, row)| value(result, row).is_some()).count();
+    found.pairs = scene.screen.iter().filter(|(result, row)| of_row(result, row).is_some()).count();
     found.missing = scene.screen.len() - found.pairs;
     found.unmeasured =
-        super::unmeasured(test, scene.screen.iter().map(|(result, row)| (*result, value(result, row).is_some())));
+        super::unmeasured(test, scene.screen.iter().map(|(result, row)| (*result, of_row(result, row).is_some())));
     let played = scene.play(further, further_rows);
     match &played {
         Ok(played) => found.tell_groups(played, scene.demanded),

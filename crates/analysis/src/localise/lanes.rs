@@ -129,7 +129,7 @@ impl Localisation {
             Ok(found) => {
                 let slow: Vec<String> = found.slow.iter().map(|&lane| keys[lane].number().to_string()).collect();
                 let which = if slow.len() == 1 { one } else { many };
-                named.name = format!(
+                named.part.name = format!(
                     "path from {} rail {} to {} rail {}, {which} {} only",
                     flow.from.host,
                     flow.from.rail,

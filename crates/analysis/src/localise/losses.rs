@@ -26,5 +26,5 @@ pub(super) fn lossy(view: &View<'_>, names: &Names, setting: &Setting<'_>) -> Ve
     let setting = Setting { least: TIMES.ln(), noise: NOISE, two_levels: false, ..*setting };
     let Ok(found) = localise::localise(&pairs, &setting) else { return Vec::new() };
     let shown = found.suspects.iter().enumerate().filter(|(at, _)| found.shows(*at, &[]));
-    shown.map(|(_, suspect)| names.named(&suspect.part)).collect()
+    shown.map(|(_, suspect)| names.part(&suspect.part)).collect()
 }

@@ -50,7 +50,7 @@ pub(super) fn merged(all: Vec<Localisation>, results: &[CaseResult<'_>]) -> Vec<
         if found.is_extra {
             // What was good when measured again is good in other views, unless it is shown to be bad there.
             let is_new = |named: &Named| {
-                let sure = matches!(named.standing, Standing::Confirmed | Standing::Intermittent);
+                let sure = named.standing.is_certain();
                 !bad.holds(named, results) && (sure || !cleared.holds(named, results))
             };
             let is_new: Vec<bool> = found.suspects.iter().map(is_new).collect();

@@ -26,7 +26,6 @@ mod remedies;
 mod search;
 mod told;
 mod waived;
-mod words;
 
 use std::sync::Arc;
 
@@ -62,7 +61,7 @@ pub(crate) use crossing::Crossing;
 pub(crate) use names::{Names, One};
 pub(crate) use pick::View;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Localisation {
     pub test: String,
     /// `pair`, `group` for a collective, or `part` within hosts.
@@ -176,41 +175,13 @@ impl Localisation {
             test: row.test.to_string(),
             counted,
             metric: row.metric,
-            repeats: Repeats::default(),
-            is_extra: false,
             unit: row.unit().to_owned(),
             size_bytes: row.size_bytes,
-            pairs: 0,
-            missing: 0,
-            unmeasured: Vec::new(),
-            good: Vec::new(),
-            suspects: Vec::new(),
-            controls: Vec::new(),
-            two_clusters: None,
-            alike: Vec::new(),
-            too_few: None,
-            too_noisy: None,
-            over_time: None,
-            unexplained: None,
-            level_of: LevelOf::default(),
-            unjudged: Vec::new(),
-            remarks: Vec::new(),
-            probes: Vec::new(),
             cell: Some(Cell::clone(&first.case.cell)),
-            raw: Vec::new(),
-            screen: None,
-            short_of_ceiling: None,
-            lossy: Vec::new(),
-            lesser: Vec::new(),
-            across_rails_percent: Vec::new(),
-            judgements: Vec::new(),
-            low_below: 0.0,
-            bounds: rates::Bounds::default(),
-            conditions: conditions::Conditions::default(),
             confirms: journal.plan.localise.confirm,
             directed: !first.test.bidirectional,
-            noise: 0.0,
             least: (journal.plan.localise.least_percent / 100.0).ln_1p(),
+            ..Self::default()
         }
     }
 

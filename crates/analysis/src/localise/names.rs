@@ -44,15 +44,6 @@ impl One<'_> {
     }
 }
 
-pub(super) struct Words {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) hosts: Vec<String>,
-    pub(super) groups: Vec<String>,
-    pub(super) rail: Option<u32>,
-    pub(super) way: Way,
-}
-
 const REST: &str = "the hosts in no group";
 
 impl Names {
@@ -105,12 +96,7 @@ impl Names {
         &self.group_names[number as usize]
     }
 
-    pub(super) fn named(&self, part: &Part) -> PartName {
-        let Words { kind, name, hosts, rail, .. } = self.part(part);
-        PartName { kind, name, hosts, rail }
-    }
-
-    pub(super) fn part(&self, part: &Part) -> Words {
+    pub(super) fn part(&self, part: &Part) -> PartName {
         let hosts = |numbers: &[u32]| numbers.iter().map(|&number| self.host(number).to_owned()).collect();
         let (kind, name, numbers, rail): (_, _, &[u32], _) = match part {
             Part::Host(host, way) => ("host", format!("host {}{}", self.host(*host), only(*way)), &[*host], None),
@@ -167,7 +153,7 @@ impl Names {
             Part::Boundary(_, _, way) | Part::Link(_, _, way) => *way,
             _ => Way::Both,
         };
-        Words { kind, name, hosts: hosts(numbers), groups, rail, way }
+        PartName { kind, name, hosts: hosts(numbers), groups, rail, way }
     }
 }
 

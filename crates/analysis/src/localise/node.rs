@@ -13,12 +13,13 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_stats::robust::{Level, median, outlier_cut};
-use railgauge_wire::{Better, Bytes, Gpu, Transport};
+use railgauge_wire::{Better, Gpu, Transport};
 
 use super::{
-    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Scatter, Standing, TooNoisy, Which,
+    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, PartName, Scatter, Standing,
+    TooNoisy, Which,
     conditions::Conditions,
-    pick::{self},
+    pick::{self, Rows, of_row},
     told::{percent, value},
 };
 use crate::{
@@ -26,7 +27,6 @@ use crate::{
     gpus,
     journal::Journal,
     row::Row,
-    rows::rows_without_ceilings,
     words::{self, brief, count, number, part_words, worse},
 };
 
@@ -44,24 +44,15 @@ const FAR_ABOVE: f64 = 8.0;
 /// A multiple of the threshold at which an effect counts even on a busy host or a virtual machine.
 const FAR: f64 = 4.0;
 
-/// The cases of one test in one cell: the reference, at the largest size.
-struct Scene<'a> {
-    cases: Vec<(&'a CaseResult<'a>, &'a Row)>,
-}
-
-impl<'a> Scene<'a> {
-    fn new(test: &Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
-        if !test.transport.is_within_host() {
-            return None;
-        }
-        let metric = headline(test.metric, test.op);
-        let of_test = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
-        let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
-        let all: Vec<_> = all.filter(|(result, _)| result.case.cell.is_reference(test)).collect();
-        let size: Bytes = all.iter().map(|(result, _)| result.case.cell.size).max()?;
-        let cases = all.into_iter().filter(|(result, _)| result.case.cell.size == size).collect();
-        Some(Self { cases })
+/// The cases of a test within hosts: at its reference, with the largest size. `None` for tests of networks.
+fn screened<'r>(test: &Test, results: &'r [CaseResult<'r>], rows: &'r [Row]) -> Option<Rows<'r>> {
+    if !test.transport.is_within_host() {
+        return None;
     }
+    let mut all = pick::at_reference(test, results, rows);
+    let size = all.iter().map(|(result, _)| result.case.cell.size).max()?;
+    all.retain(|(result, _)| result.case.cell.size == size);
+    Some(all)
 }
 
 /// `None` for tests of networks.
@@ -71,16 +62,16 @@ pub(super) fn found(
     (results, rows): (&[CaseResult<'_>], &[Row]),
     (further, further_rows): (&[CaseResult<'_>], &[Row]),
 ) -> Option<Localisation> {
-    let scene = Scene::new(test, results, rows)?;
-    let (first, row) = *scene.cases.first()?;
+    let cases = screened(test, results, rows)?;
+    let (first, row) = *cases.first()?;
     let mut found = Localisation::of(journal, first, row, COUNTED);
     let mut values: Vec<(&CaseResult<'_>, f64)> =
-        scene.cases.iter().filter_map(|(result, row)| Some((*result, logarithm(result, row)?))).collect();
+        cases.iter().filter_map(|(result, row)| Some((*result, of_row(result, row)?))).collect();
     found.pairs = values.len();
-    found.missing = scene.cases.len() - values.len();
+    found.missing = cases.len() - values.len();
     let with_value: HashSet<u64> = values.iter().map(|(result, _)| result.case.id).collect();
-    let cases = scene.cases.iter().map(|(result, _)| (*result, with_value.contains(&result.case.id)));
-    found.unmeasured = super::unmeasured(test, cases);
+    let of_values = cases.iter().map(|(result, _)| (*result, with_value.contains(&result.case.id)));
+    found.unmeasured = super::unmeasured(test, of_values);
     if values.len() < FEWEST {
         found.too_few = Some([values.len(), FEWEST]);
         let got = count(values.len(), COUNTED);
@@ -89,7 +80,7 @@ pub(super) fn found(
     }
     let places = Places::of(&values);
     values.iter_mut().for_each(|(result, log)| *log -= places.offset(result));
-    let noise = Scatter::noise(Scatter::of(row.metric, scene.cases.iter().map(|(result, _)| *result)));
+    let noise = Scatter::noise(Scatter::of(row.metric, cases.iter().map(|(result, _)| *result)));
     let floor = if values.len() < FEW { noise.max(found.least) } else { noise };
     let logs: Vec<f64> = values.iter().map(|(_, log)| *log).collect();
     let level = Level::of(&logs, floor).ok()?;
@@ -153,11 +144,6 @@ fn programs(journal: &Journal, result: &CaseResult<'_>) -> u32 {
             .max()
             .unwrap_or(0)
     })
-}
-
-/// On the scale of the judgement; `None` if not trusted.
-fn logarithm(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
-    pick::logarithm(result, row.metric, row.value)
 }
 
 /// Source and target of the bytes.
@@ -264,8 +250,8 @@ impl Measured {
             brief(self.cut)
         );
         let method = "value against the median of all parts of all hosts, less what its place takes on all of them (docs/tests.md)";
+        let part = PartName { kind, name, hosts: vec![host], rail, ..PartName::default() };
         Named {
-            rail,
             change_percent: self.percent(effect),
             n: logs.len(),
             bad: logs.len(),
@@ -274,7 +260,7 @@ impl Measured {
             reason,
             cases: suspects.iter().map(|(result, _)| result.case.id).collect(),
             decided_by: Some(DecidedBy::Peers),
-            ..Named::new(kind, name, vec![host], method)
+            ..Named::new(part, method)
         }
     }
 
@@ -373,13 +359,8 @@ impl Again {
         };
         for result in further.iter().filter(|one| *one.case.test == *test.name && one.case.cell == first.case.cell) {
             let row = rows.iter().find(|row| row.case == result.case.id && row.metric == metric);
-            let log = row.and_then(|row| logarithm(result, row)).map(|log| log - places.offset(result));
-            let told = Further {
-                case: result.case.id,
-                link: result.link_name(),
-                value: log.map(|log| value(metric.better(), log)),
-                error: result.error(),
-            };
+            let log = row.and_then(|row| of_row(result, row)).map(|log| log - places.offset(result));
+            let told = Further::of(result, log.map(|log| value(metric.better(), log)));
             let one = || One { told, log, programs: programs(result) };
             if is(suspects, &result.case.flow) {
                 again.own.push(one());
@@ -404,12 +385,12 @@ pub(super) fn further(
         }
     }
     let test = journal.plan.tests.iter().find(|test| test.name == found.test);
-    let Some(scene) = test.and_then(|test| Scene::new(test, results, rows)).filter(|_| !hosts.is_empty()) else {
+    let Some(cases) = test.and_then(|test| screened(test, results, rows)).filter(|_| !hosts.is_empty()) else {
         return Vec::new();
     };
     let suspected: BTreeSet<&str> = found.suspects.iter().flat_map(|named| &named.hosts).map(String::as_str).collect();
     let host = |result: &CaseResult<'_>| result.case.flow.from.host.to_string();
-    let good = scene.cases.iter().find(|(result, _)| result.state.is_trusted() && !suspected.contains(&*host(result)));
+    let good = cases.iter().find(|(result, _)| result.state.is_trusted() && !suspected.contains(&*host(result)));
     let control = good.map(|(result, _)| host(result));
     hosts.extend(control.as_deref());
     let known =
@@ -417,7 +398,7 @@ pub(super) fn further(
     let mut held: HashMap<&Flow, usize> = HashMap::new();
     known().for_each(|case| *held.entry(&case.flow).or_default() += 1);
     let mut by_round: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
-    for (result, _) in scene.cases.iter().filter(|(result, _)| hosts.contains(&*host(result))) {
+    for (result, _) in cases.iter().filter(|(result, _)| hosts.contains(&*host(result))) {
         by_round.entry(result.case.round).or_default().push(result.case);
     }
     let start = known().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
@@ -428,28 +409,5 @@ pub(super) fn further(
     (start..)
         .zip(missing.filter(|round| !round.is_empty()))
         .flat_map(|(round, cases)| cases.into_iter().map(move |case| Case { id: 0, round, ..case.clone() }))
-        .collect()
-}
-
-/// In the order of the plan.
-pub(super) fn all(
-    journal: &Journal,
-    results: &[CaseResult<'_>],
-    rows: &[Row],
-    further: &[CaseResult<'_>],
-) -> Vec<Localisation> {
-    let within = |test: &&Test| test.transport.is_within_host();
-    let tests: Vec<&Test> = journal.plan.tests.iter().filter(within).collect();
-    if tests.is_empty() {
-        return Vec::new();
-    }
-    let more = rows_without_ceilings(journal, further);
-    tests
-        .into_iter()
-        .filter_map(|test| found(journal, test, (results, rows), (further, &more)))
-        .map(|mut found| {
-            found.waive(journal);
-            found
-        })
         .collect()
 }

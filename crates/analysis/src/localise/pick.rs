@@ -8,7 +8,10 @@ use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
 use foldhash::{HashMap, HashSet};
 use jiff::Timestamp;
-use railgauge_model::{journal::event::Started, plan::headline};
+use railgauge_model::{
+    journal::event::Started,
+    plan::{headline, model::Test},
+};
 use railgauge_stats::{
     bisect,
     localise::{Findings, Pair, Suspect},
@@ -74,7 +77,15 @@ pub(crate) struct View<'r> {
     pub(super) of: usize,
 }
 
-type Rows<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
+pub(super) type Rows<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
+
+/// The cases of a test at its reference, with their rows of its main metric.
+pub(super) fn at_reference<'r>(test: &Test, results: &'r [CaseResult<'r>], rows: &'r [Row]) -> Rows<'r> {
+    let metric = headline(test.metric, test.op);
+    let of_test = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
+    let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
+    all.filter(|(result, _)| result.case.cell.is_reference(test)).collect()
+}
 
 /// The usual one first; none for a test without any of the metrics.
 pub(super) fn views<'r>(rows: &[(&'r CaseResult<'r>, &'r Row)]) -> Vec<View<'r>> {
@@ -233,9 +244,14 @@ fn log(metric: Metric, repeats: Repeats, result: &CaseResult<'_>, row: &Row) -> 
 }
 
 /// On the scale of the judgement, on which higher is better. `None` if not trusted.
-pub(super) fn logarithm(result: &CaseResult<'_>, metric: Metric, value: Option<f64>) -> Option<f64> {
+fn logarithm(result: &CaseResult<'_>, metric: Metric, value: Option<f64>) -> Option<f64> {
     let log = value.filter(|value| *value > 0.0 && value.is_finite() && result.state.is_trusted())?.ln();
     Some(on_scale(metric, log))
+}
+
+/// [`logarithm`] of a row's value.
+pub(super) fn of_row(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
+    logarithm(result, row.metric, row.value)
 }
 
 fn on_scale(metric: Metric, log: f64) -> f64 {

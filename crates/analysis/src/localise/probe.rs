@@ -4,10 +4,7 @@ use railgauge_stats::localise::{
 };
 use railgauge_wire::Better;
 
-use super::{
-    Confirmation, Further, Localisation, Names, OpenReason, Probe, Screen, Standing,
-    names::{self},
-};
+use super::{Confirmation, Further, Localisation, Names, OpenReason, Probe, Screen, Standing};
 use crate::{
     case::CaseResult,
     row::Row,
@@ -85,10 +82,10 @@ impl Localisation {
                 of.part.is_end() && of.share == Some(1.0) && matches!(judgements[**end], Judgement::Open { .. })
             };
             let named = &mut self.suspects[at];
-            let sure = matches!(named.standing, Standing::Confirmed | Standing::Intermittent);
+            let sure = named.standing.is_certain();
             if sure && let Some(&end) = suspect.under.iter().find(unknown) {
                 (named.standing, named.open) = open(OpenReason::EndUnknown);
-                let alternative = screen.names.named(&suspects[end].part);
+                let alternative = screen.names.part(&suspects[end].part);
                 let words = OpenReason::EndUnknown.words();
                 named.reason = format!("{}; open, {words}: it may be {}", named.reason, alternative.name);
                 named.alternatives.push(alternative);
@@ -143,11 +140,9 @@ impl Localisation {
         };
         let named = &mut self.suspects[at];
         if settled.part != suspect.part {
-            let names::Words { kind, name, hosts, groups, rail, way } = screen.names.part(&settled.part);
-            (named.kind, named.name, named.hosts, named.groups) = (kind, name, hosts, groups);
-            (named.rail, named.way) = (rail, way);
+            named.part = screen.names.part(&settled.part);
         }
-        named.alternatives = settled.alternatives.iter().map(|part| screen.names.named(part)).collect();
+        named.alternatives = settled.alternatives.iter().map(|part| screen.names.part(part)).collect();
         (named.standing, named.open, named.decided_by) = (standing, open, decided);
         named.bad_share = share;
         named.confirmation = confirmation;
@@ -225,9 +220,8 @@ pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], value
                 let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
                 let value = row.and_then(|row| row.value).filter(|_| result.state.is_trusted());
                 answers.extend(value.map(|value| (place, value)));
-                let told = Further { case: result.case.id, link: result.link_name(), value, error: result.error() };
                 let to = if probe.control { &mut found.controls } else { &mut found.suspects[probe.suspect].further };
-                to.push(told);
+                to.push(Further::of(result, value));
             }
             wanted = found.confirm(&answers);
             if missing || !wanted.contains(&true) {

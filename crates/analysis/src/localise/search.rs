@@ -13,9 +13,7 @@ use railgauge_wire::Better;
 
 use super::{
     Crossing, Good, Localisation, Named, Names, One, Screen, TooNoisy, View, Which, conditions, groups, losses,
-    meanwhile, merged,
-    names::{self},
-    node, over_time,
+    meanwhile, merged, node, over_time,
     pick::{self},
     probe, rates, unmeasured, waived,
 };
@@ -50,11 +48,13 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     probe::settle(&mut all, &more, &more_rows);
     all.iter_mut().for_each(Localisation::leave_out);
     let mut all = merged::merged(all, results);
+    let (first, again) = ((results, rows), (&more[..], &more_rows[..]));
+    let tests = || journal.plan.tests.iter();
+    all.extend(tests().filter_map(|test| node::found(journal, test, first, again)));
     all.iter_mut().for_each(|found| found.waive(journal));
-    all.extend(node::all(journal, results, rows, &more));
-    let tests = journal.plan.tests.iter().filter(|test| !groups::is_explained(journal, &all, test));
+    let unexplained = tests().filter(|test| !groups::is_explained(journal, &all, test));
     let mut groups: Vec<Localisation> =
-        tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))).collect();
+        unexplained.filter_map(|test| groups::found(journal, test, first, again)).collect();
     groups.iter_mut().for_each(|found| found.waive(journal));
     all.extend(groups);
     meanwhile::note(&mut all, results, &more);
@@ -180,7 +180,7 @@ impl Localisation {
 
     fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64], measured: &[Pair]) -> Named {
         let Evidence { pairs, n, low, partners } = &suspect.evidence;
-        let names::Words { kind, name, hosts, groups, rail, way } = names.part(&suspect.part);
+        let part = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
         let level = self.level_of.of(cases[pairs[0]]).map_or(0, |level| level.min(self.good.len() - 1));
@@ -213,16 +213,13 @@ impl Localisation {
         reach.sort_unstable();
         reach.dedup();
         let reach = if reach.is_empty() {
-            hosts.clone()
+            part.hosts.clone()
         } else {
             reach.into_iter().map(|host| names.host(host).to_owned()).collect()
         };
         let method = "median of its pairs against good pairs, worst part first (docs/methods.md)";
         Named {
             reach,
-            groups,
-            rail,
-            way,
             change_percent: change,
             interval_percent: self.interval(suspect.interval.map(|interval| (interval.low, interval.high))),
             n: *n,
@@ -233,9 +230,9 @@ impl Localisation {
             reason,
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
             decided_by: self.decided(suspect, None, findings),
-            alternatives: suspect.alternatives.iter().map(|part| names.named(part)).collect(),
+            alternatives: suspect.alternatives.iter().map(|part| names.part(part)).collect(),
             bad_share: suspect.share,
-            ..Named::new(kind, name, hosts, method)
+            ..Named::new(part, method)
         }
     }
 

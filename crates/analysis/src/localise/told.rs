@@ -1,13 +1,17 @@
 //! Findings about a test and about a part that stands out.
 
-use std::fmt;
+use std::{fmt, ops::Deref};
 
 use railgauge_model::schedule::Flow;
 use railgauge_stats::localise::{self, Way};
 use railgauge_wire::{Better, remedy::Entry};
 use serde::{Serialize, Serializer};
 
-use crate::words::count;
+use crate::{
+    case::CaseResult,
+    status::Status,
+    words::{count, texts},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
@@ -69,50 +73,66 @@ pub struct Good {
     pub n: usize,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    #[default]
-    Suspect,
-    /// Measured again and bad, while control pairs were good: lower than these by at least the least effect, in nearly every result.
-    Confirmed,
-    /// Bad in a share of its results ([`Named::bad_share`]), while control pairs were good.
-    Intermittent,
-    /// Measured again and good: no bad result, and half of the suspected effect is ruled out.
-    Cleared,
-    /// Neither bad nor good; [`Named::open`] says why.
-    Open,
+texts! {
+    /// Gravest first. The texts are for people; programs read [`Named::open`] where a part is not settled.
+    #[derive(Default)]
+    Standing {
+        /// Measured again and bad, while control pairs were good: lower than these by at least the least effect, in nearly every result.
+        Confirmed: "confirmed",
+        /// Bad in a share of its results ([`Named::bad_share`]), while control pairs were good.
+        Intermittent: "intermittent",
+        #[default]
+        Suspect: "suspect",
+        /// Neither bad nor good; [`Named::open`] says why.
+        Open: "undecided",
+        /// Measured again and good: no bad result, and half of the suspected effect is ruled out.
+        Cleared: "cleared",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OpenReason {
-    TooFew,
+impl Standing {
+    /// Whether further measurements show that it is bad.
+    pub const fn is_certain(self) -> bool {
+        matches!(self, Self::Confirmed | Self::Intermittent)
+    }
+
+    /// The effect on a verdict; `None` for a part that was measured again and good.
+    pub const fn status(self) -> Option<Status> {
+        match self {
+            Self::Confirmed | Self::Intermittent => Some(Status::Fail),
+            Self::Suspect | Self::Open => Some(Status::Inconclusive),
+            Self::Cleared => None,
+        }
+    }
+}
+
+texts! { OpenReason {
+    TooFew: "too few further tests have a result",
     /// Too few values can be compared with those of good pairs, whatever they are.
-    TooFewToTell,
-    Mixed,
+    TooFewToTell: "too few of them can be compared with good pairs to rule out chance",
+    Mixed: "some further results are bad and some are good",
     /// Bad with some partners nearly throughout, good with all others: the ways to those are bad. Reported only where
     /// no such way is named itself.
-    Ways,
+    Ways: "it is bad with some partners only: the paths to them may be bad, and not the end",
     /// A bad way with no other pair that shows both ends to be good: further cases of an end settled nothing.
-    EndUnknown,
-    Unclear,
+    EndUnknown: "one of its ends was good with no other partner",
+    Unclear: "further results show it as neither bad nor good",
     /// Low as a whole under the test's traffic, but a few pairs measured alone are good: that clears no part that many hosts share.
-    UnderLoad,
-    NoControls,
+    UnderLoad: "a few pairs alone are good, so it is bad only under other traffic, or no longer",
+    NoControls: "no known-good pair to compare it with",
     /// The control pairs, good before, were bad or scattered when measured again: the time was measured, not the part.
-    ControlsUnsteady,
+    ControlsUnsteady: "control pairs were as bad in the same rounds",
     /// Bad, but other parts ([`Named::alternatives`]) or another explanation fit as well, or nothing separates good values from bad ones.
-    Undecided,
+    Undecided: "it is bad, or something else explains the values as well, such as a fabric that carries less there by design",
     /// Bad, but a host was busy with something else, and the effect is not far beyond that of control pairs.
-    Busy,
+    Busy: "its values were bad again, but a host ran other work",
     /// As `Busy`, for a virtual machine, which shares its host.
-    VirtualMachine,
+    VirtualMachine: "its values were bad again, but a host is a virtual machine, which shares its machine with others",
     /// Bad, but several of the plan's hosts are one machine, whose parts cannot be distinguished.
-    SharedMachine,
+    SharedMachine: "its values were bad again, but several of these hosts are one machine and share its parts",
     /// Bad, but another program used its GPU in all results but at most one.
-    SharedGpu,
-}
+    SharedGpu: "its values were bad again, but another program used its GPU",
+} }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -124,13 +144,19 @@ pub enum DecidedBy {
     FurtherMeasurement,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PartName {
+    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut`, `path`; within hosts `host`, `GPU`, `NUMA node`, `way`.
     pub kind: &'static str,
+    /// For example `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
     pub name: String,
     /// Empty for a part that many hosts share.
     pub hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     pub rail: Option<u32>,
+    #[serde(skip)]
+    pub way: Way,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -153,15 +179,8 @@ pub struct Cluster {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Named {
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut`, `path`; within hosts `host`, `GPU`, `NUMA node`, `way`.
-    pub kind: &'static str,
-    /// For example `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
-    pub name: String,
-    pub hosts: Vec<String>,
-    pub groups: Vec<String>,
-    pub rail: Option<u32>,
-    #[serde(skip)]
-    pub way: Way,
+    #[serde(flatten)]
+    pub part: PartName,
     /// Percent of good pairs: negative for a low bandwidth, positive for a high latency.
     pub change_percent: f64,
     /// 95 %; `None` below six pairs.
@@ -192,7 +211,7 @@ pub struct Named {
     /// `None` without further cases, or with too few.
     pub confirmation: Option<Confirmation>,
     #[serde(skip)]
-    pub(super) reach: Vec<String>,
+    pub(crate) reach: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
 }
@@ -209,9 +228,17 @@ pub struct Alike {
 /// Fewest hosts of one state that are reported together: `hosts gpu[0065-0096]`.
 pub const TOGETHER: usize = 4;
 
+impl Deref for Named {
+    type Target = PartName;
+
+    fn deref(&self) -> &PartName {
+        &self.part
+    }
+}
+
 impl Named {
-    pub(super) fn new(kind: &'static str, name: String, hosts: Vec<String>, method: &'static str) -> Self {
-        Self { kind, name, reach: hosts.clone(), hosts, method, ..Self::default() }
+    pub(super) fn new(part: PartName, method: &'static str) -> Self {
+        Self { reach: part.hosts.clone(), part, method, ..Self::default() }
     }
 
     pub fn host(&self) -> Option<&str> {
@@ -244,6 +271,12 @@ pub struct Further {
     pub error: Option<String>,
 }
 
+impl Further {
+    pub(super) fn of(result: &CaseResult<'_>, value: Option<f64>) -> Self {
+        Self { case: result.case.id, link: result.link_name(), value, error: result.error() }
+    }
+}
+
 /// Result of a suspect's further cases. They were not selected for being bad, so their effect has no selection bias.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Confirmation {
@@ -254,19 +287,6 @@ pub struct Confirmation {
     pub controls: usize,
     /// Change of the control pairs from their first level, in percent: how far the whole cluster moved meanwhile.
     pub controls_change_percent: f64,
-}
-
-impl Standing {
-    /// For people; programs read `open` where a part is not settled.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Suspect => "suspect",
-            Self::Confirmed => "confirmed",
-            Self::Intermittent => "intermittent",
-            Self::Cleared => "cleared",
-            Self::Open => "undecided",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use crate::{
     localise::{Localisation, Named, Standing},
 };
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Part<'a> {
     pub name: &'a str,
     pub standing: Standing,
@@ -28,17 +28,6 @@ pub struct Evidence<'a> {
     pub named: &'a Named,
 }
 
-/// Gravest first.
-pub(super) const fn rank(standing: Standing) -> u8 {
-    match standing {
-        Standing::Confirmed => 0,
-        Standing::Intermittent => 1,
-        Standing::Suspect => 2,
-        Standing::Open => 3,
-        Standing::Cleared => 4,
-    }
-}
-
 impl Part<'_> {
     pub fn is_bad(&self) -> bool {
         self.standing != Standing::Cleared
@@ -47,7 +36,7 @@ impl Part<'_> {
     /// In words: `suspect`, `confirmed, waived`.
     pub fn state(&self) -> String {
         let waived = if self.waived { ", waived" } else { "" };
-        format!("{}{waived}", self.standing.word())
+        format!("{}{waived}", self.standing.words())
     }
 
     pub fn speaks(&self, test: &str, case: u64) -> bool {
@@ -87,21 +76,12 @@ pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (test, named) in found.iter().flat_map(|test| test.suspects.iter().map(move |named| (test, named))) {
         let at = *known.entry(&named.name).or_insert_with(|| {
-            order.push(Part {
-                name: &named.name,
-                standing: named.standing,
-                waived: named.waived,
-                evidence: Vec::new(),
-                effect: 0.0,
-                flows: BTreeMap::new(),
-                cases: BTreeMap::new(),
-            });
+            let (name, standing, waived) = (&*named.name, named.standing, named.waived);
+            order.push(Part { name, standing, waived, ..Part::default() });
             order.len() - 1
         });
         let part = &mut order[at];
-        if rank(named.standing) < rank(part.standing) {
-            part.standing = named.standing;
-        }
+        part.standing = part.standing.min(named.standing);
         part.evidence.push(Evidence { test, named });
         // For every metric, a named part is this much worse than its peers.
         let ratio = 1.0 + named.change_percent / 100.0;
@@ -110,6 +90,6 @@ pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]
         part.flows.entry(&test.test).or_default().extend(named.cases.iter().filter_map(of).map(|r| &r.case.flow));
         part.cases.entry(&test.test).or_default().extend(&named.cases);
     }
-    order.sort_by(|a, b| rank(a.standing).cmp(&rank(b.standing)).then(a.effect.total_cmp(&b.effect)));
+    order.sort_by(|a, b| a.standing.cmp(&b.standing).then(a.effect.total_cmp(&b.effect)));
     order
 }

@@ -134,7 +134,7 @@ impl Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.id.text();
+        let mut rest = self.id.words();
         while let Some((before, (part, after))) =
             rest.split_once('[').and_then(|(before, rest)| Some((before, rest.split_once(']')?)))
         {
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(ids.len(), Id::ALL.len());
         for id in ids {
             let (mut open, mut name) = (None, None);
-            for (at, c) in id.text().char_indices() {
+            for (at, c) in id.words().char_indices() {
                 match c {
                     '[' | ']' => assert!((c == ']') == open.is_some() && name.is_none(), "{id:?}"),
                     '{' | '}' => assert!((c == '}') == name.is_some(), "{id:?}"),
@@ -278,7 +278,7 @@ mod tests {
                     _ => {}
                 }
             }
-            assert!(open.is_none() && name.is_none() && !id.text().is_empty(), "{id:?}");
+            assert!(open.is_none() && name.is_none() && !id.words().is_empty(), "{id:?}");
         }
     }
 }

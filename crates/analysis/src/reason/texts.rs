@@ -1,27 +1,7 @@
 //! The texts of reasons, by id. `{name}` is a value, `{name:noun}` a count with its noun, `{subject}` the subject of
 //! the reason, `{place}` its case. A part in brackets is left out if a value in it is absent.
 
-use serde::Serialize;
-
-macro_rules! reasons {
-    ($($id:ident: $text:expr,)*) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub enum Id {
-            $($id,)*
-        }
-
-        impl Id {
-            pub const ALL: &[Self] = &[$(Self::$id,)*];
-
-            pub const fn text(self) -> &'static str {
-                match self {
-                    $(Self::$id => $text,)*
-                }
-            }
-        }
-    };
-}
+use crate::words::texts;
 
 macro_rules! hit {
     ($text:literal) => {
@@ -29,7 +9,7 @@ macro_rules! hit {
     };
 }
 
-reasons! {
+texts! { Id {
     // The run as a whole.
     Interrupted: "the run was interrupted",
     Prevented: "the run could not continue: {cause}",
@@ -164,4 +144,4 @@ reasons! {
     SoakWithoutXids: "Xids of {gpus:GPU} could not be read in every window",
     // Places of the hosts, where the plan has them.
     Where: "location: {places}",
-}
+} }

@@ -10,70 +10,43 @@
 //! - Documentation/ABI/testing/sysfs-class-net-statistics and, for `carrier_down_count`, sysfs-class-net;
 //! - drivers/infiniband/sw/rxe/rxe_hw_counters.c, drivers/infiniband/hw/efa/efa_verbs.c, and TCP's in /proc/net/snmp.
 
+use crate::words::texts;
 use railgauge_wire::drivers::of_member;
-use serde::Serialize;
 
-/// In display order, gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    LinkBreaks,
-    Retraining,
-    Uncorrected,
-    SymbolErrors,
-    /// Errors within the port: too many at once, buffer overruns.
-    LocalIntegrity,
-    Damaged,
-    RemoteErrors,
-    Module,
-    /// Packets sent again, missing, or out of order.
-    Retransmissions,
-    NotReady,
-    DiscardsIn,
-    DiscardsOut,
-    PauseStorms,
-    PausesReceived,
-    PausesSent,
-    /// Microseconds in which either side had to stop sending.
-    PausedTime,
-    WaitedToSend,
-    EcnMarks,
-    CnpSent,
-    CnpReceived,
-    /// Errors known only by name.
-    Other,
-    /// Errors corrected, or counted before correction.
-    Corrected,
+texts! {
+    /// In display order, gravest first.
+    Family {
+        LinkBreaks: "link went down",
+        Retraining: "link trained again",
+        Uncorrected: "errors that FEC did not correct",
+        SymbolErrors: "symbol errors",
+        /// Errors within the port: too many at once, buffer overruns.
+        LocalIntegrity: "errors within the port (local integrity, overrun)",
+        Damaged: "packets arrived damaged",
+        RemoteErrors: "packets that another link had damaged",
+        Module: "events of the optical module",
+        /// Packets sent again, missing, or out of order.
+        Retransmissions: "retransmissions, out of sequence",
+        NotReady: "receiver not ready",
+        DiscardsIn: "discards of arriving packets",
+        DiscardsOut: "discards of leaving packets",
+        PauseStorms: "pause storms",
+        PausesReceived: "pauses received",
+        PausesSent: "pauses sent",
+        /// Microseconds in which either side had to stop sending.
+        PausedTime: "µs paused",
+        WaitedToSend: "waited to send (ticks without credits)",
+        EcnMarks: "ECN marks seen",
+        CnpSent: "CNPs sent",
+        CnpReceived: "CNPs received",
+        /// Errors known only by name.
+        Other: "other errors",
+        /// Errors corrected, or counted before correction.
+        Corrected: "errors before FEC (normal on PAM4 links)",
+    }
 }
 
 impl Family {
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::LinkBreaks => "link went down",
-            Self::Retraining => "link trained again",
-            Self::Uncorrected => "errors that FEC did not correct",
-            Self::SymbolErrors => "symbol errors",
-            Self::LocalIntegrity => "errors within the port (local integrity, overrun)",
-            Self::Damaged => "packets arrived damaged",
-            Self::RemoteErrors => "packets that another link had damaged",
-            Self::Module => "events of the optical module",
-            Self::Retransmissions => "retransmissions, out of sequence",
-            Self::NotReady => "receiver not ready",
-            Self::DiscardsIn => "discards of arriving packets",
-            Self::DiscardsOut => "discards of leaving packets",
-            Self::PauseStorms => "pause storms",
-            Self::PausesReceived => "pauses received",
-            Self::PausesSent => "pauses sent",
-            Self::PausedTime => "µs paused",
-            Self::WaitedToSend => "waited to send (ticks without credits)",
-            Self::EcnMarks => "ECN marks seen",
-            Self::CnpSent => "CNPs sent",
-            Self::CnpReceived => "CNPs received",
-            Self::Other => "other errors",
-            Self::Corrected => "errors before FEC (normal on PAM4 links)",
-        }
-    }
-
     pub const fn is_of_cable(self) -> bool {
         use Family::{Damaged, LinkBreaks, LocalIntegrity, Module, Retraining, SymbolErrors, Uncorrected};
         matches!(self, LinkBreaks | Retraining | Uncorrected | SymbolErrors | LocalIntegrity | Damaged | Module)

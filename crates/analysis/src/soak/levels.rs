@@ -5,8 +5,6 @@
 //! A time of port-up ends with a break, with a lower rate and where nothing watched the port: what was before is not counted with what
 //! came after.
 
-use std::fmt;
-
 use railgauge_model::plan::model::{Level, Levels, LinkValue, Links};
 use railgauge_wire::Nanoseconds;
 use serde::Serialize;
@@ -41,28 +39,16 @@ pub struct PortValue {
     pub value: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unjudged {
+    #[error("no level is published for such a link and rate")]
     OtherLink,
+    #[error("no counter of it can be read")]
     NotCounted,
     /// It was watched for less than the level needs; for a rate, its longest time of port-up.
-    Early {
-        watched: Nanoseconds,
-        needed: Nanoseconds,
-    },
-}
-
-impl fmt::Display for Unjudged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OtherLink => f.write_str("no level is published for such a link and rate"),
-            Self::NotCounted => f.write_str("no counter of it can be read"),
-            Self::Early { watched, needed } => {
-                write!(f, "watched for {} at most, and {} are needed", lasting(*watched), lasting(*needed))
-            }
-        }
-    }
+    #[error("watched for {} at most, and {} are needed", lasting(*.watched), lasting(*.needed))]
+    Early { watched: Nanoseconds, needed: Nanoseconds },
 }
 
 pub(super) fn of_ports(journal: &Journal, levels: Levels, ports: &[Port]) -> Vec<OfLevel> {

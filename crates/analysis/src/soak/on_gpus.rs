@@ -93,19 +93,13 @@ pub(super) fn failures(traffic: &Traffic<'_>) -> Vec<GpuFailure> {
 }
 
 fn one(host: &str, pci: &str, parts: &[&SoakedGpu], loaded: bool) -> GpuInSoak {
-    let mut found: Vec<(Bad, usize)> = Vec::new();
-    for seen in parts.iter().map(|part| &part.seen) {
-        let mut of_part: Vec<Bad> = gpus::disturbed(seen).into_iter().chain(gpus::slowed(seen, loaded)).collect();
-        of_part.sort();
-        of_part.dedup_by(|a, b| a.is_like(b));
-        for bad in of_part {
-            match found.iter_mut().find(|(known, _)| known.is_like(&bad)) {
-                Some((_, parts)) => *parts += 1,
-                None => found.push((bad, 1)),
-            }
-        }
-    }
-    found.sort();
+    let of_part = |part: &&SoakedGpu| {
+        let mut bad: Vec<Bad> =
+            gpus::disturbed(&part.seen).into_iter().chain(gpus::slowed(&part.seen, loaded)).collect();
+        bad.sort();
+        bad.dedup_by(|a, b| a.is_like(b));
+        bad
+    };
     let sum = |of: fn(&SoakedGpu) -> u64| parts.iter().fold(0_u64, |sum, part| sum.saturating_add(of(part)));
     let whole = parts.iter().fold(GpuSeen::default(), |whole, part| whole.joined(part.seen.clone()));
     GpuInSoak {
@@ -120,7 +114,7 @@ fn one(host: &str, pci: &str, parts: &[&SoakedGpu], loaded: bool) -> GpuInSoak {
         sm_mhz: whole.sm_mhz,
         watts: whole.watts,
         celsius: whole.celsius,
-        bad: found,
+        bad: gpus::counted(parts.iter().map(of_part)),
         failure: whole.failure,
         blind: whole.counted.is_empty() && whole.xids.is_none(),
     }

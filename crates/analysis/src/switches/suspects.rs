@@ -26,7 +26,7 @@ use crate::{journal::Journal, localise::Standing};
 /// The effect that must be detectable: a link at half its rate, as a difference of logarithms.
 const HALF: f64 = std::f64::consts::LN_2;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OnLinks {
     pub test: String,
     /// In bytes.
@@ -113,13 +113,9 @@ pub(super) fn search(
         contended,
         undecided,
         failed,
-        passed: 0,
         of: ways.fabric.hops().filter(between).count(),
-        suspects: Vec::new(),
-        unexplained: 0,
-        not_searched: String::new(),
-        too_noisy: false,
         waived: journal.plan.localise.waive.contains(&Waiver::All),
+        ..OnLinks::default()
     };
     let setting = Setting { least: journal.plan.localise.least_percent / 100.0, noise: 0.0 };
     let tests = tests(ways, &flows);

@@ -58,11 +58,10 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
         *count += 1;
         let (source, sink) = ends(case);
         let part = Part {
-            passes: BTreeMap::new(),
-            alone: None,
             first: *count == 1,
             first_out: *out.entry((test, round, cell, source)).or_insert(case.id) == case.id,
             first_in: *into.entry((test, round, cell, sink)).or_insert(case.id) == case.id,
+            ..Part::default()
         };
         parts.insert(place, part);
         for (repeat, sample) in &result.samples {

@@ -6,25 +6,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::{Cases, Kind, Trouble, Untested, Verdict, not_tested, only_shared};
+use super::{Cases, Kind, Trouble, Verdict, Verdicts, not_tested, only_shared};
 use crate::{
     case::{NotRun, Objection, State},
     compare::Interleaved,
-    localise::Localisation,
     reason::{Id, Reason},
     status::Status,
     words::{count, size},
 };
-
-pub(super) struct Causes<'v> {
-    pub status: Status,
-    pub verdicts: &'v [Verdict],
-    pub troubles: &'v [Trouble],
-    pub cases: Cases,
-    pub found: &'v [Localisation],
-    pub untested: &'v [Untested],
-    pub interleaved: &'v [Interleaved],
-}
 
 /// Reasons that name a component, so that the test does not matter for what to do.
 const NAMING: [Id; 6] = [Id::Faulty, Id::FaultyAtTimes, Id::Suspect, Id::Undecided, Id::LinkStandsOut, Id::WrongMemory];
@@ -79,9 +68,9 @@ impl Lines {
     }
 }
 
-impl Causes<'_> {
+impl Verdicts {
     /// At least one line: that of a pass says what passed.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(super) fn cause_lines(&self) -> Vec<String> {
         // The answer of an experiment, unless something is wrong.
         let of_turns = |of: &Interleaved| format!("{} → {}: {}", of.a, of.b, of.comparison.sentence);
         let turns = self.interleaved.iter().map(of_turns);
@@ -212,7 +201,7 @@ impl Causes<'_> {
 
     /// Why a failed run names no component.
     fn unnamed(&self) -> Option<String> {
-        let few = self.found.iter().find_map(|test| Some((test, test.too_few?)));
+        let few = self.localisation.iter().find_map(|test| Some((test, test.too_few?)));
         let of_parts = || self.verdicts.iter().filter(|verdict| verdict.kind == Kind::Parts);
         let why = match few {
             Some((test, [got, needed])) => {

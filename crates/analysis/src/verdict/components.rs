@@ -18,7 +18,7 @@ use super::{Component, Judged, Kind, Measured, PREFLIGHT, SOAK, Verdict};
 use crate::{
     case::NotRun,
     journal::{Journal, JournalEnd},
-    localise::{Localisation, Named, PartName, Standing, waives_flow},
+    localise::{Localisation, Named, Standing, waives_flow},
     outliers::{Link, OfTest, Outliers, Part},
     reason::Id,
     soak::Soaking,
@@ -33,8 +33,7 @@ pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 
 impl Component {
     fn new(kind: &str, name: String, hosts: Vec<String>, state: Option<Judged>) -> Self {
-        let (groups, rail, device, value, why, links) = Default::default();
-        Self { kind: kind.to_owned(), name, hosts, groups, rail, device, state, value, why, links }
+        Self { kind: kind.to_owned(), name, hosts, state, ..Self::default() }
     }
 
     fn host(host: &str, state: Option<Judged>) -> Self {
@@ -85,12 +84,9 @@ fn answers(journal: &Journal) -> Measured {
     };
     Measured {
         test: ANSWERS.to_owned(),
-        measures: String::new(),
-        metric: None,
         passed: journal.lost.is_empty(),
-        note: None,
         components: journal.plan.hosts.iter().map(|host| of_host(&host.name)).collect(),
-        links: BTreeMap::new(),
+        ..Measured::default()
     }
 }
 
@@ -116,12 +112,10 @@ fn of_preflight(journal: &Journal, verdict: &Verdict) -> Option<Measured> {
     };
     Some(Measured {
         test: format!("{PREFLIGHT} {key}"),
-        measures: String::new(),
-        metric: None,
         passed: verdict.status == Status::Pass,
         note,
         components: journal.hosts.keys().filter_map(of_host).collect(),
-        links: BTreeMap::new(),
+        ..Measured::default()
     })
 }
 
@@ -140,8 +134,7 @@ fn of_soak(soak: &Soaking) -> Measured {
     soak.gpus.iter().for_each(|gpu| all.add(Component::host(&gpu.host, Some(Judged::Good))));
     let components = all.finish();
     let passed = components.iter().all(|one| one.state == Some(Judged::Good));
-    let (test, measures) = (SOAK.to_owned(), String::new());
-    Measured { test, measures, metric: None, passed, note: None, components, links: BTreeMap::new() }
+    Measured { test: SOAK.to_owned(), passed, components, ..Measured::default() }
 }
 
 #[derive(Default)]
@@ -247,9 +240,9 @@ impl<'s, 'a> Search<'s, 'a> {
             measures: test.map(Test::measures).unwrap_or_default(),
             metric: Some(self.test.metric),
             passed: self.verdicts.iter().all(|one| one.status == Status::Pass),
-            note: None,
             components: all.finish(),
             links,
+            ..Measured::default()
         }
     }
 
@@ -268,15 +261,14 @@ impl<'s, 'a> Search<'s, 'a> {
         let all_cases = self.journal.cases.iter().chain(&self.journal.further);
         let links: BTreeSet<(String, String)> =
             all_cases.filter(|case| cases.contains(&case.id)).map(|case| link_of(&case.flow)).collect();
-        let own = PartName { kind: named.kind, name: named.name.clone(), hosts: named.hosts.clone(), rail: named.rail };
-        for part in std::iter::once(&own).chain(&named.alternatives) {
+        for part in std::iter::once(&named.part).chain(&named.alternatives) {
             let name = match (part.kind, part.hosts.as_slice(), part.rail) {
                 ("host", [host], _) => format!("host {host}"),
                 ("nic", [host], Some(rail)) => format!("rail {rail} of {host}"),
                 _ => part.name.clone(),
             };
             let links = if LISTED.contains(&part.kind) { BTreeSet::new() } else { links.clone() };
-            let why = if *part == own { change.clone() } else { format!("{}: {change}", named.name) };
+            let why = if *part == named.part { change.clone() } else { format!("{}: {change}", named.name) };
             let one = Component::new(part.kind, name, part.hosts.clone(), state).because(why);
             let rail = part.rail.filter(|_| part.hosts.is_empty() && named.groups.is_empty());
             all.add(Component { links, groups: named.groups.clone(), rail, ..one });

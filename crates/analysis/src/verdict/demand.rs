@@ -93,12 +93,11 @@ pub(super) fn judge<'r>(
     results: &[&'r CaseResult<'r>],
     rows: &[&'r Row],
 ) -> Verdict {
-    let Judgement { scope, judged, trusted, missing, doubtful, unlimited, wrong } =
-        Judgement::new(journal, test, wanted, results, rows);
+    let all = Judgement::new(journal, test, wanted, results, rows);
+    let Judgement { scope, judged, missing, doubtful, unlimited, wrong, .. } = &all;
     let violating = judged.iter().filter(|one| one.violates).count();
 
     let of = scope.len();
-    let unjudged = Unjudged { missing: &missing, doubtful: &doubtful, unlimited: &unlimited, of };
     let not_run = !scope.is_empty() && scope.iter().all(|(result, _)| result.state == State::NotRun);
     let mut reason = Reasons::default();
     let status = if !wrong.is_empty() || violating > 0 {
@@ -106,7 +105,7 @@ pub(super) fn judge<'r>(
         if let Some(one) = judged.first().filter(|one| one.violates) {
             reason.push(compared(Id::Broken, wanted, one).with("cases", violating).with("of", of));
         }
-        reason.extend(unjudged.reasons());
+        reason.extend(unjudged(&all));
         Status::Fail
     } else if scope.is_empty() {
         reason.push(no_match(test, wanted));
@@ -115,9 +114,9 @@ pub(super) fn judge<'r>(
         reason.push(Reason::new(Id::NoneRun).with("of", of).with("error", error(scope[0].1)));
         Status::NotRun
     } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
-        reason.extend(unjudged.reasons());
-        if trusted > 0 {
-            reason.push(Reason::new(Id::OthersKept).with("cases", trusted));
+        reason.extend(unjudged(&all));
+        if all.trusted > 0 {
+            reason.push(Reason::new(Id::OthersKept).with("cases", all.trusted));
         }
         Status::Inconclusive
     } else {
@@ -127,7 +126,7 @@ pub(super) fn judge<'r>(
     };
     let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
     let few_peers = unlimited.iter().any(|(why, _)| why.id == Id::FewPeers);
-    let remedy = of_worst.or_else(|| of_limit(&judged)).or_else(|| few_peers.then_some(remedy::MORE_PEERS));
+    let remedy = of_worst.or_else(|| of_limit(judged)).or_else(|| few_peers.then_some(remedy::MORE_PEERS));
     Verdict {
         remedy: remedy.map(Remedy::from),
         scope: Scope::of(wanted).to_string(),
@@ -138,7 +137,7 @@ pub(super) fn judge<'r>(
         unit: Some(wanted.metric.unit().to_owned()),
         source: wanted.source.clone(),
         worst: judged.first().map(offender),
-        offenders: offenders(&wrong, &judged),
+        offenders: offenders(wrong, judged),
         compared: judged.iter().map(|one| (one.row.case, one.violates)).collect(),
         tally: Tally {
             in_scope: of,
@@ -170,24 +169,15 @@ impl Verdict {
     }
 }
 
-struct Unjudged<'s, 'r> {
-    missing: &'s [Scoped<'r>],
-    doubtful: &'s [Scoped<'r>],
-    unlimited: &'s [(Reason, &'r Row)],
-    of: usize,
-}
-
-impl Unjudged<'_, '_> {
-    fn reasons(&self) -> impl Iterator<Item = Reason> {
-        let Self { missing, doubtful, unlimited, of } = *self;
-        let cases = |id, cases: usize| Reason::new(id).with("cases", cases).with("of", of);
-        let not_measured =
-            missing.first().map(|(_, row)| cases(Id::NotMeasured, missing.len()).with("error", error(row)));
-        let not_trusted = doubtful.first().map(|one| blamed(Id::NotTrusted, *one, (doubtful.len(), of)));
-        let first = unlimited.first();
-        let without = first.map(|(why, _)| cases(Id::Unlimited, unlimited.len()).with("why", Value::data(why)));
-        [not_measured, not_trusted, without].into_iter().flatten()
-    }
+/// What could not be compared with the limit.
+fn unjudged(Judgement { scope, missing, doubtful, unlimited, .. }: &Judgement<'_>) -> impl Iterator<Item = Reason> {
+    let of = scope.len();
+    let cases = |id, cases: usize| Reason::new(id).with("cases", cases).with("of", of);
+    let not_measured = missing.first().map(|(_, row)| cases(Id::NotMeasured, missing.len()).with("error", error(row)));
+    let not_trusted = doubtful.first().map(|one| blamed(Id::NotTrusted, *one, (doubtful.len(), of)));
+    let first = unlimited.first();
+    let without = first.map(|(why, _)| cases(Id::Unlimited, unlimited.len()).with("why", Value::data(why)));
+    [not_measured, not_trusted, without].into_iter().flatten()
 }
 
 /// For a limit that was broken; `None` where it was kept.

@@ -5,7 +5,7 @@
 
 use railgauge_model::plan::{Plan, model::Test};
 
-use super::{Kind, Part, Tally, Untested, Verdict, named::named, parts, shared::only_shared};
+use super::{Kind, Tally, Untested, Verdict, named::named, parts, shared::only_shared};
 use crate::{
     outliers::{Link, OfTest},
     reason::{Id, Reason, Reasons, Value},
@@ -22,14 +22,8 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
     }
     let judged: Vec<&Link<'_>> = of.links.iter().filter(|link| link.deviation.is_some()).collect();
     let missing = of.links.iter().filter(|link| link.value.is_none()).count();
-    let row = judged.iter().find_map(|link| link.row)?;
-    let (waived, own): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
-        of.flows().into_iter().map(|(link, _)| link).partition(|link| parts::is_waived(link, plan));
-    let parts: Vec<Part> = [(&own, false), (&waived, true)]
-        .into_iter()
-        .filter(|(links, _)| !links.is_empty())
-        .map(|(_, waived)| Part { name: parts::LINKS.to_owned(), status: Status::Inconclusive, waived, place: None })
-        .collect();
+    judged.first()?;
+    let ([own, waived], parts) = parts::outside(of.flows().into_iter().map(|(link, _)| link), plan);
     let mut reason = Reasons::default();
     let hosts: Vec<Vec<String>> =
         own.iter().map(|link| link.result.case.flow.hosts().into_iter().map(ToString::to_string).collect()).collect();
@@ -50,7 +44,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
     Some(Verdict {
         scope: count(judged.len(), FLOW),
         metric: Some(of.metric),
-        unit: Some(row.unit().to_owned()),
+        unit: Some(of.metric.unit().to_owned()),
         waived: set_aside,
         tally: Tally {
             in_scope: of.links.len(),

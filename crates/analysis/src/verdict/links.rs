@@ -130,7 +130,7 @@ fn stands_out(suspect: &SuspectLink) -> Reason {
     Reason::new(Id::LinkStandsOut)
         .all(std::iter::once(&suspect.name).chain(&suspect.alternatives).cloned().collect())
         .with("several", !suspect.alternatives.is_empty())
-        .with("standing", Value::Data(json!(suspect.standing), suspect.standing.word().to_owned()))
+        .with("standing", Value::Data(json!(suspect.standing), suspect.standing.words().to_owned()))
         .with("change", Value::Number(suspect.change_percent, "%"))
         .with("interval", suspect.interval_percent.map(|ends| Value::Data(json!(ends), between(ends))))
         .with("low", suspect.low)

@@ -46,7 +46,6 @@ pub use types::{Cases, Component, Judged, Kind, Measured, Part, VERSION, Verdict
 pub use untested::{Lack, Untested, not_tested};
 pub use whole::NAME as RUN;
 
-use self::causes::Causes;
 use super::{
     case::{CaseResult, State},
     collisions::collisions,
@@ -120,30 +119,17 @@ pub fn verdicts_of(
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();
-    let cases = tally(results);
-    let causes = Causes {
-        status,
-        verdicts: &verdicts,
-        troubles: &troubles,
-        cases,
-        found: &localisation,
-        untested: &untested,
-        interleaved: &interleaved,
-    };
-    let causes = causes.lines();
-    let part = journal.plan.subset.as_ref().map(|part| format!(" (part of the plan: {})", part.words()));
-    let sentence = causes.first().cloned().unwrap_or_default() + &part.unwrap_or_default();
     let components = components::components(journal, model, &verdicts, soak.as_ref());
-    Verdicts {
+    let mut all = Verdicts {
         version: VERSION,
         run_id: journal.run_id.clone(),
         plan: journal.plan.name.clone(),
         status,
         exit_code: status.exit_code(),
         run_exit_code: whole::exit_code(journal, status),
-        sentence,
-        causes,
-        cases,
+        sentence: String::new(),
+        causes: Vec::new(),
+        cases: tally(results),
         verdicts,
         troubles,
         localisation,
@@ -160,7 +146,11 @@ pub fn verdicts_of(
         untested,
         components,
         sums: None,
-    }
+    };
+    all.causes = all.cause_lines();
+    let part = journal.plan.subset.as_ref().map(|part| format!(" (part of the plan: {})", part.words()));
+    all.sentence = all.causes.first().cloned().unwrap_or_default() + &part.unwrap_or_default();
+    all
 }
 
 fn tally(results: &[CaseResult<'_>]) -> Cases {

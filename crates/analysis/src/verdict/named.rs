@@ -51,11 +51,10 @@ pub(super) fn named(all: &[(&str, Option<&Named>)]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::localise::PartName;
 
     fn part(kind: &'static str, name: String, hosts: Vec<String>, way: Way) -> Named {
-        let mut part = Named::default();
-        (part.kind, part.name, part.hosts, part.way) = (kind, name, hosts, way);
-        part
+        Named { part: PartName { kind, name, hosts, way, ..PartName::default() }, ..Named::default() }
     }
 
     #[test]

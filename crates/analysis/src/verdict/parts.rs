@@ -25,7 +25,7 @@ const OVER_TIME: &str = "values that change during the test";
 /// In place of ends with a lower ceiling due to their port or slot.
 const LESSER: &str = "ports or slots that carry less";
 
-pub(super) const LINKS: &str = "outlier links of no component";
+pub(super) const LINKS: &str = "outlier links outside of all components";
 
 /// `None` where nothing could be compared, as the localisation's remarks say. `links` are outliers outside of all
 /// parts, each at its worst size: at sizes that were not searched, or with too few hosts for parts.
@@ -36,14 +36,13 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     }
     let waivers = &plan.localise.waive;
     let one = |named: &Named| {
-        Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived, place: None })
+        Some(Part { name: named.name.clone(), status: named.standing.status()?, waived: named.waived, place: None })
     };
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
     // Only a waiver of everything covers what belongs to no part.
     let waived = waivers.contains(&Waiver::All);
-    let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived, place: None };
     if found.two_clusters.is_some() {
-        parts.push(apart(TWO_CLUSTERS));
+        parts.push(apart(TWO_CLUSTERS, waived));
     }
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     in_order(&mut parts);
@@ -52,13 +51,8 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     if let Some(clusters) = found.two_clusters.as_ref().filter(|_| !waived && found.unlike().is_none()) {
         reason.push(two_clusters(found, clusters));
     }
-    let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
-        links.iter().partition(|link| !is_waived(link, plan));
-    for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
-        if !links.is_empty() {
-            parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived, place: None });
-        }
-    }
+    let ([unnamed, _], of_links) = outside(links.iter().copied(), plan);
+    parts.extend(of_links);
     reason.extend(standing_out(&unnamed, None));
     let detail = |id, detail: Value| Reason::new(id).with("detail", detail);
     let again = || Some(remedy::MEASURE_AGAIN.into());
@@ -66,19 +60,19 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     if !found.lesser.is_empty() {
         reason.extend(found.carry_less().map(|less| detail(Id::CarryLess, Value::data(&less))));
         let waived = found.lesser.iter().all(|end| end.waived);
-        parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived, place: None });
+        parts.push(apart(LESSER, waived));
     }
     if let Some(words) = &found.unexplained {
         reason.push(detail(Id::Unexplained, words.into()));
-        parts.push(apart(UNEXPLAINED));
+        parts.push(apart(UNEXPLAINED, waived));
     }
     if let Some(over_time) = &found.over_time {
         reason.push(detail(Id::OverTime, Value::data(over_time)).remedy(again()));
-        parts.push(apart(OVER_TIME));
+        parts.push(apart(OVER_TIME, waived));
     }
     if let Some(noise) = &found.too_noisy {
         reason.push(detail(Id::TooNoisy, Value::data(noise)).remedy(again()));
-        parts.push(apart(NOISE));
+        parts.push(apart(NOISE, waived));
     }
     in_order(&mut parts);
     let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
@@ -128,8 +122,20 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     })
 }
 
-pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
-    waives_flow(plan, &link.result.case.flow)
+fn apart(name: &str, waived: bool) -> Part {
+    Part { name: name.to_owned(), status: Status::Inconclusive, waived, place: None }
+}
+
+/// Outliers outside of components: those that count, the waived ones, and a part of the verdict for each kind.
+pub(super) fn outside<'l, 'r>(
+    links: impl Iterator<Item = &'l Link<'r>>,
+    plan: &Plan,
+) -> ([Vec<&'l Link<'r>>; 2], Vec<Part>) {
+    let (waived, own): (Vec<_>, Vec<_>) = links.partition(|link| waives_flow(plan, &link.result.case.flow));
+    let kinds = [(own.is_empty(), false), (waived.is_empty(), true)];
+    let parts = kinds.into_iter().filter(|(is_empty, _)| !is_empty).map(|(_, waived)| apart(LINKS, waived));
+    let parts = parts.collect();
+    ([own, waived], parts)
 }
 
 /// Components that count, by state.
@@ -207,13 +213,4 @@ pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> 
         .with("size", worst.cell.1)
         .with("change", worst.change_percent().map(Value::Change));
     Some(reason.with("shared_host", shared_host))
-}
-
-/// The effect of a part on the verdict; `None` for one measured again and good.
-const fn status(standing: Standing) -> Option<Status> {
-    match standing {
-        Standing::Confirmed | Standing::Intermittent => Some(Status::Fail),
-        Standing::Suspect | Standing::Open => Some(Status::Inconclusive),
-        Standing::Cleared => None,
-    }
 }

@@ -9,7 +9,10 @@ use railgauge_wire::{Bytes, Nanoseconds, failure, remedy};
 use super::{
     Tally, Verdict,
     shared::only_shared,
-    soak_events::{Event, NAMED, WATCHED_PERCENT, at_least, event, of_events, standing, verdict, watched_too_little},
+    soak_events::{
+        Event, NAMED, WATCHED_PERCENT, at_least, beyond, event, of_counts, of_events, standing, verdict,
+        watched_too_little,
+    },
     soak_gpus, soak_levels,
 };
 use crate::{
@@ -202,17 +205,9 @@ fn outages(found: &Soaking) -> Verdict {
         let none = Reason::new(Id::SoakNoOutage).with("ports", ports).with("flows", flows);
         reason.push(none.with("unseen", too_little));
     }
-    let nothing_seen = found.counts.watched_ports == 0 || found.counts.flows == 0;
-    let status = match (bad, open) {
-        (0, 0) if nothing_seen || too_little => Status::Inconclusive,
-        (0, 0) => Status::Pass,
-        (0, _) => Status::Inconclusive,
-        _ => Status::Fail,
-    };
-    let demand = match longest {
-        Nanoseconds::ZERO => "no port is down and no flow stalls".to_owned(),
-        longest => format!("no port is down and no flow stalls for more than {}", lasting(longest)),
-    };
+    let is_seen = found.counts.watched_ports > 0 && found.counts.flows > 0;
+    let status = of_counts(bad, open, is_seen && !too_little);
+    let demand = beyond("no port is down and no flow stalls", longest);
     let (ports, flows) = (count(found.counts.watched_ports, "port"), count(found.counts.flows, "flow"));
     let tally = Tally { in_scope: events, judged: bad + short, violating: bad, doubtful: open, ..Tally::default() };
     verdict("longest_outage", demand, &format!("{ports}, {flows}"), status, reason, tally)
@@ -348,16 +343,9 @@ fn degraded(limit: Degraded, found: &Soaking) -> Option<Verdict> {
     if unknown > 0 || ports == 0 {
         reason.push(Reason::new(Id::SoakUnknownRate).with("ports", unknown).with("of", ports));
     }
-    let nobody_knows = ports == 0 || (limit.written && unknown > 0) || watched_too_little(found);
-    let status = match (bad, open) {
-        (0, 0) if !nobody_knows => Status::Pass,
-        (0, _) => Status::Inconclusive,
-        _ => Status::Fail,
-    };
-    let demand = match longest {
-        Nanoseconds::ZERO => "no port runs at less than its best rate and width".to_owned(),
-        longest => format!("no port runs at less than its best rate and width for more than {}", lasting(longest)),
-    };
+    let is_known = ports > 0 && !(limit.written && unknown > 0) && !watched_too_little(found);
+    let status = of_counts(bad, open, is_known);
+    let demand = beyond("no port runs at less than its best rate and width", longest);
     let tally = Tally {
         in_scope: ports,
         judged: ports - unknown,

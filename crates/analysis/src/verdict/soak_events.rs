@@ -7,6 +7,7 @@ use crate::{
     reason::{Id, Reason, Reasons, Value},
     soak::Soaking,
     status::Status,
+    words::lasting,
 };
 
 pub const NAME: &str = "soak";
@@ -36,6 +37,20 @@ pub(super) fn at_least(surely: Nanoseconds, most: Option<Nanoseconds>, longest: 
         (false, true) => Status::Inconclusive,
         (false, false) => Status::Pass,
     }
+}
+
+/// `is_known` says whether a pass is known to be one where nothing is bad or open.
+pub(super) const fn of_counts(bad: usize, open: usize, is_known: bool) -> Status {
+    match (bad, open) {
+        (0, 0) if is_known => Status::Pass,
+        (0, _) => Status::Inconclusive,
+        _ => Status::Fail,
+    }
+}
+
+/// `no port is down for more than 2 s`.
+pub(super) fn beyond(what: &str, longest: Nanoseconds) -> String {
+    if longest.is_zero() { what.to_owned() } else { format!("{what} for more than {}", lasting(longest)) }
 }
 
 pub(super) struct Event {

@@ -3,13 +3,12 @@
 
 use super::{
     Tally, Verdict,
-    soak_events::{NAMED, more, verdict},
+    soak_events::{NAMED, more, of_counts, verdict},
 };
 use crate::{
     case::Bad,
     reason::{Id, Reason, Reasons, Value},
     soak::{Soaking, on_gpus::GpuInSoak},
-    status::Status,
     words::count,
 };
 
@@ -64,11 +63,7 @@ pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
     }));
     reason.extend(more(slowed.len(), "more GPU"));
     let open = unread.len() + blind.len() + untold.len();
-    let status = match (bad.len() + failed.len(), open) {
-        (0, 0) => Status::Pass,
-        (0, _) => Status::Inconclusive,
-        _ => Status::Fail,
-    };
+    let status = of_counts(bad.len() + failed.len(), open, true);
     // A flow that failed because of its GPU counts if no GPU is recorded.
     let violating = bad.len() + if all.is_empty() { failed.len() } else { 0 };
     let in_scope = (all.len() + untold.len()).max(violating);

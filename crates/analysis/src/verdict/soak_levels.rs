@@ -4,11 +4,13 @@
 use railgauge_model::plan::model::LinkValue;
 use railgauge_wire::remedy;
 
-use super::{Tally, Verdict, soak_events::verdict};
+use super::{
+    Tally, Verdict,
+    soak_events::{of_counts, verdict},
+};
 use crate::{
     reason::{Id, Reason, Reasons, Value},
     soak::levels::{OfLevel, PortValue},
-    status::Status,
     words::{count, number},
 };
 
@@ -22,15 +24,12 @@ pub(super) fn judge(level: &OfLevel) -> Verdict {
         Reason::new(id).about(&one.port).with("observed", shown(one.value)).with("source", *source)
     };
     let mut reason = Reasons::default();
-    let status = match (bad, doubtful.max(bad)) {
-        (0, 0) => Status::Pass,
-        (0, _) => Status::Inconclusive,
-        _ => Status::Fail,
-    };
+    // A port that was not judged has not passed.
+    let status = of_counts(bad, doubtful.max(bad), unjudged.is_empty() && !judged.is_empty());
     let lowest = warning.or(*error).unwrap_or(f64::INFINITY);
     if let Some(worst) = judged.first() {
         let (name, limit) = if bad > 0 { ("error", error) } else { ("warning", warning) };
-        reason.push(if status == Status::Pass {
+        reason.push(if bad + doubtful == 0 {
             at(Id::SoakLevelKept, worst).with("required", shown(lowest))
         } else {
             let remedy = match of {
@@ -51,12 +50,6 @@ pub(super) fn judge(level: &OfLevel) -> Verdict {
             .with("of", *ports)
             .with("why", Value::data(why))
     }));
-    // A port that was not judged has not passed.
-    let status = if status == Status::Pass && (!unjudged.is_empty() || judged.is_empty()) {
-        Status::Inconclusive
-    } else {
-        status
-    };
     let tally = Tally {
         in_scope: *ports,
         judged: judged.len(),

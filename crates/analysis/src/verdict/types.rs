@@ -24,9 +24,10 @@ use crate::{
 
 pub const VERSION: u32 = 2;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    #[default]
     Run,
     Records,
     Hosts,
@@ -39,7 +40,7 @@ pub enum Kind {
     Soak,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Verdict {
     pub kind: Kind,
     pub test: String,
@@ -94,32 +95,7 @@ pub struct Verdict {
 
 impl Verdict {
     pub(super) fn new(kind: Kind, test: &str, demand: impl Into<String>, status: Status, reason: Reasons) -> Self {
-        Self {
-            kind,
-            test: test.to_owned(),
-            key: None,
-            wanted: None,
-            demand: demand.into(),
-            scope: String::new(),
-            narrowed: None,
-            view: None,
-            expectation: None,
-            line: None,
-            metric: None,
-            unit: None,
-            source: None,
-            status,
-            waived: false,
-            reason,
-            worst: None,
-            offenders: Vec::new(),
-            compared: Vec::new(),
-            holdings: Vec::new(),
-            parts: Vec::new(),
-            tally: Tally::default(),
-            place: BTreeMap::new(),
-            remedy: None,
-        }
+        Self { kind, test: test.to_owned(), demand: demand.into(), status, reason, ..Self::default() }
     }
 }
 
@@ -141,7 +117,7 @@ pub enum Judged {
     Faulty,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Component {
     /// `host`, `nic`, `GPU`, `NUMA node`, `rail`, `path`, or another kind of [`Named`](crate::localise::Named).
     pub kind: String,
@@ -168,7 +144,7 @@ pub struct Component {
     pub links: BTreeSet<(String, String)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The test, `preflight mtu`, or `soak`.
     pub test: String,

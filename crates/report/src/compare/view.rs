@@ -16,7 +16,7 @@ use crate::{
         ChartError,
         forest::{Look, Row, forest},
     },
-    view::{Figure, Table, columns},
+    view::{Figure, Table},
 };
 
 const LISTED: usize = 200;
@@ -158,7 +158,7 @@ fn row_of_group(group: &Group) -> Option<Row> {
 }
 
 fn side(title: &'static str, side: &Side) -> SideView {
-    let columns = columns("run | started | plan | railgauge | #hosts | #values | #left out | #far off");
+    let heads = "run | started | plan | railgauge | #hosts | #values | #left out | #far off";
     let row = |run: &railgauge_analysis::compare::RunSummary| {
         // A journal made by hand may have anything there.
         let hash: String = run.plan_hash.chars().take(12).collect();
@@ -174,7 +174,7 @@ fn side(title: &'static str, side: &Side) -> SideView {
         _ => String::new(),
     };
     let summary = format!("{}{span}", count(side.runs.len(), "run"));
-    SideView { title, summary, runs: Table { columns, rows: side.runs.iter().map(row).collect() } }
+    SideView { title, summary, runs: Table::new(heads, side.runs.iter().map(row)) }
 }
 
 /// Runs far from the others of their side; most cases first.
@@ -240,11 +240,11 @@ fn change_words(change: &Change) -> [String; 2] {
 
 fn group_table(groups: &[Group]) -> Table {
     let noisy = groups.iter().any(|group| group.counts.too_noisy > 0);
-    let columns = columns(&format!(
+    let heads = format!(
         "test, metric, size | #change [%] | #95 % interval [%] | #noise floor [%] | #margin [%] | #regressed | \
          #improved | #equivalent | #undecided{}",
         if noisy { " | #too noisy" } else { "" }
-    ));
+    );
     let row = |group: &Group| {
         let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
         let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), digits::percent);
@@ -262,14 +262,11 @@ fn group_table(groups: &[Group]) -> Table {
         let none = Counts { undecided: group.counts.undecided, ..Counts::default() };
         group.counts != none || group.change.as_ref().is_some_and(|change| change.interval.is_some())
     };
-    Table { rows: groups.iter().filter(is_shown).map(row).collect(), columns }
+    Table::new(&heads, groups.iter().filter(is_shown).map(row))
 }
 
 fn case_table(cases: &[&Case], groups: &[Group]) -> Table {
-    let columns = columns(
-        "verdict | test, metric, size | link | #change [%] | #interval [%] | #before | #after | #runs | \
-         reason",
-    );
+    let heads = "verdict | test, metric, size | link | #change [%] | #interval [%] | #before | #after | #runs | reason";
     let row = |case: &&Case| {
         let (group, [change, interval]) = (&groups[case.group], change_words(&case.change));
         vec![
@@ -284,7 +281,7 @@ fn case_table(cases: &[&Case], groups: &[Group]) -> Table {
             case.reason.clone(),
         ]
     };
-    Table { rows: cases.iter().take(LISTED).map(row).collect(), columns }
+    Table::new(heads, cases.iter().take(LISTED).map(row))
 }
 
 fn one_sided(cases: &[OneSided]) -> Table {
@@ -299,37 +296,36 @@ fn one_sided(cases: &[OneSided]) -> Table {
         });
         vec![only.to_owned(), n.to_string(), (*example).to_owned(), (*reason).to_owned()]
     };
-    let columns = columns("values | #cases | for example | why");
-    Table { rows: groups.iter().map(row).collect(), columns }
+    Table::new("values | #cases | for example | why", groups.iter().map(row))
 }
 
 fn left_out(list: &[LeftOut]) -> Table {
     let row = |out: &LeftOut| {
         vec![out.side.word().to_owned(), out.values.to_string(), out.example.clone(), out.reason.clone()]
     };
-    let columns = columns("side | #values | for example | why");
-    Table { rows: list.iter().take(LISTED).map(row).collect(), columns }
+    Table::new("side | #values | for example | why", list.iter().take(LISTED).map(row))
 }
 
 fn configuration(comparison: &Comparison) -> Table {
-    let columns = columns("what | before | after | where");
     let of_hosts = comparison.configuration.hosts.iter().map(change_row);
     let of_tests = comparison.configuration.tests.iter().map(|setting| {
         let value = |text: &str| if text.is_empty() { "not set".to_owned() } else { text.to_owned() };
         vec![setting.key.clone(), value(&setting.before), value(&setting.after), format!("test {}", setting.test)]
     });
-    Table { rows: of_tests.chain(of_hosts).collect(), columns }
+    Table::new("what | before | after | where", of_tests.chain(of_hosts))
 }
 
 fn within(comparison: &Comparison) -> Table {
-    let columns = columns("side | what | first run | last run | where");
     let sides = ["before", "after"].into_iter().zip(&comparison.configuration.within);
     let row = |side: &str, change: &preflight::Change| {
         let mut row = change_row(change);
         row.insert(0, side.to_owned());
         row
     };
-    Table { rows: sides.flat_map(|(side, changes)| changes.iter().map(move |c| row(side, c))).collect(), columns }
+    Table::new(
+        "side | what | first run | last run | where",
+        sides.flat_map(|(side, changes)| changes.iter().map(move |c| row(side, c))),
+    )
 }
 
 fn change_row(change: &preflight::Change) -> Vec<String> {

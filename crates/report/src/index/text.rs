@@ -4,10 +4,7 @@ use railgauge_analysis::words::some;
 use railgauge_model::plan::count::count;
 
 use super::{Index, Outcome, lasted, minute};
-use crate::{
-    text::Screen,
-    view::{Table, columns},
-};
+use crate::{text::Screen, view::Table};
 
 /// The newest runs, at most `shown`; the page and the JSON have all of them.
 pub fn summary(index: &Index, shown: usize, screen: &Screen) -> String {
@@ -20,7 +17,6 @@ pub fn summary(index: &Index, shown: usize, screen: &Screen) -> String {
 fn write(out: &mut String, index: &Index, shown: usize, screen: &Screen) -> std::fmt::Result {
     let counts: Vec<String> = index.counts.iter().map(|(word, n)| format!("{n} {word}")).collect();
     writeln!(out, "{}: {}", count(index.runs.len(), "run"), counts.join(", "))?;
-    let columns = columns("began (UTC) | verdict | plan | #measured | faulty | took | directory | answer");
     let rows = index.runs.iter().map(|row| {
         let about = if row.began_is_known { "" } else { " (files)" };
         let answer = if row.outcome == Outcome::Pass { String::new() } else { row.sentence.clone() };
@@ -35,6 +31,6 @@ fn write(out: &mut String, index: &Index, shown: usize, screen: &Screen) -> std:
             answer,
         ]
     });
-    let table = Table { columns, rows: rows.collect() };
+    let table = Table::new("began (UTC) | verdict | plan | #measured | faulty | took | directory | answer", rows);
     screen.table(out, "", &table, &[0, 1, 4, 2, 6, 7, 3, 5], shown)
 }

@@ -11,7 +11,7 @@ use railgauge_wire::{Failure, HostFacts};
 use serde::Serialize;
 
 use crate::view::{
-    Table, columns, help,
+    Table, help,
     hosts::{devices_of, machine_of, system_of},
     text_column,
     troubles::shape,
@@ -240,8 +240,7 @@ fn demanded(order: &[&Demand]) -> Table {
         let wanted = format!("{} = {}", demand.key, demand.wanted);
         vec![format!("{word}{waived}"), wanted, demand.check.clone(), demand.hosts().to_string(), told]
     };
-    let columns = columns("answer | required | check | #hosts | where not");
-    Table { rows: order.iter().map(row).collect(), columns }
+    Table::new("answer | required | check | #hosts | where not", order.iter().map(row))
 }
 
 /// By what was unreadable, with the hosts.
@@ -269,7 +268,7 @@ fn drifted(drift: &[Drift]) -> Table {
         let most = format!("{} ({most}, {})", row.majority, row.holders);
         vec![row.fact.clone(), most, others.collect::<Vec<_>>().join("; ")]
     };
-    Table { columns: columns("fact | most | others"), rows: drift.iter().map(row).collect() }
+    Table::new("fact | most | others", drift.iter().map(row))
 }
 
 fn inventory(plan: &Plan, cluster: &Cluster) -> Table {

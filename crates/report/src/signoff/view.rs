@@ -15,7 +15,7 @@ use railgauge_model::plan::count::capital;
 use railgauge_wire::HostFacts;
 use serde::Serialize;
 
-use crate::view::{CarrierGroup, Table, columns};
+use crate::view::{CarrierGroup, Table};
 
 const NAMED: usize = 8;
 
@@ -134,7 +134,7 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
             rows.push(vec![what, format!("{} of {}", loaded.loaded, loaded.of)]);
         }
     }
-    Table { columns: columns("what | covered"), rows }
+    Table::new("what | covered", rows)
 }
 
 /// Hosts that answered, out of those to be tested and those of the plan.
@@ -225,7 +225,6 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
 }
 
 fn inventory(journal: &Journal) -> (Table, Vec<String>) {
-    let columns = columns("host | place | part | in slot | known by | label");
     let (mut rows, mut unlabelled) = (Vec::new(), Vec::new());
     for host in &journal.plan.hosts {
         let Some(up) = journal.hosts.get(&host.name) else {
@@ -245,7 +244,7 @@ fn inventory(journal: &Journal) -> (Table, Vec<String>) {
             unlabelled.push(host.name.clone());
         }
     }
-    (Table { columns, rows }, unlabelled)
+    (Table::new("host | place | part | in slot | known by | label", rows), unlabelled)
 }
 
 fn carried(names: &[String], at: &str) -> String {

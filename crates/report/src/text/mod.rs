@@ -13,7 +13,7 @@ pub(crate) use fit::cut;
 use railgauge_analysis::{status::Status, words::count};
 use railgauge_model::{border::text::path_text, plan::hostlist};
 
-use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View, columns};
+use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View};
 
 pub fn summary(view: &View, page: &Path, screen: &Screen) -> String {
     let mut out = String::new();
@@ -106,8 +106,7 @@ fn tests(out: &mut String, view: &View, screen: &Screen, room: usize) -> Result 
         };
         chosen.into_iter().map(move |at| [vec![test.name.clone()], test.brief[at].clone()].concat())
     });
-    let columns = columns("test | size | #cases | #slowest | #median | #fastest | ");
-    let table = Table { columns, rows: rows.collect() };
+    let table = Table::new("test | size | #cases | #slowest | #median | #fastest | ", rows);
     writeln!(out)?;
     screen.table(out, "", &table, &[0, 1, 2, 3, 4, 5, 6], room)
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_analysis::{
     case::State,
+    explain::Fit,
     journal::JournalEnd,
     status::Status,
     verdict::{Cases, Kind, Verdict, Verdicts},
@@ -17,7 +18,7 @@ use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde::Serialize;
 
 use super::{
-    Explains, FindingView, Hosts, PartView, Parts, TroubleGroup,
+    FindingView, Hosts, PartView, Parts, TroubleGroup,
     culprits::{Culprit, Pointer, culprit},
     help,
     switches::SuspectView,
@@ -129,73 +130,54 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
 /// unfinished run without a failure, to resume it.
 fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
-    if let Some(step) = wrong::step(verdicts) {
-        return Some(step);
-    }
-    if lost(seen, failed).len() == hosts.all.len()
-        && let Some(step) = of_lost(seen, failed)
-    {
-        return Some(step);
-    }
-    if let Some(going_on) = resume(end).filter(|_| verdicts.status != Status::Fail) {
-        return Some(going_on);
-    }
     let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
     let names_its_own =
         |verdict: &&Verdict| matches!(verdict.kind, Kind::Preflight | Kind::Links | Kind::Soak | Kind::EveryCase);
     let own = first.filter(names_its_own);
-    let part = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_bad()));
+    let named = || seen.parts.iter().flat_map(|parts| &parts.named);
     let is_cause = |part: &PartView| own.is_some_and(|verdict| is_cause_of(verdict, part));
-    if let Some(step) = part.filter(|part| !is_cause(part)).and_then(|part| of_part(part, hosts)) {
-        return Some(step);
-    }
-    let own = own.and_then(|verdict| culprit(verdict, hosts));
+    let part = named().find(|part| part.is_bad()).filter(|part| !is_cause(part));
     let of_own = |one: Culprit| if one.is_loss { of_lost(seen, failed) } else { one.step };
-    if let Some(step) = own.and_then(of_own) {
-        return Some(step);
+    let all_lost = lost(seen, failed).len() == hosts.all.len();
+    let unsettled = named().find(|part| part.is_unsettled());
+    wrong::step(verdicts)
+        .or_else(|| of_lost(seen, failed).filter(|_| all_lost))
+        .or_else(|| resume(end).filter(|_| verdicts.status != Status::Fail))
+        .or_else(|| of_part(part?, hosts))
+        .or_else(|| culprit(own?, hosts).and_then(of_own))
+        // A finding on some hosts does not explain a failure of all.
+        .or_else(|| broken_by_all(verdicts))
+        .or_else(|| of_cause(unsettled, hosts))
+        .or_else(|| troubles.iter().find(|group| !group.help.is_empty()).map(of_troubles))
+        .or_else(|| of_lost(seen, failed))
+        .or_else(|| failed.iter().find_map(|culprit| culprit.step.clone()))
+        .or_else(|| resume(end))
+        .or_else(|| unsettled.map(|part| of_unsettled(seen, part)))
+        .or_else(|| links.first().map(|link| of_link(seen, link)))
+        .or_else(|| of_verdicts(verdicts))
+        .or_else(|| of_worst_finding(hosts))
+}
+
+fn of_unsettled(seen: &Seen<'_>, part: &PartView) -> Pointer {
+    let about = format!("{} ({})", part.with_alternatives(), part.standing);
+    let remedy = part.remedy.unwrap_or_else(|| again(seen, part.open));
+    Pointer { about, text: help(&remedy.into()), anchor: "parts" }
+}
+
+fn of_link(seen: &Seen<'_>, link: &SuspectView) -> Pointer {
+    let about = format!("{} ({})", link.name, link.standing);
+    let remedy = if link.certain { remedy::CHECK_CABLE } else { again(seen, link.open) };
+    Pointer { about, text: help(&remedy.into()), anchor: "switches" }
+}
+
+fn of_worst_finding(hosts: &Hosts) -> Option<Pointer> {
+    let view = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice)?;
+    let found = of_finding(view, None);
+    if hosts.unexplained.is_empty() || view.is_failure() {
+        return Some(found);
     }
-    // A finding on some hosts does not explain a failure of all.
-    if let Some(step) = broken_by_all(verdicts) {
-        return Some(step);
-    }
-    let unsettled = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled()));
-    if let Some(step) = of_cause(unsettled, hosts) {
-        return Some(step);
-    }
-    if let Some(group) = troubles.iter().find(|group| !group.help.is_empty()) {
-        return Some(of_troubles(group));
-    }
-    if let Some(step) = of_lost(seen, failed) {
-        return Some(step);
-    }
-    if let Some(step) = failed.iter().find_map(|culprit| culprit.step.clone()) {
-        return Some(step);
-    }
-    if let Some(going_on) = resume(end) {
-        return Some(going_on);
-    }
-    if let Some(part) = unsettled {
-        let about = format!("{} ({})", part.with_alternatives(), part.standing);
-        let remedy = part.remedy.unwrap_or_else(|| of_link(seen, part.open));
-        return Some(Pointer { about, text: help(&remedy.into()), anchor: "parts" });
-    }
-    if let Some(link) = links.first() {
-        let about = format!("{} ({})", link.name, link.standing);
-        let remedy = if link.certain { remedy::CHECK_CABLE } else { of_link(seen, link.open) };
-        return Some(Pointer { about, text: help(&remedy.into()), anchor: "switches" });
-    }
-    if let Some(step) = of_verdicts(verdicts) {
-        return Some(step);
-    }
-    if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
-        let found = of_finding(view, None);
-        if hosts.unexplained.is_empty() || view.is_failure() {
-            return Some(found);
-        }
-        let about = format!("no preflight finding explains the result; most severe finding: {}", found.about);
-        return Some(Pointer { about, ..found });
-    }
-    None
+    let about = format!("no preflight finding explains the result; most severe finding: {}", found.about);
+    Some(Pointer { about, ..found })
 }
 
 /// Whether a failed verdict explains a bad part: its host differs from the plan, or its memory is broken.
@@ -206,16 +188,16 @@ fn is_cause_of(verdict: &Verdict, part: &PartView) -> bool {
 
 /// A finding that may be the cause comes first.
 fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
-    if let Some(step) = of_cause(Some(part), hosts) {
-        return Some(step);
-    }
-    let about = format!("{} ({})", part.name, part.standing);
-    Some(Pointer { about, text: help(&part.remedy?.into()), anchor: "parts" })
+    let own = || {
+        let about = format!("{} ({})", part.name, part.standing);
+        Some(Pointer { about, text: help(&part.remedy?.into()), anchor: "parts" })
+    };
+    of_cause(Some(part), hosts).or_else(own)
 }
 
 /// The first finding that may be the cause of a part; without a part the first that fits.
 fn of_cause(part: Option<&PartView>, hosts: &Hosts) -> Option<Pointer> {
-    let fits = |one: &&Explains| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
+    let fits = |one: &&Fit| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
     let mut causes = hosts.findings.iter().filter_map(|view| Some((view, view.explains.iter().find(fits)?)));
     causes.next().map(|(view, how)| of_finding(view, Some(how)))
 }
@@ -230,7 +212,7 @@ fn broken_by_all(verdicts: &Verdicts) -> Option<Pointer> {
 }
 
 /// For a link between switches: an `open` one was measured again.
-const fn of_link(seen: &Seen<'_>, open: bool) -> Entry {
+const fn again(seen: &Seen<'_>, open: bool) -> Entry {
     if open || seen.confirms { remedy::MEASURE_AGAIN } else { remedy::CONFIRM_SUSPECTS }
 }
 
@@ -287,7 +269,7 @@ fn of_troubles(group: &TroubleGroup) -> Pointer {
     Pointer { about, text: group.help.clone(), anchor: "troubles" }
 }
 
-fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
+fn of_finding(view: &FindingView, how: Option<&Fit>) -> Pointer {
     let finding = &view.finding;
     let hosts = hostlist::listed(finding.hosts.iter().map(String::as_str));
     let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };

@@ -45,7 +45,7 @@ fn usual(all: &[HostView]) -> Vec<String> {
 pub struct FindingView {
     #[serde(flatten)]
     pub finding: Finding,
-    pub explains: Vec<Explains>,
+    pub explains: Vec<Fit>,
 }
 
 impl FindingView {
@@ -56,13 +56,6 @@ impl FindingView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explains {
-    pub words: String,
-    #[serde(skip)]
-    pub parts: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distances {
     pub hosts: String,
     pub devices: Vec<String>,
@@ -70,7 +63,7 @@ pub struct Distances {
     pub rows: Vec<(String, Vec<&'static str>)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct HostView {
     pub name: String,
     /// Rack and slot according to the plan; may be empty.
@@ -122,9 +115,7 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
 fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outliers<'_>) -> Vec<FindingView> {
     let found = preflight::judge(&journal.plan, cluster);
     let fits = explained(&found, outliers);
-    let told = |fit: &Fit| Explains { words: fit.words.clone(), parts: fit.parts.clone() };
-    let views = found.into_iter().zip(&fits);
-    views.map(|(finding, fits)| FindingView { finding, explains: fits.iter().map(told).collect() }).collect()
+    found.into_iter().zip(fits).map(|(finding, explains)| FindingView { finding, explains }).collect()
 }
 
 /// Note where something is wrong and no finding fits it. A finding that fails a demand of the plan is wrong itself, and
@@ -233,14 +224,9 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let blank = HostView {
         name: name.to_owned(),
         place: journal.plan.places.get(name).cloned().unwrap_or_default(),
-        serial: String::new(),
         lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
         help: lost.and_then(|failure| failure.remedy.as_deref()).map_or_else(String::new, help),
-        system: String::new(),
-        machine: String::new(),
-        devices: Vec::new(),
-        clock: String::new(),
-        unreadable: Vec::new(),
+        ..HostView::default()
     };
     let Some(HostUp { facts, clock, wall }) = journal.hosts.get(name) else { return blank };
     HostView {

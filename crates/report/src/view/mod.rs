@@ -50,7 +50,7 @@ pub use carriers::CarrierGroup;
 pub use cluster::Cluster;
 pub use culprits::Pointer;
 pub(super) use hosts::help;
-pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
+pub use hosts::{Difference, Distances, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
 pub(super) use section::{columns, text_column};

@@ -5,6 +5,7 @@ use railgauge_analysis::{
     localise::{Alike, Further, Localisation, Named, OpenReason, Standing, Which},
     outliers::{Outliers, Part},
     reason::Id,
+    status::Status,
     switches::{OnLinks, SuspectLink},
     verdict::{Kind, Verdict, Verdicts},
     words::{between, change, count, number, scatter, share as share_of, size, spread},
@@ -107,7 +108,7 @@ fn explained<'l>(part: &Part<'_>, outliers: &Outliers<'_>, on_links: &'l [OnLink
         }
         found = Some(link);
     }
-    let is_certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
+    let is_certain = part.standing.is_certain();
     found.filter(|link| !is_certain || link.standing == Standing::Confirmed)
 }
 
@@ -123,17 +124,12 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
     let links = super::switches::open(on_links).into_iter().map(|link| PartView {
         name: link.name,
         standing: link.standing.to_owned(),
-        cleared: false,
         certain: link.certain,
         open: link.open,
-        waived: false,
-        names: Vec::new(),
-        hosts: Vec::new(),
         remedy: link.certain.then_some(remedy::CHECK_CABLE),
         class: link.class,
-        alternatives: Vec::new(),
         evidence: vec![[link.test, link.change, link.flows, String::new()]],
-        further: Vec::new(),
+        ..PartView::default()
     });
     certain.into_iter().chain(links).chain(open).collect()
 }
@@ -149,13 +145,13 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         let own = if one.named.standing == part.standing {
             String::new()
         } else {
-            format!(" ({})", one.named.standing.word())
+            format!(" ({})", one.named.standing.words())
         };
         let view = one.test.searched().filter(|_| one.test.is_extra);
         let view = view.map_or_else(String::new, |view| format!(", {view}"));
         [one.test.test.clone(), difference(one.named), reason(one.named), view + &own]
     };
-    let certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
+    let certain = part.standing.is_certain();
     // Not every test that names it shows it to be bad. Another program must end before anything else is tried.
     let excused = part.evidence.iter().find(|one| !certain && one.named.open == Some(OpenReason::SharedGpu));
     let shown = excused.or_else(|| part.evidence.iter().find(|one| one.named.standing == part.standing));
@@ -169,7 +165,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         names: vec![part.name.to_owned()],
         hosts: part.evidence.first().map(|one| one.named.hosts.clone()).unwrap_or_default(),
         remedy: shown.map(|one| if certain { one.test.remedy(one.named) } else { one.test.settles(one.named) }),
-        class: if part.waived { "not-run" } else { class(part.standing) },
+        class: if part.waived { "not-run" } else { part.standing.status().map_or("not-run", Status::word) },
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),
         further: further.collect(),
@@ -180,14 +176,6 @@ fn reason(part: &Named) -> String {
     match &part.meanwhile {
         Some(words) => format!("{}; while it was measured {words}", part.reason),
         None => part.reason.clone(),
-    }
-}
-
-const fn class(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Confirmed | Standing::Intermittent => "fail",
-        Standing::Suspect | Standing::Open => "inconclusive",
-        Standing::Cleared => "not-run",
     }
 }
 

@@ -92,7 +92,7 @@ fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
         _ => "inconclusive",
     };
     let name = one_of(&suspect.name, &suspect.alternatives);
-    let standing = suspect.standing.word();
+    let standing = suspect.standing.words();
     SuspectView {
         name,
         standing,

@@ -180,10 +180,11 @@ impl Shape {
         let pair = || value.as_array().is_some_and(|list| list.len() == 2);
         let values = || value.as_table().is_some_and(|table| table.values().all(|v| self.fits_inside(v.get_ref())));
         match self {
-            Self::Text | Self::Path | Self::Word(_) | Self::Time(..) | Self::Size | Self::Quantity => value.is_str(),
+            Self::Text | Self::Path | Self::Word(_) | Self::Time(..) | Self::Size => value.is_str(),
             Self::Flag => value.is_bool(),
             Self::Whole(..) => value.is_integer(),
-            Self::Percent(..) => value.is_str() || value.is_integer() || value.is_float(),
+            // The reader of a quantity knows which unit a number lacks.
+            Self::Percent(..) | Self::Quantity => value.is_str() || value.is_integer() || value.is_float(),
             Self::SizeRange => value.is_str() || value.is_integer(),
             Self::Window => value.is_str() || value.is_table(),
             Self::Wholes(..) => value.is_integer() || all(),

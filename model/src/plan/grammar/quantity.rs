@@ -168,7 +168,10 @@ pub fn limit(text: &str, metric: Metric) -> Result<(f64, Written), Wrong> {
         Some((_, factor)) => {
             Ok((value * factor, Written { number: number.to_owned(), unit: unit.to_owned(), factor: *factor }))
         }
-        None if unit.is_empty() => Err(Wrong::new(0..text.len(), format!("`{text}` has no unit"), help)),
+        None if unit.is_empty() => {
+            let help = format!("write it in a unit of {metric}, such as \"{number} {}\"", metric.unit());
+            Err(Wrong::new(0..text.len(), format!("`{text}` has no unit"), help))
+        }
         None => {
             let help = match nearest(unit, units.iter().map(|(unit, _)| *unit)) {
                 Some(near) => format!("did you mean \"{number} {near}\"?"),

@@ -294,6 +294,23 @@ mod tests {
     }
 
     #[test]
+    fn a_quantity_without_a_unit_is_shown_in_a_unit_that_it_may_have() {
+        for (metric, limit, number, unit) in [
+            ("victim_loss", "at_most", "150", "%"),
+            ("bandwidth", "at_least", "90.5", "Gb/s"),
+            ("bandwidth", "at_least", "\"5\"", "Gb/s"),
+        ] {
+            let pattern = if metric == "victim_loss" { "pattern = { victim = \"a1\" }\n" } else { "" };
+            let limit = format!("[[test.expect]]\nmetric = \"{metric}\"\n{limit} = {number}\n");
+            let wrong =
+                parse("p.toml", &format!("{HEAD}[[test]]\n{TEST}{pattern}{limit}"), Path::new(".")).unwrap_err();
+            let shown = format!("\"{} {unit}\"", number.trim_matches('"'));
+            let help = |one: &crate::plan::Mistake| one.help.as_ref().is_some_and(|help| help.contains(&shown));
+            assert!(wrong.list.iter().any(help), "{wrong}");
+        }
+    }
+
+    #[test]
     fn an_operation_by_its_name_in_other_tools_is_suggested() {
         let plan = format!("{HEAD}[[test]]\nop = \"alltoallv\"\nmetric = \"bandwidth\"\n");
         let text = parse("p.toml", &plan, Path::new(".")).unwrap_err().to_string();

@@ -33,6 +33,17 @@ impl Words {
         Some(Self { start: same.then_some(span.start + 1), text, span })
     }
 
+    /// Also of a number, as it is written.
+    pub fn of_number(book: &Book<'_>, value: &DeValue<'_>, span: Range<usize>) -> Option<Self> {
+        match value {
+            DeValue::Integer(_) | DeValue::Float(_) => {
+                let text = book.text.get(span.clone())?.to_owned();
+                Some(Self { start: Some(span.start), text, span })
+            }
+            value => Self::new(book, value, span),
+        }
+    }
+
     /// A grammar's error: at the exact characters if possible, otherwise the whole text.
     pub fn mistake(&self, wrong: Wrong) -> Mistake {
         match self.start {

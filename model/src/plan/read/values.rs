@@ -21,7 +21,7 @@ use crate::plan::{
 impl<'a> Table<'a> {
     fn quoted(&self, name: &str) -> Option<At<Words>> {
         let raw = self.raw(name)?;
-        Some(At { value: Words::new(self.book, &raw.value, raw.span.clone())?, span: raw.span, own: raw.own })
+        Some(At { value: Words::of_number(self.book, &raw.value, raw.span.clone())?, span: raw.span, own: raw.own })
     }
 
     pub fn parsed<T>(&self, name: &str, grammar: impl FnOnce(&str) -> Result<T, Wrong>) -> Option<At<T>> {

@@ -5,7 +5,7 @@ use railgauge_stats::robust::{Level, median};
 
 use super::{LOW, Played};
 use crate::{
-    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Which},
+    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, PartName, Standing, Which},
     words::{self, count},
 };
 
@@ -93,8 +93,8 @@ impl Localisation {
             let sides: Vec<String> = result.parted.iter().map(|side| played.side(side).0).collect();
             let name = format!("boundaries between any two of {}", sides.join(" and "));
             let mut named = self.bisected("boundary", name, played, &[first, second]);
-            named.hosts = result.parted.iter().flat_map(|side| played.names(side)).collect();
-            named.groups = result.parted.iter().flat_map(|side| played.side(side).1).collect();
+            named.part.hosts = result.parted.iter().flat_map(|side| played.names(side)).collect();
+            named.part.groups = result.parted.iter().flat_map(|side| played.side(side).1).collect();
             undecided(&mut named);
             self.suspects.push(named);
         }
@@ -154,8 +154,9 @@ impl Localisation {
         };
         let hosts = sides.iter().flat_map(|side| played.names(side)).collect();
         let method = "bisection of a collective, two of three results each (docs/methods.md)";
+        let groups = sides.iter().filter(|_| kind != "host").flat_map(|side| played.side(side).1).collect();
+        let part = PartName { kind, name, hosts, groups, ..PartName::default() };
         Named {
-            groups: sides.iter().filter(|_| kind != "host").flat_map(|side| played.side(side).1).collect(),
             change_percent: change,
             n,
             bad: if fails { failed } else { residuals.iter().filter(|residual| **residual < effect / 2.0).count() },
@@ -165,7 +166,7 @@ impl Localisation {
             standing: Standing::Confirmed,
             decided_by: Some(DecidedBy::FurtherMeasurement),
             confirmation: Some(Confirmation { change_percent: change, n, bad: n, ..Confirmation::default() }),
-            ..Named::new(kind, name, hosts, method)
+            ..Named::new(part, method)
         }
     }
 }

@@ -12,12 +12,12 @@ use railgauge_stats::{
 };
 use serde::Serialize;
 
-use super::{LEAST, Played, Scene, value};
+use super::{LEAST, Played, Scene};
 use crate::{
     case::CaseResult,
     localise::{
         Cluster, Localisation, Scatter, TwoClusters,
-        pick::{self},
+        pick::{self, of_row},
     },
     row::Row,
     words::{count, number},
@@ -46,7 +46,7 @@ impl<'a> Scene<'a> {
         let mut sizes: BTreeMap<usize, Vec<Valued<'a>>> = BTreeMap::new();
         for &(result, row) in &self.screen {
             let of_size = sizes.entry(result.case.flow.hosts().len()).or_default();
-            let logs = value(result, row).map(|_| pick::logs(result, row.metric)).unwrap_or_default();
+            let logs = of_row(result, row).map(|_| pick::logs(result, row.metric)).unwrap_or_default();
             // The mean over the repeats shows smaller differences than their median.
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
             of_size.extend((!logs.is_empty()).then_some((result, row, mean)));

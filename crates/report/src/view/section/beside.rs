@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_wire::Congestion;
 
-use super::block::{Block, Data, Table, columns, interval, told};
+use super::block::{Block, Data, Table, interval, told};
 use crate::chart::ChartError;
 
 const TOLD: usize = 4;
@@ -63,9 +63,7 @@ fn table(all: &[&Beside]) -> Table {
             rose(one, Congestion::Cnp),
         ]
     };
-    let columns = columns(
-        "flow | alongside | #size | #queue pairs | #alone [Gb/s] | #with it [Gb/s] | #it moved [Gb/s] | \
-         #loss [%] | interval, % | #ports with pauses | #ports with CNPs",
-    );
-    Table { rows: all.iter().map(|one| row(one)).collect(), columns }
+    let heads = "flow | alongside | #size | #queue pairs | #alone [Gb/s] | #with it [Gb/s] | #it moved [Gb/s] | \
+                 #loss [%] | interval, % | #ports with pauses | #ports with CNPs";
+    Table::new(heads, all.iter().map(|one| row(one)))
 }

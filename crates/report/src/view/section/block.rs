@@ -50,6 +50,18 @@ pub struct Column {
     pub number: bool,
 }
 
+impl Table {
+    /// `heads` as for [`columns`].
+    pub(crate) fn new(heads: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        Self { columns: columns(heads), rows: rows.into_iter().collect() }
+    }
+
+    /// `None` without rows.
+    pub(super) fn filled(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
+    }
+}
+
 impl Column {
     pub(crate) fn head(&self) -> String {
         if self.unit.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.unit) }
@@ -129,7 +141,7 @@ pub(super) struct Data<'a> {
     pub outliers: &'a Outliers<'a>,
 }
 
-impl Data<'_> {
+impl<'a> Data<'a> {
     pub(super) fn variant(&self, result: &CaseResult<'_>) -> u32 {
         self.variants.of(result)
     }
@@ -151,11 +163,15 @@ impl Data<'_> {
         self.variants.labels.get(variant as usize).map_or("", String::as_str)
     }
 
-    pub(super) fn carried(&self, metric: Metric, (variant, bytes): (u32, Bytes)) -> bool {
-        let here =
-            self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));
-        let trusted = here.filter(|result| result.state.is_trusted());
-        trusted.into_iter().all(|result| percentile::carried_by(metric, result))
+    pub(super) fn trusted_at(&self, cell: (u32, Bytes)) -> impl Iterator<Item = &'a CaseResult<'a>> {
+        let is_here = move |result: &&CaseResult<'_>| {
+            (self.variant(result), result.case.cell.size) == cell && result.state.is_trusted()
+        };
+        self.results.iter().copied().filter(is_here)
+    }
+
+    pub(super) fn carried(&self, metric: Metric, cell: (u32, Bytes)) -> bool {
+        self.trusted_at(cell).all(|result| percentile::carried_by(metric, result))
     }
 
     /// `64 KiB, 4 queue pairs`.

@@ -1,4 +1,4 @@
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use railgauge_analysis::{
     collisions::{Collisions, LowFlow},
     words::short,
@@ -41,8 +41,6 @@ fn table(found: &Collisions) -> Option<Table> {
         ]
     };
     let suspects = found.suspects.iter().map(|low| row(low, "suspect"));
-    let rows: Vec<Vec<String>> =
-        suspects.chain(found.open.iter().map(|low| row(low, "not known"))).take(LISTED).collect();
-    let columns = columns("flow | what it is | #few queue pairs [%] | #many [%] | #passes");
-    (!rows.is_empty()).then_some(Table { columns, rows })
+    let rows = suspects.chain(found.open.iter().map(|low| row(low, "not known"))).take(LISTED);
+    Table::new("flow | what it is | #few queue pairs [%] | #many [%] | #passes", rows).filled()
 }

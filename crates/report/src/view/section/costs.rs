@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_model::plan::count::capital;
 
-use super::block::{Block, Data, Table, columns, headline, interval, told};
+use super::block::{Block, Data, Table, headline, interval, told};
 use crate::chart::ChartError;
 
 const TOLD: usize = 6;
@@ -72,9 +72,7 @@ fn table(all: &[&ValueCost]) -> Table {
             one.carried_by.clone(),
         ]
     };
-    let columns = columns(
-        "metric | #size | with | setting | #links | #median | unit | least to most | #cost [%] | interval, \
-         % | answer | #links with a cost | carried by",
-    );
-    Table { rows: all.iter().map(row).collect(), columns }
+    let heads = "metric | #size | with | setting | #links | #median | unit | least to most | #cost [%] | \
+                 interval, % | answer | #links with a cost | carried by";
+    Table::new(heads, all.iter().map(row))
 }

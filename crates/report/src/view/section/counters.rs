@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_analysis::case::CaseResult;
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 /// Parts of the names of relevant counters, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
@@ -62,13 +62,8 @@ fn counters(results: &[&CaseResult<'_>]) -> Option<Table> {
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|(_, (sum, _))| std::cmp::Reverse(*sum));
-    let rows: Vec<Vec<String>> = sums
-        .into_iter()
-        .take(LISTED)
-        .map(|((name, host), (sum, windows))| {
-            vec![name.to_owned(), host.to_owned(), sum.to_string(), windows.to_string()]
-        })
-        .collect();
-    let columns = columns("counter | host | #change | #windows");
-    (!rows.is_empty()).then_some(Table { columns, rows })
+    let rows = sums.into_iter().take(LISTED).map(|((name, host), (sum, windows))| {
+        vec![name.to_owned(), host.to_owned(), sum.to_string(), windows.to_string()]
+    });
+    Table::new("counter | host | #change | #windows", rows).filled()
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_analysis::{
-    case::CaseResult,
     outliers::Link,
     percentile, rows,
     words::{self, count, number, size},
@@ -187,11 +186,7 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
             let ceiling = spread.ceiling.filter(|_| metric == Metric::Bandwidth || metric.is_sum()).map(|(low, _)| low);
             let worst = value(spread.size_bytes);
             let quantiles = spread.quantiles?;
-            let here = |result: &&&CaseResult<'_>| {
-                (data.variant(result), result.case.cell.size) == (variant, spread.size_bytes)
-                    && result.state.is_trusted()
-            };
-            let cases = data.results.iter().filter(here);
+            let cases = data.trusted_at((variant, spread.size_bytes));
             let all = cases.map(|result| rows::repeats(result, metric)).filter(|values| values.len() > 1).flatten();
             let repeats = if most <= FEW { all.collect() } else { Vec::new() };
             Some(Point { size: spread.size_bytes, quantiles, inner: most_carry, ceiling, worst, repeats })

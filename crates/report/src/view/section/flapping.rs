@@ -10,7 +10,7 @@ use railgauge_analysis::{
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{Bytes, TestMetric, measure::SLICE};
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 const HEADING: &str = "Steadiness";
@@ -122,9 +122,7 @@ fn table(windows: &[Window<'_>]) -> Table {
             percent_of(window.lowest, window.median),
         ]
     });
-    let columns = columns(
-        "link | #size | #repeat | #slowest 100 ms [Gb/s] | #p5 [Gb/s] | #median [Gb/s] | #spread [Gb/s] | \
-         #slowest of median [%]",
-    );
-    Table { rows: rows.collect(), columns }
+    let heads = "link | #size | #repeat | #slowest 100 ms [Gb/s] | #p5 [Gb/s] | #median [Gb/s] | \
+                 #spread [Gb/s] | #slowest of median [%]";
+    Table::new(heads, rows)
 }

@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::median;
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 const LISTED: usize = 16;
@@ -37,9 +37,8 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     }
     let Ok(middle) = median(&rows.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>()) else { return Ok(None) };
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let columns = columns(
-        "from | to | #bytes | at | #repeat | #alone [µs] | #together [µs] | #together over alone | #by equal shares of the ports",
-    );
+    let heads = "from | to | #bytes | at | #repeat | #alone [µs] | #together [µs] | #together over alone | \
+                 #by equal shares of the ports";
     Ok(Some(Block {
         heading: "Flows together and alone, the slowest first",
         sentence: format!(
@@ -47,7 +46,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
              median a flow took {middle:.2} times its time alone.",
             count(rows.len(), "flow")
         ),
-        table: Some(Table { columns, rows: rows.into_iter().take(LISTED).map(|(_, row)| row).collect() }),
+        table: Some(Table::new(heads, rows.into_iter().take(LISTED).map(|(_, row)| row))),
         method: "A time is the median over rounds on the receiver's clock, from a barrier to the flow's last byte; ranks leave the barrier \
                  some message latencies apart. A rank sends its blocks one after another, to the next rank first. Equal shares: the bytes \
                  of the sender's or receiver's port in a round, whichever has more, over those of the flow."

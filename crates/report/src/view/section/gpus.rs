@@ -7,7 +7,7 @@ use railgauge_analysis::{
 use railgauge_model::plan::hostlist;
 use railgauge_wire::{Hold, remedy::Remedy};
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 const LISTED: usize = 16;
@@ -108,9 +108,7 @@ fn table(found: &OfTest) -> Table {
             counted(gpu),
         ]
     };
-    let columns = columns(
-        "host | GPU | PCI address | passes read | #readings | SM clock | power | temperature | held down \
-         by, readings | PCIe | counted",
-    );
-    Table { columns, rows: found.gpus.iter().take(LISTED).map(row).collect() }
+    let heads = "host | GPU | PCI address | passes read | #readings | SM clock | power | temperature | \
+                 held down by, readings | PCIe | counted";
+    Table::new(heads, found.gpus.iter().take(LISTED).map(row))
 }

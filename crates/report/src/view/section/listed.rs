@@ -7,7 +7,7 @@ use railgauge_analysis::{
     words::{change, spread},
 };
 
-use super::block::{Data, Table, columns, standing};
+use super::block::{Data, Table, standing};
 
 pub(super) const LISTED: usize = 10;
 
@@ -38,8 +38,6 @@ pub(super) fn standing_out(data: &Data<'_>) -> Option<Table> {
             data.outliers.part_of(link).map_or_else(|| "–".to_owned(), standing),
         ])
     };
-    let rows: Vec<Vec<String>> = flows.iter().filter_map(row).take(LISTED).collect();
-    let columns =
-        columns(&format!("link | #worst at | #value [{unit}] | #centre [{unit}] | #difference | #sizes | belongs to"));
-    (!rows.is_empty()).then_some(Table { columns, rows })
+    let heads = format!("link | #worst at | #value [{unit}] | #centre [{unit}] | #difference | #sizes | belongs to");
+    Table::new(&heads, flows.iter().filter_map(row).take(LISTED)).filled()
 }

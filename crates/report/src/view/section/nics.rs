@@ -2,7 +2,7 @@
 
 use railgauge_analysis::{nics, words::number};
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 const LISTED: usize = 4;
@@ -24,7 +24,6 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         };
         host.nics.iter().map(row).collect::<Vec<_>>()
     });
-    let columns = columns("host | NIC | #carried [GB] | #of its host [%]");
     Ok(Some(Block {
         heading: "Share of each NIC",
         sentence: format!(
@@ -32,7 +31,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
             number(balance),
             nics::words(sample).unwrap_or_default()
         ),
-        table: Some(Table { rows: rows.collect(), columns }),
+        table: Some(Table::new("host | NIC | #carried [GB] | #of its host [%]", rows)),
         method: "Bytes sent and received by the ports' own counters during a pass, its warm-up and verification included. As many NICs are expected to carry \
                  alike as the host has ranks."
             .to_owned(),

@@ -7,7 +7,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::median;
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 const LISTED: usize = 10;
@@ -47,8 +47,8 @@ fn ranks(data: &Data<'_>) -> Option<Table> {
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     let interfaces = if uses_nics { " | interfaces" } else { "" };
-    let columns = columns(&format!(
+    let heads = format!(
         "#rank | host | device{interfaces} | at | #repeat | #median time [µs] | #longest [µs] | #against its group's median"
-    ));
-    (!rows.is_empty()).then(|| Table { columns, rows: rows.into_iter().take(LISTED).map(|(_, row)| row).collect() })
+    );
+    Table::new(&heads, rows.into_iter().take(LISTED).map(|(_, row)| row)).filled()
 }

@@ -37,12 +37,8 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 }
 
 fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>, ChartError> {
-    let trusted = |result: &&&CaseResult<'_>| {
-        let cell = (data.variant(result), result.case.cell.size);
-        cell == (variant, bytes) && result.state.is_trusted()
-    };
-    let results: Vec<&&CaseResult<'_>> = data.results.iter().filter(trusted).collect();
-    let all = merged(results.iter().map(|result| **result));
+    let results: Vec<&CaseResult<'_>> = data.trusted_at((variant, bytes)).collect();
+    let all = merged(results.iter().copied());
     let tail = |result: &CaseResult<'_>| {
         let histogram = merged([result]);
         let total = histogram.iter().map(|(_, n)| *n).fold(0, u64::saturating_add);
@@ -66,7 +62,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
         format!("all {}, {}", count(results.len(), noun), count(operations as usize, "operation")),
     )];
     legend.extend(worst.map(|worst| ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name()))));
-    let svg = distribution(&all, &worst.map(|worst| merged([**worst])).unwrap_or_default())?;
+    let svg = distribution(&all, &worst.map(|worst| merged([*worst])).unwrap_or_default())?;
     let samples = results.iter().flat_map(|result| &result.samples);
     // Part of every sample, and never subtracted.
     let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_deref()).map(|l| l.timer).max() {

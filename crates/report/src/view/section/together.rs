@@ -10,7 +10,7 @@ use railgauge_analysis::{
 };
 use railgauge_stats::robust::quantile;
 
-use super::block::{Block, Data, Table, columns};
+use super::block::{Block, Data, Table};
 use crate::chart::ChartError;
 
 const LISTED: usize = 16;
@@ -96,11 +96,9 @@ fn table(data: &Data<'_>, rounds: &[Round<'_>]) -> Table {
             spread(&slices).map_or_else(|| "–".to_owned(), |spread| percent_of(spread, 1.0)),
         ]
     });
-    let columns = columns(
-        "flows | #size | #repeat | #number | #together [Gb/s] | #of ceiling [%] | #slowest [Gb/s] | \
-         #fastest [Gb/s] | #evenness | #lowest 100 ms [Gb/s] | #p5 [Gb/s] | #spread [%]",
-    );
-    Table { rows: rows.collect(), columns }
+    let heads = "flows | #size | #repeat | #number | #together [Gb/s] | #of ceiling [%] | #slowest [Gb/s] | \
+                 #fastest [Gb/s] | #evenness | #lowest 100 ms [Gb/s] | #p5 [Gb/s] | #spread [%]";
+    Table::new(heads, rows)
 }
 
 fn spread(values: &[f64]) -> Option<f64> {

@@ -1,6 +1,6 @@
 use railgauge_analysis::{
     soak::{
-        LISTED, PortLower, Soaking,
+        PortLower, Soaking,
         hit::Hit,
         outages::{Break, Outage, Scope},
         stalls::{PortsWatched, Unexplained},
@@ -9,8 +9,7 @@ use railgauge_analysis::{
 };
 use railgauge_wire::Nanoseconds;
 
-use super::tables::{Listed, listed};
-use crate::view::section::{Table, columns};
+use super::tables::{Listed, table};
 
 /// A sort key, and a row that is only made if it is shown.
 type Lazy<'s> = (Nanoseconds, Box<dyn Fn() -> Vec<String> + 's>);
@@ -31,9 +30,8 @@ pub(super) fn events(found: &Soaking) -> Listed {
     all.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     // What ran slower was not down: it comes last.
     all.extend(found.lower.iter().map(|one| lazy(Nanoseconds::ZERO, move || lower_row(one))));
-    let rows = all.iter().take(LISTED).map(|(_, row)| row()).collect();
-    let columns = columns("what | where | start | #length | #flows hit | #longest stall | evidence");
-    listed(Table { columns, rows }, all.len())
+    let heads = "what | where | start | #length | #flows hit | #longest stall | evidence";
+    table(heads, &all, |(_, row)| row())
 }
 
 /// `hit` are the flows that the event hit.

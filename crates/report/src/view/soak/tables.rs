@@ -7,14 +7,10 @@ use railgauge_analysis::{
 use railgauge_wire::{GigabitsPerSecond, Nanoseconds};
 use serde::Serialize;
 
-use crate::view::section::{Column, Table, columns};
+use crate::view::section::Table;
 
 fn rate(rate: Option<GigabitsPerSecond>) -> String {
     rate.map_or_else(|| "–".to_owned(), |rate| number(rate.0))
-}
-
-fn table(columns: Vec<Column>, rows: Vec<Vec<String>>, all: usize) -> Listed {
-    listed(Table { columns, rows }, all)
 }
 
 /// A table with the first of many rows.
@@ -24,18 +20,17 @@ pub struct Listed {
     pub more: usize,
 }
 
-pub(super) fn listed(table: Table, all: usize) -> Listed {
-    let more = all.saturating_sub(table.rows.len());
-    Listed { table, more }
-}
-
-fn first<T>(all: &[T]) -> &[T] {
-    &all[..all.len().min(LISTED)]
+/// `heads` as for [`columns`].
+pub(super) fn table<'s, T>(heads: &str, all: &'s [T], row: impl Fn(&'s T) -> Vec<String>) -> Listed {
+    let table = Table::new(heads, all.iter().take(LISTED).map(row));
+    Listed { more: all.len() - table.rows.len(), table }
 }
 
 /// Slowest first.
 pub(super) fn flows(found: &Soaking) -> Listed {
-    let rows = first(&found.flows).iter().map(|flow| {
+    let heads = "flow | #measured | #windows | #slowest [Gb/s] | #median [Gb/s] | #fastest [Gb/s] | #stalls | #longest | \
+                 #failed | #wrong";
+    table(heads, &found.flows, |flow| {
         vec![
             flow.flow.clone(),
             lasting(flow.measured),
@@ -48,16 +43,11 @@ pub(super) fn flows(found: &Soaking) -> Listed {
             flow.failed.to_string(),
             size(flow.wrong),
         ]
-    });
-    let columns = columns(
-        "flow | #measured | #windows | #slowest [Gb/s] | #median [Gb/s] | #fastest [Gb/s] | #stalls | \
-         #longest | #failed | #wrong",
-    );
-    table(columns, rows.collect(), found.flows.len())
+    })
 }
 
 pub(super) fn families(found: &Soaking) -> Listed {
-    let rows = found.families.iter().map(|sum| {
+    table("counted | #ports | #total | #most | at | by | when", &found.families, |sum| {
         vec![
             sum.words.to_owned(),
             sum.ports.to_string(),
@@ -67,13 +57,11 @@ pub(super) fn families(found: &Soaking) -> Listed {
             sum.counter.clone(),
             moment(sum.most_at),
         ]
-    });
-    let columns = columns("counted | #ports | #total | #most | at | by | when");
-    table(columns, rows.collect(), found.families.len())
+    })
 }
 
 pub(super) fn counters(found: &Soaking) -> Listed {
-    let rows = first(&found.counters).iter().map(|one| {
+    table("port | counter | counts | #total | #most | #limit | when", &found.counters, |one| {
         let limit = match one.limit_per_second {
             Some(limit) if one.is_over() => format!("over {}", frequency(limit)),
             Some(limit) => frequency(limit),
@@ -88,13 +76,11 @@ pub(super) fn counters(found: &Soaking) -> Listed {
             limit,
             moment(one.most_at),
         ]
-    });
-    let columns = columns("port | counter | counts | #total | #most | #limit | when");
-    table(columns, rows.collect(), found.counters.len())
+    })
 }
 
 pub(super) fn gauges(found: &Soaking) -> Listed {
-    let rows = first(&found.gauges).iter().map(|gauge| {
+    table("reading | #ports | #lowest | at | #highest | at", &found.gauges, |gauge| {
         vec![
             gauge.name.clone(),
             gauge.ports.to_string(),
@@ -103,22 +89,18 @@ pub(super) fn gauges(found: &Soaking) -> Listed {
             number(gauge.high),
             gauge.high_port.to_string(),
         ]
-    });
-    let columns = columns("reading | #ports | #lowest | at | #highest | at");
-    table(columns, rows.collect(), found.gauges.len())
+    })
 }
 
 pub(super) fn port_gauges(found: &Soaking) -> Listed {
-    let rows = first(&found.port_gauges)
-        .iter()
-        .map(|gauge| vec![gauge.port.to_string(), gauge.name.clone(), number(gauge.low), number(gauge.high)]);
-    let columns = columns("port | reading | #lowest | #highest");
-    table(columns, rows.collect(), found.port_gauges.len())
+    table("port | reading | #lowest | #highest", &found.port_gauges, |gauge| {
+        vec![gauge.port.to_string(), gauge.name.clone(), number(gauge.low), number(gauge.high)]
+    })
 }
 
 pub(super) fn coverage(found: &Soaking) -> Listed {
     let parts: Vec<_> = found.coverage.iter().filter(|port| port.percent < 100.0).collect();
-    let rows = first(&parts).iter().map(|port| {
+    table("port | #watched [%] | #longest time between looks | why", &parts, |port| {
         let gap = |gap: Nanoseconds| if gap.is_zero() { "–".to_owned() } else { lasting(gap) };
         vec![
             port.port.to_string(),
@@ -126,14 +108,12 @@ pub(super) fn coverage(found: &Soaking) -> Listed {
             gap(port.longest_gap),
             port.failure.clone().unwrap_or_default(),
         ]
-    });
-    let columns = columns("port | #watched [%] | #longest time between looks | why");
-    table(columns, rows.collect(), parts.len())
+    })
 }
 
 /// Those with errors first.
 pub(super) fn gpus(found: &Soaking) -> Listed {
-    let rows = first(&found.gpus).iter().map(|gpu| {
+    table("GPU | #readings | clock | power | temperature | what was bad", &found.gpus, |gpu| {
         let bad: Vec<String> = gpu
             .bad
             .iter()
@@ -159,7 +139,5 @@ pub(super) fn gpus(found: &Soaking) -> Listed {
             gpus::range(gpu.celsius, "°C"),
             bad.join("; "),
         ]
-    });
-    let columns = columns("GPU | #readings | clock | power | temperature | what was bad");
-    table(columns, rows.collect(), found.gpus.len())
+    })
 }
