@@ -363,7 +363,7 @@ fn a_bad_host_elsewhere_does_not_keep_a_slow_collective_from_being_searched() {
         let named = |counted: &str| -> Vec<(String, Standing, bool)> {
             let all = found(&journal);
             let of = all.iter().filter(|one| one.counted == counted).flat_map(|one| one.suspects.clone());
-            of.map(|suspect| (suspect.name, suspect.standing, suspect.waived)).collect()
+            of.map(|suspect| (suspect.part.name, suspect.standing, suspect.waived)).collect()
         };
         assert_eq!(named("pair"), [("host a03".to_owned(), Standing::Confirmed, !waive.is_empty())]);
         assert_eq!(named("group"), [("host a08".to_owned(), Standing::Confirmed, false)], "{waive}");

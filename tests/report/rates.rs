@@ -196,7 +196,7 @@ fn a_ceiling_that_is_exceeded_is_not_believed() {
     assert!(found.lesser.is_empty() && found.suspects.is_empty(), "{:?} {:?}", found.lesser, found.suspects);
     assert_eq!(found.pairs, 28);
     // Nor does it hide that the host is slow.
-    let named: Vec<String> = judged(0.75).suspects.into_iter().map(|suspect| suspect.name).collect();
+    let named: Vec<String> = judged(0.75).suspects.into_iter().map(|suspect| suspect.part.name).collect();
     assert_eq!(named, [format!("host {HOST}")]);
 }
 
