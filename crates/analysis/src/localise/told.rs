@@ -211,7 +211,7 @@ pub struct Named {
     /// `None` without further cases, or with too few.
     pub confirmation: Option<Confirmation>,
     #[serde(skip)]
-    pub(super) reach: Vec<String>,
+    pub(crate) reach: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
 }
