@@ -139,8 +139,11 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 
 /// Writes the metrics. Whether the newest run passed is in them: the exit code says only whether they were written.
 fn write_metrics(nights: &Nights, state: State, output: Option<PathBuf>, common: &Common) -> anyhow::Result<Exit> {
-    let newest = Judged::read(&nights.newest().directory).map_err(no_run)?;
-    let text = metrics(&newest, &nights.states, state).context("cannot write the metrics")?;
+    let newest = Judged::read(&nights.newest().directory);
+    if let Err(error) = &newest {
+        common.say(format_args!("without metrics of the newest run: {error}"));
+    }
+    let text = metrics(newest.as_ref().ok(), &nights.plan, &nights.states, state).context("cannot write the metrics")?;
     match output {
         Some(path) => {
             files::write(&path, &text).with_context(|| format!("cannot write {}", path_text(&path)))?;
@@ -171,7 +174,10 @@ pub(super) fn misunderstood(words: impl Iterator<Item = OsString>) -> Option<Exi
     let parts = |word: OsString| word.to_string_lossy().split('=').map(str::to_owned).collect::<Vec<_>>();
     let mut words = words.skip_while(|word| word != "status").flat_map(parts).skip_while(|word| word != "--format");
     match words.nth(1)?.as_str() {
-        "nagios" => Some(Exit::Plugin(State::Unknown.code())),
+        "nagios" => {
+            let _ = print("RAILGAUGE UNKNOWN - the command line is wrong: run it in a shell to see why\n");
+            Some(Exit::Plugin(State::Unknown.code()))
+        }
         "nhc" => Some(Exit::Plugin(0)),
         _ => None,
     }

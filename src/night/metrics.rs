@@ -29,14 +29,20 @@ use super::{
 type Labels = Vec<(String, String)>;
 type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
-pub fn metrics(run: &Judged, states: &States, state: State) -> Result<String, fmt::Error> {
-    let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
+/// `run`: the newest run of the plan; `None` if it cannot be read.
+pub fn metrics(run: Option<&Judged>, plan: &str, states: &States, state: State) -> Result<String, fmt::Error> {
+    let mut all = All { registry: Registry::default(), plan: plan.to_owned() };
     let help = "State of the cluster after all runs: 0 OK, 1 warning, 2 critical, 3 unknown";
     all.one("state", help, &[], state.code().into());
-    of_run(&mut all, run);
-    of_verdicts(&mut all, run);
-    of_tests(&mut all, run);
-    of_hosts(&mut all, run);
+    let finished = run.is_some_and(|run| run.journal.end == JournalEnd::Finished && run.is_whole());
+    let help = "Whether the newest run finished and its records are whole; with 0 nothing else here is certain";
+    all.one("run_finished", help, &[], f64::from(u8::from(finished)));
+    for run in run {
+        of_run(&mut all, run);
+        of_verdicts(&mut all, run);
+        of_tests(&mut all, run);
+        of_hosts(&mut all, run);
+    }
     of_components(&mut all, states);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &all.registry)?;
@@ -85,9 +91,6 @@ fn of_run(all: &mut All, run: &Judged) {
     let seconds = |time: jiff::Timestamp| time.as_millisecond() as f64 / 1e3;
     all.one("run_start_time_seconds", "When the run began, Unix time", &[], seconds(run.began));
     all.one("run_end_time_seconds", "When the last record of the run was written, Unix time", &[], seconds(run.ended));
-    let finished = f64::from(u8::from(run.journal.end == JournalEnd::Finished && run.is_whole()));
-    let help = "Whether the run finished and its records are whole; with 0 nothing else here is certain";
-    all.one("run_finished", help, &[], finished);
     let status = all.family("run_status", "1 for the status that the run has, 0 for the others");
     for &each in Status::ALL {
         let labels = all.labels(&[("status", each.word())]);

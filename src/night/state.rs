@@ -10,8 +10,9 @@ use railgauge_analysis::{
     status::Status,
     trend::{self, Reported},
     verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Tally, not_tested},
+    words::count,
 };
-use railgauge_model::border::text::path_text;
+use railgauge_model::{border::text::path_text, plan::model::Alert};
 use railgauge_report::index::Outcome;
 use serde::Serialize;
 
@@ -150,7 +151,7 @@ impl Standing {
         let why = known.why.join("; ");
         let (state, text) = match known.state {
             Condition::Faulty => (State::Critical, format!("{why} (faulty {}; last {last})", since(known))),
-            Condition::Undecided => (State::Warning, format!("{why} ({last})")),
+            Condition::Undecided => (State::Warning, format!("{why} (undecided {}; last {last})", since(known))),
             Condition::Unknown => (State::Unknown, format!("not known to be good: last {last}")),
             Condition::Good => {
                 let said = nights.run(run_id).and_then(|run| run.said.as_ref());
@@ -272,13 +273,15 @@ fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestam
         }
         outcome => outcome,
     };
-    let state = match outcome {
-        Outcome::Pass if is_all(nights, said) => State::Ok,
-        Outcome::Fail if alerts(nights, said) => State::Critical,
-        Outcome::Pass | Outcome::Fail | Outcome::Inconclusive | Outcome::NotRun => State::Warning,
-        _ => State::Unknown,
-    };
-    (state, sentence())
+    let warning = |why: String| (State::Warning, format!("{}; {why}", sentence()));
+    let Alert { nights: needed, of, .. } = nights.states.alert;
+    match outcome {
+        Outcome::Pass => missing(nights, said).map_or_else(|| (State::Ok, sentence()), warning),
+        Outcome::Fail if alerts(nights, said) => (State::Critical, sentence()),
+        Outcome::Fail => warning(format!("an alert needs {needed} of {of} nights")),
+        Outcome::Inconclusive | Outcome::NotRun => (State::Warning, sentence()),
+        _ => (State::Unknown, sentence()),
+    }
 }
 
 /// Whether a verdict that failed would have been one on all its cases without those that broke it.
@@ -310,10 +313,14 @@ fn is_settled(nights: &Nights, said: &Document, failed: &Verdict) -> bool {
     explains && !bad.is_empty() && bad.iter().all(is_good)
 }
 
-/// Whether a run is of the whole plan, or everything that it omitted is known from others.
-fn is_all(nights: &Nights, said: &Document) -> bool {
-    let known = || nights.states.hosts.iter().filter(|host| host.state != Condition::Unknown).count();
-    said.subset.as_ref().is_none_or(|part| known() >= part.of_hosts && nights.states.tests() >= part.of_tests.len())
+/// What a run of a part of the plan omitted and no other run shows; `None` for nothing.
+fn missing(nights: &Nights, said: &Document) -> Option<String> {
+    let part = said.subset.as_ref()?;
+    let hosts = nights.states.hosts.iter().filter(|host| host.state != Condition::Unknown).count();
+    let lacks = |known: usize, all: usize, what: &str| {
+        (known < all).then(|| format!("{} of {} not known to be good or faulty", all - known, count(all, what)))
+    };
+    lacks(hosts, part.of_hosts, "host").or_else(|| lacks(nights.states.tests(), part.of_tests.len(), "test"))
 }
 
 /// Whether a verdict failed on enough of the last nights for an alert. Verdicts on parts belong to the components.

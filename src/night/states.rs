@@ -15,7 +15,7 @@ use railgauge_model::plan::{
     hostlist,
     model::{Alert, Waiver},
 };
-use railgauge_report::index::{Cell, Grid, GridRow};
+use railgauge_report::index::{Cell, Grid, GridRow, Outcome};
 use railgauge_wire::{Metric, natural};
 use serde::Serialize;
 
@@ -118,6 +118,8 @@ struct Track {
     measured: usize,
     is_faulty: bool,
     was_faulty: bool,
+    /// Whether a comparison with peers showed what is wrong: a limit may be too low for it.
+    by_peers: bool,
     why: Vec<String>,
     device: Option<String>,
     metric: Option<Metric>,
@@ -125,7 +127,19 @@ struct Track {
 }
 
 impl Track {
-    fn add(&mut self, run: usize, night: i64, judged: Judged, why: &[String], alert: Alert) {
+    /// Nights on which it was faulty, the last one among them, if those are too few for an alert.
+    fn too_few(&self) -> Option<usize> {
+        let is_suspected = !self.is_faulty && self.nights.last().is_some_and(|(_, faulty, _)| *faulty);
+        is_suspected.then(|| self.nights.iter().filter(|(_, faulty, _)| *faulty).count())
+    }
+
+    /// Whether a result of a run, with or without a comparison with peers, says anything about this state.
+    fn takes(&self, judged: Judged, peers: bool) -> bool {
+        judged != Judged::Good || peers || !self.by_peers
+    }
+
+    fn add(&mut self, run: usize, night: i64, (judged, peers): (Judged, bool), why: &[String], alert: Alert) {
+        self.by_peers = judged != Judged::Good && (peers || self.by_peers);
         let before = self.last.map(|(_, judged)| judged);
         self.last = Some((run, judged));
         self.measured = run;
@@ -173,6 +187,8 @@ fn key(of: &Measured) -> Key<'_> {
 struct Folded<'r> {
     of: &'r Component,
     tests: BTreeMap<Key<'r>, Track>,
+    /// In a test that the plan no longer has.
+    was_faulty: bool,
     nights: BTreeMap<i64, (usize, Option<Judged>)>,
 }
 
@@ -181,12 +197,16 @@ impl States {
         let plan = runs.iter().find_map(|run| plan_of(&run.directory));
         let (alert, waive) = plan.map(|plan| (plan.alert, plan.localise.waive)).unwrap_or_default();
         let runs = in_order(runs);
-        let nights = trend::nights(&runs.iter().map(|run| run.began).collect::<Vec<_>>());
+        let parts = parts(&runs);
+        let nights = trend::nights(&parts.iter().map(|(at, ..)| *at).collect::<Vec<_>>());
         let mut fold = Fold { known: BTreeMap::new(), alert };
-        for (at, (run, night)) in runs.iter().zip(nights).enumerate() {
-            let Some(said) = &run.said else { continue };
+        for ((_, at, part), night) in parts.into_iter().zip(nights) {
+            let Some(said) = &runs[at].said else { continue };
             let is_part = said.subset.as_ref().is_some_and(|subset| subset.hosts.is_some());
-            fold.run(at, night, &said.components, is_part);
+            fold.run((at, part), night, &said.components, is_part);
+            if part == Half::Bad {
+                continue;
+            }
             if said.subset.as_ref().is_none_or(|subset| subset.tests.is_none()) {
                 fold.retire(&said.components, is_part);
             }
@@ -220,6 +240,9 @@ impl States {
 
     pub(super) fn grid(&self, plan: &str, runs: &[&Summary]) -> Grid {
         let mut days: BTreeSet<i64> = self.hosts.iter().flat_map(|host| host.nights.keys().copied()).collect();
+        // A night without a result has a column too.
+        let own = runs.iter().rev().filter(|run| run.row.outcome != Outcome::Imported).map(|run| run.began);
+        days.extend(trend::nights(&own.collect::<Vec<_>>()));
         while days.len() > NIGHTS {
             days.pop_first();
         }
@@ -252,20 +275,43 @@ fn in_order<'r>(runs: &[&'r Summary]) -> Vec<&'r Summary> {
     runs.iter().rev().filter(says).copied().collect()
 }
 
+/// What of a run counts at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Half {
+    Whole,
+    Good,
+    Bad,
+}
+
+/// Runs in the order of time. Of a run that was resumed after a later one began, it is unknown which part was measured when: what is good
+/// counts at its start, and the rest at its end.
+fn parts(runs: &[&Summary]) -> Vec<(Timestamp, usize, Half)> {
+    let of = |(at, run): (usize, &&Summary)| match runs.get(at + 1) {
+        Some(later) if run.ended > later.began => vec![(run.began, at, Half::Good), (run.ended, at, Half::Bad)],
+        _ => vec![(run.began, at, Half::Whole)],
+    };
+    let mut parts: Vec<_> = runs.iter().enumerate().flat_map(of).collect();
+    parts.sort_unstable();
+    parts
+}
+
 struct Fold<'r> {
     known: BTreeMap<(&'r str, &'r str), Folded<'r>>,
     alert: Alert,
 }
 
 impl<'r> Fold<'r> {
-    fn run(&mut self, run: usize, night: i64, measured: &'r [Measured], is_part: bool) {
+    fn run(&mut self, (run, half): (usize, Half), night: i64, measured: &'r [Measured], is_part: bool) {
         let alert = self.alert;
+        let counts = |judged: Judged| half == Half::Whole || (half == Half::Good) == (judged == Judged::Good);
         for of in measured {
-            for one in &of.components {
+            let is_shown = |one: &&Component| half != Half::Bad || one.state.is_some_and(counts);
+            for one in of.components.iter().filter(is_shown) {
                 let part = (&*one.kind, &*one.name);
                 let known = self.known.entry(part).or_insert_with(|| Folded {
                     of: one,
                     tests: BTreeMap::new(),
+                    was_faulty: false,
                     nights: BTreeMap::new(),
                 });
                 known.of = one;
@@ -276,11 +322,12 @@ impl<'r> Fold<'r> {
                 }
                 track.metric = track.metric.or(of.metric);
                 track.device = one.device.clone().or(track.device.take());
-                if let Some(judged) = one.state {
-                    track.add(run, night, judged, &one.why, alert);
+                let state = one.state.filter(|judged| counts(*judged) && track.takes(*judged, of.peers));
+                if let Some(judged) = state {
+                    track.add(run, night, (judged, of.peers), &one.why, alert);
                 }
                 // That a host answered is not a measurement.
-                let shown = one.state.filter(|state| of.test != ANSWERS || *state != Judged::Good);
+                let shown = state.filter(|state| of.test != ANSWERS || *state != Judged::Good);
                 if of.test != ANSWERS || shown.is_some() {
                     let cell = known.nights.entry(night).or_insert((run, None));
                     *cell = if cell.0 == run { (run, cell.1.max(shown)) } else { (run, shown) };
@@ -288,8 +335,9 @@ impl<'r> Fold<'r> {
             }
             for known in self.known.values_mut() {
                 let Some(track) = known.tests.get_mut(&key(of)) else { continue };
-                if track.measured != run && is_good_in(known.of, of, is_part) {
-                    track.add(run, night, Judged::Good, &[], alert);
+                let is_good = track.measured != run && is_good_in(known.of, of, is_part);
+                if is_good && counts(Judged::Good) && track.takes(Judged::Good, of.peers) {
+                    track.add(run, night, (Judged::Good, of.peers), &[], alert);
                 }
             }
         }
@@ -299,17 +347,22 @@ impl<'r> Fold<'r> {
     fn retire(&mut self, measured: &[Measured], is_part: bool) {
         let tests: BTreeSet<Key<'_>> = measured.iter().map(key).collect();
         self.known.retain(|(kind, name), known| {
-            let Folded { of: one, tests: tracks, .. } = known;
+            let Folded { of: one, tests: tracks, was_faulty, .. } = known;
             let in_test = |of: &Measured| match of.components.iter().find(|one| one.kind == *kind && one.name == *name)
             {
                 Some(known) => known.state,
                 None => is_good_in(one, of, is_part).then_some(Judged::Good),
             };
-            let is_good = |measures: &str| {
+            let is_good = |measures: &str, track: &Track| {
                 let same = |of: &&Measured| of.metric.is_some() && (measures.is_empty() || of.measures == measures);
-                measured.iter().filter(same).filter_map(in_test).max() == Some(Judged::Good)
+                let takes = |of: &&Measured| track.takes(Judged::Good, of.peers);
+                measured.iter().filter(same).filter(takes).filter_map(in_test).max() == Some(Judged::Good)
             };
-            tracks.retain(|key, _| tests.contains(key) || !is_good(key.1));
+            tracks.retain(|key, track| {
+                let stays = tests.contains(key) || !is_good(key.1, track);
+                *was_faulty |= !stays && track.was_faulty;
+                stays
+            });
             !tracks.is_empty()
         });
     }
@@ -329,7 +382,7 @@ fn is_good_in(one: &Component, of: &Measured, is_part: bool) -> bool {
 }
 
 fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) -> Known {
-    let Folded { of, tests, nights } = folded;
+    let Folded { of, tests, was_faulty, nights } = folded;
     let said = |run: usize| Said { run_id: runs[run].row.run_id.clone(), at: runs[run].began };
     let age = |track: &Track| track.last.map_or(SignedDuration::ZERO, |(run, _)| now.duration_since(runs[run].began));
     let state = |track: &Track| track.state(age(track), alert);
@@ -346,7 +399,10 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
     };
     let mut seen = BTreeSet::new();
     let all = these().filter(|_| condition > Condition::Unknown).flat_map(|track| &track.why);
-    let why: Vec<String> = all.filter(|why| seen.insert(why.as_str())).cloned().collect();
+    let mut why: Vec<String> = all.filter(|why| seen.insert(why.as_str())).cloned().collect();
+    if let Some(nights) = these().filter_map(Track::too_few).max() {
+        why.push(format!("faulty on {nights} of the {} nights that an alert needs", alert.nights));
+    }
     let is_measurement = |(test, track): &(&Key<'_>, &Track)| test.0 != ANSWERS && counts(track);
     let measured = tests.iter().filter(is_measurement).map(|(_, track)| track.measured).max();
     let measured = measured.or_else(|| tests.values().map(|track| track.measured).max()).unwrap_or_default();
@@ -379,7 +435,7 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
             .filter(|(_, faulty, _)| *faulty)
             .map(|(.., run)| said(*run))
             .collect(),
-        repaired: tests.values().any(|track| track.was_faulty)
+        repaired: (was_faulty || tests.values().any(|track| track.was_faulty))
             && tests.values().filter(counts).all(|track| matches!(track.last, Some((_, Judged::Good)) | None)),
         tests: tests.iter().map(of_test).collect(),
         nights,

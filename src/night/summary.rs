@@ -135,7 +135,7 @@ fn summary(directory: &Path, now: Timestamp) -> Summary {
     row.began = began.to_string();
     let (mut ended, mut said) = (began, None);
     match skim {
-        Err(error) => row.sentence = format!("{JOURNAL} cannot be read: {error}"),
+        Err(error) => row.sentence = format!("{} cannot be read: {error}", path_text(directory.join(JOURNAL))),
         Ok(_) if is_imported => {
             row.outcome = Outcome::Imported;
             row.sentence = "Another tool measured it, and nothing is judged.".to_owned();

@@ -137,9 +137,9 @@ fn name(verdict: &Verdict) -> String {
 fn parts(found: &[&Localisation], view: &View) -> String {
     let waived = |part: &Named| if part.waived { ", waived" } else { "" };
     let line = |part: &Named| format!("{}{}: {}: {}", part.standing.words(), waived(part), part.name, part.reason);
-    let whole = view.parts.iter().map(|parts| match parts.sentence.as_str() {
-        "" => parts.tests.join("\n"),
-        told => told.to_owned(),
+    let whole = view.parts.iter().map(|parts| match parts.lines().collect::<Vec<_>>() {
+        none if none.is_empty() => parts.tests.join("\n"),
+        lines => lines.join("\n"),
     });
     whole.chain(found.iter().flat_map(|found| &found.suspects).map(line)).collect::<Vec<_>>().join("\n")
 }

@@ -81,7 +81,9 @@ fn a_fault_ends_with_what_measures_the_same() {
         }
         fs::write(&path, verdicts.to_string()).unwrap();
         let nights = Nights::of(runs.to_str().unwrap(), None, after(&repaired)).unwrap();
-        nights.states.host(&name(BAD)).unwrap().state
+        let host = nights.states.host(&name(BAD)).unwrap();
+        assert_eq!(host.repaired, host.state == Condition::Good);
+        host.state
     };
     assert_eq!(state(&[("write-lat", "write-bw")]), Condition::Faulty);
     assert_eq!(state(&[("write-lat", "latency")]), Condition::Faulty);
@@ -89,6 +91,49 @@ fn a_fault_ends_with_what_measures_the_same() {
     assert_eq!(state(&[("write-bw", "bandwidth")]), Condition::Faulty);
     assert_eq!(state(&[("write-bw", "bandwidth"), ("write-lat", "latency")]), Condition::Good);
     assert_eq!(state(&[("write-bw", "write-bw"), ("write-lat", "write-lat")]), Condition::Good);
+}
+
+/// Two hosts are no peers of each other, and a fault that peers showed may be above every limit.
+#[test]
+fn a_fault_that_peers_showed_ends_only_with_a_comparison() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let state = |of: &Scenario| {
+        let nights = Nights::of(runs.to_str().unwrap(), None, after(of)).unwrap();
+        nights.states.host(&name(BAD)).unwrap().state
+    };
+    write(&runs.join("night-09"), &base(9));
+    let two = Scenario { hosts: 2, drawn: vec![BAD, 5], slow: Some(0), ..base(10) };
+    let text = edited(&two.jsonl(), |plan| {
+        plan.tests.truncate(1);
+        plan.tests[0].expect.truncate(1);
+        plan.tests[0].expect[0].limit = Limit::AtLeast(1.0);
+    });
+    write_text(&runs.join("night-10"), &text);
+    assert_eq!(state(&two), Condition::Faulty);
+    write(&runs.join("night-16"), &base(16));
+    assert_eq!(state(&base(16)), Condition::Good);
+}
+
+/// An older run that was resumed today shows today's fault.
+#[test]
+fn what_a_resumed_run_found_is_not_older_than_a_later_run() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let slow = Scenario { slow: Some(BAD), ..base(9) };
+    let resumed = nights::edited(&followed_up(&slow, &slow).0, |line| {
+        if matches!(line.event, Event::Finished) {
+            line.at = after(&base(12)).to_string();
+        }
+    });
+    write_text(&runs.join("night-09"), &resumed);
+    let state = |day: u32, good: u32| {
+        write_text(&runs.join(format!("night-{good:02}")), &base(good).jsonl());
+        let nights = Nights::of(runs.to_str().unwrap(), None, after(&base(day))).unwrap();
+        nights.states.host(&name(BAD)).unwrap().state
+    };
+    assert_eq!(state(12, 10), Condition::Faulty);
+    assert_eq!(state(13, 13), Condition::Good);
 }
 
 /// The date of a run that cannot be read is not known, nor is its plan: neither hides what other runs say.
@@ -270,4 +315,12 @@ fn the_commands_name_a_host_that_the_newest_run_did_not_measure() {
     assert_eq!(told(&["drain"]).1, "");
     assert!(told(&["drain", "--undo"]).1.contains(&format!("nodename={bad} state=resume")));
     assert_eq!(told(&["status", "--format", "nhc", "--host", &bad]).0, 0);
+
+    // A newest run that cannot be read is no state of before.
+    fs::create_dir(runs.join("night-16")).unwrap();
+    fs::write(runs.join("night-16/records.jsonl"), "").unwrap();
+    let (code, metrics) = told(&["status", "--format", "prometheus"]);
+    assert!(code == 0 && metrics.contains("railgauge_state{plan=\"acceptance\"} 3.0"), "{code} {metrics}");
+    let (code, line) = told(&["status", "--format", "nagios", "--no-such-option"]);
+    assert!(code == 3 && line.starts_with("RAILGAUGE UNKNOWN - "), "{line}");
 }

@@ -55,9 +55,9 @@ impl<'a> Held<'a> {
     ///
     /// # Errors
     /// Why the row cannot be compared with the baseline.
-    pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, Reason> {
+    pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, Box<Reason>> {
         if let Some(refusal) = &self.refusal {
-            return Err(refusal.clone());
+            return Err(Box::new(refusal.clone()));
         }
         let entry = self.entry(result, row)?;
         let higher = row.better == Better::Higher;
@@ -66,16 +66,17 @@ impl<'a> Held<'a> {
             && (if higher { value < limit } else { value > limit })
             && (value / entry.centre).ln().abs() < f64::from(ORDINARY) * (entry.spread_percent / 100.0).ln_1p()
         {
-            return Err(Reason::new(Id::BaselineScatters)
+            let scatters = Reason::new(Id::BaselineScatters)
                 .with("value", Value::Number(value, ""))
                 .with("limit", Value::Number(limit, ""))
                 .with("deviations", ORDINARY)
-                .with("spread_percent", Value::Number(entry.spread_percent, "%")));
+                .with("spread_percent", Value::Number(entry.spread_percent, "%"));
+            return Err(Box::new(scatters));
         }
         Ok(limit)
     }
 
-    fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Reason> {
+    fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Box<Reason>> {
         let reading = Reading::from(row);
         let class = class(result.case, &reading).ok_or(Reason::new(Id::NothingCarried))?;
         let candidates = self.entries.get(&class).map_or(&[][..], Vec::as_slice);
@@ -84,11 +85,11 @@ impl<'a> Held<'a> {
         let mut ends = self.ends.borrow_mut();
         let kinds = ends.of(result.case, &reading).ok_or(Reason::new(Id::HostsUnknown))?;
         let Some(entry) = candidates.iter().find(|entry| entry.ends == kinds) else {
-            return Err(other_hardware(&self.other(first, &kinds, &ends)));
+            return Err(Box::new(other_hardware(&self.other(first, &kinds, &ends))));
         };
         if entry.n < LEAST_VALUES {
             let few = Reason::new(Id::BaselineOfFewValues).with("values", entry.n).with("needed", LEAST_VALUES);
-            return Err(few);
+            return Err(Box::new(few));
         }
         Ok(entry)
     }

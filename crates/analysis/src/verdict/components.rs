@@ -187,6 +187,8 @@ struct Search<'s, 'a> {
     verdicts: Vec<&'s Verdict>,
     /// By case: positions of verdicts with whose demands it was compared, and whether it breaks them.
     compared: HashMap<u64, Vec<(usize, bool)>>,
+    /// Whether there are enough peers to compare values with.
+    has_peers: bool,
     /// Whether there are enough peers, or a limit, to compare values with.
     is_judged: bool,
     in_doubt: bool,
@@ -202,7 +204,8 @@ impl<'s, 'a> Search<'s, 'a> {
                 && one.narrowed.is_none()
                 && matches!(one.status, Status::Pass | Status::Fail)
         });
-        let has_peers = |found: &&Localisation| !found.is_extra && !found.good.is_empty() && found.too_few.is_none();
+        let compares = |found: &&Localisation| !found.is_extra && !found.good.is_empty() && found.too_few.is_none();
+        let has_peers = found.iter().any(compares);
         let mut compared: HashMap<u64, Vec<(usize, bool)>> = HashMap::default();
         for (at, one) in verdicts.iter().enumerate() {
             one.compared.iter().for_each(|(case, breaks)| compared.entry(*case).or_default().push((at, *breaks)));
@@ -213,7 +216,8 @@ impl<'s, 'a> Search<'s, 'a> {
             model,
             test,
             compared,
-            is_judged: is_limited || found.iter().any(has_peers),
+            has_peers,
+            is_judged: is_limited || has_peers,
             in_doubt: counts && found.iter().any(|found| is_in_doubt(found)),
             found,
             verdicts,
@@ -240,6 +244,7 @@ impl<'s, 'a> Search<'s, 'a> {
             measures: test.map(Test::measures).unwrap_or_default(),
             metric: Some(self.test.metric),
             passed: self.verdicts.iter().all(|one| one.status == Status::Pass),
+            peers: self.has_peers,
             components: all.finish(),
             links,
             ..Measured::default()
@@ -265,6 +270,7 @@ impl<'s, 'a> Search<'s, 'a> {
             let name = match (part.kind, part.hosts.as_slice(), part.rail) {
                 ("host", [host], _) => format!("host {host}"),
                 ("nic", [host], Some(rail)) => format!("rail {rail} of {host}"),
+                ("path", [], _) => format!("{}: {}", named.part.name, part.name),
                 _ => part.name.clone(),
             };
             let links = if LISTED.contains(&part.kind) { BTreeSet::new() } else { links.clone() };

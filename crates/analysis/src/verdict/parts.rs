@@ -170,7 +170,11 @@ fn level(parts: &[&Named]) -> Value {
     let text = match (is_one, words::share(low), words::share_of(high)) {
         (true, _, high) => format!("is at {high} its peers'"),
         (_, low, high) if high.starts_with(&low) => format!("are at {high} their peers'"),
-        (_, low, high) => format!("are at {} to {high} their peers'", low.trim_end_matches(" %")),
+        // Both in percent, or both a factor: the unit once.
+        (_, low, high) => {
+            let unit = if high.ends_with(" times") { " times" } else { " %" };
+            format!("are at {} to {high} their peers'", low.trim_end_matches(unit))
+        }
     };
     Value::Data(json!(parts.iter().map(change).collect::<Vec<f64>>()), text)
 }

@@ -154,6 +154,9 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     pub passed: bool,
+    /// Whether values were compared with those of peers. Only then can a fault end that such a comparison showed.
+    #[serde(default)]
+    pub peers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     pub components: Vec<Component>,

@@ -219,7 +219,7 @@ fn explained(out: &mut String, view: &View, screen: &Screen) -> Result {
 }
 
 fn parts(out: &mut String, found: &Parts, screen: &Screen) -> Result {
-    screen.wrap(out, "", "  ", &found.sentence)?;
+    found.lines().try_for_each(|line| screen.wrap(out, "", "  ", &line))?;
     for part in &found.named {
         screen.wrap(out, "    ", "        ", &format!("{} ({})", part.name, part.standing))?;
         if !part.alternatives.is_empty() {

@@ -53,6 +53,13 @@ pub struct PartView {
     pub further: Vec<[String; 3]>,
 }
 
+impl Parts {
+    /// `write-bw: host gpu003 is at 50 % of its peers' bandwidth.`
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.reasons.iter().map(|[test, reason]| format!("{test}: {reason}."))
+    }
+}
+
 impl PartView {
     pub(super) const fn is_bad(&self) -> bool {
         self.certain && !self.cleared && !self.waived
