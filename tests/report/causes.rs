@@ -126,11 +126,20 @@ fn nothing_stands_out_only_among_what_was_measured() {
     let of_healthy = view(&spoiled(8, no_answer));
     let parts = of_healthy.parts.as_ref().unwrap();
     assert!(parts.named.is_empty(), "{}", parts.reasons.concat().join(" "));
-    assert!(parts.reasons.concat().join(" ").contains("not tested: 1 case") && parts.reasons.concat().join(" ").contains("write-bw"), "{}", parts.reasons.concat().join(" "));
+    assert!(
+        parts.reasons.concat().join(" ").contains("not tested: 1 case")
+            && parts.reasons.concat().join(" ").contains("write-bw"),
+        "{}",
+        parts.reasons.concat().join(" ")
+    );
     // And where something does: behind it.
     let slow = Scenario { sizes: vec![1 << 20], repeats: 1, slow: Some(6), ..Scenario::healthy(8, 1) };
     let parts = view(&spoiled_of(&slow, no_answer)).parts.unwrap();
-    assert!(parts.reasons.concat().join(" ").contains("host gpu007") && parts.reasons.concat().join(" ").contains("1 case"), "{}", parts.reasons.concat().join(" "));
+    assert!(
+        parts.reasons.concat().join(" ").contains("host gpu007") && parts.reasons.concat().join(" ").contains("1 case"),
+        "{}",
+        parts.reasons.concat().join(" ")
+    );
 }
 
 /// Every link within a page leads somewhere, and no section is empty.

@@ -125,7 +125,7 @@ fn too_noisy_to_tell_is_said_wherever_parts_are_spoken_of() {
     assert!(parts.reason.to_string().starts_with("values scatter too much: "), "{}", parts.reason);
     assert!(verdicts.sentence.contains("scatter too much"), "{}", verdicts.sentence);
     let shown = view.parts.as_ref().unwrap();
-    assert!(shown.sentence.contains("scatter too much"), "{}", shown.sentence);
+    assert!(shown.reasons.concat().join(" ").contains("scatter too much"), "{}", shown.reasons.concat().join(" "));
     let first = view.banner.remedy.as_ref().unwrap();
     assert!(first.about.starts_with("write-bw: values scatter too much"), "{first:?}");
     assert!(first.text.ends_with("[measure-again]"), "{first:?}");

@@ -81,8 +81,12 @@ fn a_link_that_is_slow_at_one_size_only_is_said_wherever_something_is_said() {
         change(&mut journal, |test, size, ends| test == "write-bw" && size == 65536 && ends == [&a, &b], 0.6);
         let view = view(&journal);
         let parts = view.parts.as_ref().unwrap();
-        assert_eq!(parts.named.len(), 1, "{}", parts.sentence);
-        assert!([&a, &b].iter().all(|host| parts.sentence.contains(host.as_str())), "{}", parts.sentence);
+        assert_eq!(parts.named.len(), 1, "{}", parts.reasons.concat().join(" "));
+        assert!(
+            [&a, &b].iter().all(|host| parts.reasons.concat().join(" ").contains(host.as_str())),
+            "{}",
+            parts.reasons.concat().join(" ")
+        );
         let map = view.tests[0].map().unwrap();
         let row = &map.links.as_ref().unwrap().rows[0];
         assert_eq!((row[1].as_str(), row[5].as_str()), ("64 KiB", "1 of 3"));
@@ -106,7 +110,7 @@ fn what_is_better_is_never_listed_as_worst() {
         assert!(map.links.is_none(), "{test}: {:?}", map.links);
         assert!(map.cells.iter().any(|cell| cell.look == Look::Better), "{test}");
         let parts = view.parts.as_ref().unwrap();
-        assert!(parts.named.is_empty(), "{}", parts.sentence);
+        assert!(parts.named.is_empty(), "{}", parts.reasons.concat().join(" "));
     }
 }
 
@@ -153,7 +157,7 @@ fn links_that_stand_out_and_were_not_measured_again_are_no_pass_unless_waived() 
         assert_eq!((parts.status, parts.test.as_str()), (Status::Inconclusive, "write-bw"));
         assert_eq!(drawn.verdicts.exit_code, exit_code, "{waive:?}: {}", parts.reason);
         let shown = drawn.view.parts.unwrap();
-        assert_eq!(shown.named.len(), by_name, "{waive:?}: {}", shown.sentence);
+        assert_eq!(shown.named.len(), by_name, "{waive:?}: {}", shown.reasons.concat().join(" "));
         assert_eq!(parts.parts.iter().any(|part| !part.waived), exit_code == 3, "{:?}", parts.parts);
     }
 }

@@ -268,10 +268,10 @@ fn a_host_without_any_value_is_named_and_no_part_is_said_to_be_good_by_it() {
     let path = Path::new("records.jsonl");
     let drawn = draw(&journal::parse(scenario.jsonl().as_bytes(), path).unwrap(), path).unwrap();
     let parts = drawn.view.parts.as_ref().unwrap();
-    assert!(parts.sentence.contains("gpu008"), "{}", parts.sentence);
+    assert!(parts.reasons.concat().join(" ").contains("gpu008"), "{}", parts.reasons.concat().join(" "));
     let summary = text::summary(&drawn.view, path, &Screen::PLAIN);
     assert!(summary.contains("Not tested"), "{summary}");
-    for said in [&parts.sentence, &summary] {
+    for said in [&parts.reasons.concat().join(" "), &summary] {
         assert!(!said.contains("No component stands out") && !said.contains("no outlier"), "{said}");
     }
     for verdict in drawn.verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Parts) {

@@ -87,7 +87,7 @@ fn a_port_at_half_its_rate_is_told_and_no_pass() {
     assert!(found.lesser[0].ceiling < 100.0 && found.lesser[0].others > 180.0, "{:?}", found.lesser);
     assert!(verdict.status == Status::Inconclusive && verdict.reason.to_string().contains(HOST), "{}", verdict.reason);
     let parts = draw(&journal, Path::new("records.jsonl")).unwrap().view.parts.unwrap();
-    assert!(parts.sentence.contains(HOST), "{}", parts.sentence);
+    assert!(parts.reasons.concat().join(" ").contains(HOST), "{}", parts.reasons.concat().join(" "));
     journal.plan.localise.waive = vec![Waiver::Host(HOST.to_owned())];
     let (found, verdict) = judged(&journal);
     assert!(found.lesser[0].waived && verdict.waived, "{verdict:?}");
