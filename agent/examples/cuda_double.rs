@@ -20,7 +20,6 @@ use gpu::{
     GRANULE, Handle, INVALID_VALUE, MEMORY, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY, SUCCESS, Status, answer, layout,
     setting, text,
 };
-use parking_lot::Mutex;
 
 #[path = "doubles/gpu.rs"]
 #[macro_use]
@@ -57,6 +56,7 @@ driver_double! {
     pointer_attribute: cuPointerGetAttribute,
     stream_create: cuStreamCreate, stream_destroy: cuStreamDestroy_v2, stream_query: cuStreamQuery,
     stream_synchronize: cuStreamSynchronize,
+    stream_wait_event: cuStreamWaitEvent, launch_host: cuLaunchHostFunc,
     event_create: cuEventCreate, event_destroy: cuEventDestroy_v2, event_record: cuEventRecord,
     event_synchronize: cuEventSynchronize, event_elapsed: cuEventElapsedTime,
     error_name: cuGetErrorName, error_words: cuGetErrorString,
@@ -97,8 +97,9 @@ functions! {
     }
     cuLaunchKernel(
         function: Handle, _gx: c_uint, _gy: c_uint, _gz: c_uint, _bx: c_uint, _by: c_uint, _bz: c_uint,
-        _shared: c_uint, _stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
+        _shared: c_uint, stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
     ) {
+        gpu::drain(stream);
         let argument = |i: usize| (*arguments.add(i)).cast::<u64>().read_unaligned();
         let (at, length) = (argument(0) as *mut u8, argument(1) as usize);
         match function.addr() {

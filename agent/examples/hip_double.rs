@@ -61,6 +61,7 @@ driver_double! {
     pointer_attribute: hipPointerGetAttribute,
     stream_create: hipStreamCreateWithFlags, stream_destroy: hipStreamDestroy, stream_query: hipStreamQuery,
     stream_synchronize: hipStreamSynchronize,
+    stream_wait_event: hipStreamWaitEvent, launch_host: hipLaunchHostFunc,
     event_create: hipEventCreateWithFlags, event_destroy: hipEventDestroy, event_record: hipEventRecord,
     event_synchronize: hipEventSynchronize, event_elapsed: hipEventElapsedTime,
     error_name: hipDrvGetErrorName, error_words: hipDrvGetErrorString,
@@ -128,8 +129,9 @@ functions! {
     }
     hipModuleLaunchKernel(
         function: Handle, blocks: c_uint, _gy: c_uint, _gz: c_uint, threads: c_uint, _by: c_uint, _bz: c_uint,
-        _shared: c_uint, _stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
+        _shared: c_uint, stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
     ) {
+        gpu::drain(stream);
         let run = std::mem::transmute::<Handle, Kernel>(function);
         run(arguments, blocks, threads);
         let stuck = setting("STUCK", u64::MAX);

@@ -5,7 +5,8 @@
 //! process, the others wait for it as those of NCCL do.
 //!
 //! With `NCCL_DOUBLE_GROUP` groups come together over the loopback interface, if every rank brings the same 128 bytes of an
-//! id, and reduce what lies in the memory of `cuda_double`: sums of `float`, maxima of `uint64_t`. As NCCL does, it takes
+//! id, and reduce, gather and scatter what lies in the memory of `cuda_double`: sums of `float`, maxima of `uint64_t`. Operations are queued
+//! on the driver double's streams. With `NCCL_DOUBLE_RAS` a text, its lines apart by `|`, is what RAS answers to `STATUS`. As NCCL does, it takes
 //! ranks for those of one host by `NCCL_HOSTID`, or else by the host's name, and writes to `NCCL_DEBUG_FILE` what
 //! NCCL 2.28.3 wrote between two hosts by sockets, and on one host. `NCCL_DOUBLE_FAULT=RANK:SIGNAL:CALL` sends a signal to the
 //! process of a rank in its all-reduce of this number. `NCCL_DOUBLE_WRONG` changes the first byte of every sum.
@@ -17,15 +18,18 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    ffi::{c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     fs::OpenOptions,
     io::{self, Read, Write},
-    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering},
     },
+    time::Duration,
 };
+
+use socket2::{Domain, Socket, Type};
 
 const SUCCESS: c_int = 0;
 /// `ncclInternalError`.
@@ -94,6 +98,23 @@ pub unsafe extern "C" fn ncclGetUniqueId(to: *mut [u8; ID]) -> c_int {
     SUCCESS
 }
 
+/// Answers every question as RAS does one of `STATUS`.
+fn ras() -> Option<()> {
+    let (text, address) = (setting("NCCL_DOUBLE_RAS")?.replace('|', "\n"), setting("NCCL_RAS_ADDR")?);
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).ok()?;
+    socket.set_reuse_port(true).ok()?;
+    socket.bind(&address.parse::<SocketAddr>().ok()?.into()).ok()?;
+    socket.listen(8).ok()?;
+    let listener = TcpListener::from(socket);
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 256]);
+            let _ = client.write_all(format!("SERVER PROTOCOL 2\nOK\n{text}").as_bytes());
+        }
+    });
+    Some(())
+}
+
 /// `ncclUniqueId`, which travels by value.
 #[repr(C)]
 pub struct UniqueId([u8; ID]);
@@ -102,8 +123,21 @@ pub struct UniqueId([u8; ID]);
 pub struct Communicator {
     rank: c_int,
     streams: Vec<TcpStream>,
+    ranks: c_int,
     /// All-reduces so far.
     calls: AtomicU64,
+    /// What a queued operation failed with.
+    broken: AtomicI32,
+    ended: AtomicBool,
+}
+
+impl Communicator {
+    fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        for stream in &self.streams {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 /// What NCCL takes for the name of this rank's host.
@@ -180,11 +214,12 @@ fn log(rank: usize, hosts: &[String]) -> io::Result<()> {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclCommInitRank(
-    to: *mut *mut Communicator,
+    to: *mut *const Communicator,
     ranks: c_int,
     id: UniqueId,
     rank: c_int,
 ) -> c_int {
+    ras();
     if let Some(stops) = stops() {
         if stops == rank {
             // SAFETY: no memory is touched; all threads of this process stop.
@@ -203,9 +238,10 @@ pub unsafe extern "C" fn ncclCommInitRank(
     if log(usize::try_from(rank).unwrap_or(0), &hosts).is_err() {
         return INTERNAL;
     }
-    let communicator = Box::new(Communicator { rank, streams, calls: AtomicU64::new(0) });
+    let (calls, broken, ended) = (AtomicU64::new(0), AtomicI32::new(SUCCESS), AtomicBool::new(false));
+    let communicator = Arc::new(Communicator { rank, streams, ranks, calls, broken, ended });
     // SAFETY: the caller gives a place for the communicator, as `nccl.h` demands.
-    unsafe { to.write(Box::into_raw(communicator)) };
+    unsafe { to.write(Arc::into_raw(communicator)) };
     SUCCESS
 }
 
@@ -234,19 +270,152 @@ fn reduce(to: &mut [u8], from: &[u8], how: (c_int, c_int)) {
     }
 }
 
-/// The first rank reduces what the others send it, and sends them the result.
-fn all_reduce(communicator: &Communicator, mine: &mut [u8], how: (c_int, c_int)) -> io::Result<()> {
+/// What all ranks bring, in the order of their ranks: the first rank passes it on.
+fn gathered(communicator: &Communicator, mine: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    let ranks = communicator.ranks as usize;
     if communicator.rank != 0 {
         let mut first = communicator.streams.first().ok_or_else(|| io::Error::other("no stream"))?;
         first.write_all(mine)?;
-        return first.read_exact(mine);
+        let mut all = vec![vec![0; mine.len()]; ranks];
+        all.iter_mut().try_for_each(|one| first.read_exact(one))?;
+        return Ok(all);
     }
-    let mut theirs = vec![0; mine.len()];
+    let mut all = vec![mine.to_vec()];
     for mut stream in &communicator.streams {
+        let mut theirs = vec![0; mine.len()];
         stream.read_exact(&mut theirs)?;
-        reduce(mine, &theirs, how);
+        all.push(theirs);
     }
-    communicator.streams.iter().try_for_each(|mut stream| stream.write_all(mine))
+    communicator.streams.iter().try_for_each(|mut stream| stream.write_all(&all.concat()))?;
+    Ok(all)
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Reduce,
+    Gather,
+    Scatter,
+}
+
+/// Addresses of the caller's memory, which lives until its stream is done.
+#[derive(Clone, Copy)]
+struct Operation {
+    what: What,
+    how: (c_int, c_int),
+    from: usize,
+    to: usize,
+    /// Of what this rank brings.
+    bytes: usize,
+}
+
+/// Operations of this process under way that take a time.
+static BUSY: AtomicU64 = AtomicU64::new(0);
+
+/// Takes the time of `NCCL_DOUBLE_PACE`, in microseconds; with `NCCL_DOUBLE_SHARED` twice that while another operation is under way.
+fn take_time() {
+    let Some(pace) = setting("NCCL_DOUBLE_PACE").and_then(|text| text.parse().ok()).map(Duration::from_micros) else {
+        return;
+    };
+    let before = BUSY.fetch_add(1, Ordering::SeqCst);
+    std::thread::sleep(pace);
+    if setting("NCCL_DOUBLE_SHARED").is_some() && before.max(BUSY.load(Ordering::SeqCst) - 1) > 0 {
+        std::thread::sleep(pace);
+    }
+    BUSY.fetch_sub(1, Ordering::SeqCst);
+}
+
+impl Operation {
+    fn run(self, communicator: &Communicator) -> io::Result<()> {
+        // SAFETY: host memory, where the driver's double has all memory, of `bytes` that nothing else uses until the stream is done.
+        let mine = unsafe { std::slice::from_raw_parts(self.from as *const u8, self.bytes) }.to_vec();
+        let all = gathered(communicator, &mine)?;
+        if self.how != LARGEST {
+            take_time();
+        }
+        let mut result = match self.what {
+            What::Gather => all.concat(),
+            What::Reduce | What::Scatter => {
+                let mut sum = vec![0; mine.len()];
+                all.iter().for_each(|one| reduce(&mut sum, one, self.how));
+                let part = mine.len() / all.len();
+                let at = part * communicator.rank as usize;
+                if matches!(self.what, What::Scatter) { sum[at..at + part].to_vec() } else { sum }
+            }
+        };
+        if let Some(first) = result.first_mut().filter(|_| self.how == SUM && setting("NCCL_DOUBLE_WRONG").is_some()) {
+            *first ^= 1;
+        }
+        // SAFETY: the caller's buffer has room for the result, as `nccl.h` demands.
+        unsafe { (self.to as *mut u8).copy_from(result.as_ptr(), result.len()) };
+        Ok(())
+    }
+}
+
+type Work = Box<dyn FnOnce() -> io::Result<()>>;
+
+unsafe extern "C" fn run(work: *mut c_void) {
+    // SAFETY: of `launch`, run once.
+    let (communicator, work) = *unsafe { Box::from_raw(work.cast::<(Arc<Communicator>, Work)>()) };
+    if work().is_err() {
+        communicator.broken.store(REMOTE, Ordering::SeqCst);
+        // As in NCCL the operation does not end until its communicator does.
+        while !communicator.ended.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+type LaunchHost = unsafe extern "C" fn(*mut c_void, unsafe extern "C" fn(*mut c_void), *mut c_void) -> c_int;
+
+/// Queues work on a stream of the driver's double.
+unsafe fn launch(communicator: *const Communicator, stream: *mut c_void, work: Work) -> c_int {
+    let find = |(library, function): (&CStr, &CStr)| {
+        // SAFETY: both are strings; the library is not loaded by this, and stays.
+        let found = unsafe {
+            let library = libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if library.is_null() { library } else { libc::dlsym(library, function.as_ptr()) }
+        };
+        // SAFETY: the doubles have it with this type.
+        (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, LaunchHost>(found) })
+    };
+    let drivers = [(c"libcuda.so.1", c"cuLaunchHostFunc"), (c"libamdhip64.so.6", c"hipLaunchHostFunc")];
+    let Some(launch) = drivers.into_iter().find_map(find) else { return INTERNAL };
+    // SAFETY: the caller's communicator lives, and this keeps it.
+    let communicator = unsafe {
+        Arc::increment_strong_count(communicator);
+        Arc::from_raw(communicator)
+    };
+    let work = Box::into_raw(Box::new((communicator, work)));
+    // SAFETY: `run` takes what is given here.
+    unsafe { launch(stream, run, work.cast()) }
+}
+
+unsafe fn collective(
+    what: What,
+    [from, to]: [usize; 2],
+    count: usize,
+    how: (c_int, c_int),
+    communicator: *const Communicator,
+    stream: *mut c_void,
+) -> c_int {
+    let width = match how {
+        SUM => 4,
+        LARGEST => 8,
+        _ => return INVALID,
+    };
+    // SAFETY: a communicator of `ncclCommInitRank`, which lives.
+    let (rank, ranks, calls) =
+        unsafe { ((*communicator).rank, (*communicator).ranks as usize, &(*communicator).calls) };
+    if matches!(what, What::Reduce) {
+        fail(rank, calls.fetch_add(1, Ordering::Relaxed));
+    }
+    let bytes = count * width * if matches!(what, What::Scatter) { ranks } else { 1 };
+    let operation = Operation { what, how, from, to, bytes };
+    let place = communicator as usize;
+    // SAFETY: `launch` keeps the communicator until this has run.
+    let work = move || operation.run(unsafe { &*(place as *const Communicator) });
+    // SAFETY: the caller's stream lives.
+    unsafe { launch(communicator, stream, Box::new(work)) }
 }
 
 #[unsafe(no_mangle)]
@@ -257,26 +426,41 @@ pub unsafe extern "C" fn ncclAllReduce(
     datatype: c_int,
     operation: c_int,
     communicator: *const Communicator,
-    _stream: *mut c_void,
+    stream: *mut c_void,
 ) -> c_int {
-    let how = (datatype, operation);
-    let width = match how {
-        SUM => 4,
-        LARGEST => 8,
-        _ => return INVALID,
-    };
-    // SAFETY: a communicator of `ncclCommInitRank`, and buffers of `count` elements in host memory, where `cuda_double`
-    // has all memory; the two are the same or do not overlap.
-    let (communicator, mine) = unsafe {
-        to.copy_from(from, count * width);
-        (&*communicator, std::slice::from_raw_parts_mut(to, count * width))
-    };
-    fail(communicator.rank, communicator.calls.fetch_add(1, Ordering::Relaxed));
-    let reduced = all_reduce(communicator, mine, how).map_or(REMOTE, |()| SUCCESS);
-    if let Some(first) = mine.first_mut().filter(|_| how == SUM && setting("NCCL_DOUBLE_WRONG").is_some()) {
-        *first ^= 1;
+    // SAFETY: the caller keeps to `nccl.h`.
+    unsafe {
+        collective(What::Reduce, [from as usize, to as usize], count, (datatype, operation), communicator, stream)
     }
-    reduced
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclReduceScatter(
+    from: *const u8,
+    to: *mut u8,
+    count: usize,
+    datatype: c_int,
+    operation: c_int,
+    communicator: *const Communicator,
+    stream: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller keeps to `nccl.h`.
+    unsafe {
+        collective(What::Scatter, [from as usize, to as usize], count, (datatype, operation), communicator, stream)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclAllGather(
+    from: *const u8,
+    to: *mut u8,
+    count: usize,
+    datatype: c_int,
+    communicator: *const Communicator,
+    stream: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller keeps to `nccl.h`.
+    unsafe { collective(What::Gather, [from as usize, to as usize], count, (datatype, SUM.1), communicator, stream) }
 }
 
 /// A send or a receive of a group.
@@ -286,6 +470,7 @@ struct Block {
     bytes: usize,
     peer: c_int,
     communicator: *const Communicator,
+    stream: *mut c_void,
 }
 
 thread_local! {
@@ -301,10 +486,10 @@ fn queue(
     count: usize,
     datatype: c_int,
     peer: c_int,
-    communicator: *const Communicator,
+    (communicator, stream): (*const Communicator, *mut c_void),
 ) -> c_int {
     let Some(width) = usize::try_from(datatype).ok().and_then(|datatype| WIDTHS.get(datatype)) else { return INVALID };
-    GROUP.with_borrow_mut(|group| group.push(Block { sends, at, bytes: count * width, peer, communicator }));
+    GROUP.with_borrow_mut(|group| group.push(Block { sends, at, bytes: count * width, peer, communicator, stream }));
     SUCCESS
 }
 
@@ -315,9 +500,9 @@ pub unsafe extern "C" fn ncclSend(
     datatype: c_int,
     peer: c_int,
     communicator: *const Communicator,
-    _stream: *mut c_void,
+    stream: *mut c_void,
 ) -> c_int {
-    queue(true, from.cast_mut(), count, datatype, peer, communicator)
+    queue(true, from.cast_mut(), count, datatype, peer, (communicator, stream))
 }
 
 #[unsafe(no_mangle)]
@@ -327,9 +512,9 @@ pub unsafe extern "C" fn ncclRecv(
     datatype: c_int,
     peer: c_int,
     communicator: *const Communicator,
-    _stream: *mut c_void,
+    stream: *mut c_void,
 ) -> c_int {
-    queue(false, to, count, datatype, peer, communicator)
+    queue(false, to, count, datatype, peer, (communicator, stream))
 }
 
 #[unsafe(no_mangle)]
@@ -337,14 +522,22 @@ pub extern "C" fn ncclGroupStart() -> c_int {
     SUCCESS
 }
 
-/// Between two ranks: the first one sends before it receives, the other receives before it sends.
 #[unsafe(no_mangle)]
 pub extern "C" fn ncclGroupEnd() -> c_int {
-    let mut blocks = GROUP.take();
-    let Some(communicator) = blocks.first().map(|block| block.communicator) else { return SUCCESS };
+    let blocks = GROUP.take();
+    let Some((place, stream)) = blocks.first().map(|block| (block.communicator, block.stream)) else { return SUCCESS };
     // SAFETY: a communicator of `ncclCommInitRank`, which lives through its group.
-    let communicator = unsafe { &*communicator };
-    fail(communicator.rank, communicator.calls.fetch_add(1, Ordering::Relaxed));
+    let (rank, calls, streams) = unsafe { ((*place).rank, &(*place).calls, (*place).streams.len()) };
+    fail(rank, calls.fetch_add(1, Ordering::Relaxed));
+    if streams != 1 {
+        return INVALID;
+    }
+    // SAFETY: both live through the group; `launch` keeps the communicator until it has run.
+    unsafe { launch(place, stream, Box::new(move || pass(&*place, blocks))) }
+}
+
+/// Between two ranks: the first one sends before it receives, the other receives before it sends.
+fn pass(communicator: &Communicator, mut blocks: Vec<Block>) -> io::Result<()> {
     let own: Vec<Block> = blocks.extract_if(.., |block| block.peer == communicator.rank).collect();
     if let [one, other] = &*own {
         let (from, to) = if one.sends { (one, other) } else { (other, one) };
@@ -352,38 +545,33 @@ pub extern "C" fn ncclGroupEnd() -> c_int {
         unsafe { to.at.copy_from(from.at, from.bytes.min(to.bytes)) };
     }
     blocks.sort_by_key(|block| block.sends != (communicator.rank == 0));
-    let Some(mut stream) = communicator.streams.first().filter(|_| communicator.streams.len() == 1) else {
-        return INVALID;
-    };
-    let passed = blocks.iter().try_for_each(|block| {
+    let mut stream = communicator.streams.first().ok_or_else(|| io::Error::other("no stream"))?;
+    blocks.iter().try_for_each(|block| {
         // SAFETY: as above, and nothing else uses them until the group has ended.
         let bytes = unsafe { std::slice::from_raw_parts_mut(block.at, block.bytes) };
         if block.sends { stream.write_all(bytes) } else { stream.read_exact(bytes) }
-    });
-    passed.map_or(REMOTE, |()| SUCCESS)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclCommGetAsyncError(_communicator: *const Communicator, to: *mut c_int) -> c_int {
-    // SAFETY: the caller gives a place for the error, as `nccl.h` demands.
-    unsafe { to.write(SUCCESS) };
+pub unsafe extern "C" fn ncclCommGetAsyncError(communicator: *const Communicator, to: *mut c_int) -> c_int {
+    // SAFETY: the caller gives a communicator that lives and a place for the error, as `nccl.h` demands.
+    unsafe { to.write((*communicator).broken.load(Ordering::SeqCst)) };
     SUCCESS
 }
 
-/// Ends what another thread waits for. What this communicator holds stays until the process ends.
+/// Ends what is queued. What this communicator holds stays until the process ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclCommAbort(communicator: *const Communicator) -> c_int {
     // SAFETY: a communicator of `ncclCommInitRank` that nobody destroyed.
-    for stream in unsafe { &(*communicator).streams } {
-        let _ = stream.shutdown(Shutdown::Both);
-    }
+    unsafe { (*communicator).end() };
     SUCCESS
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclCommDestroy(communicator: *mut Communicator) -> c_int {
+pub unsafe extern "C" fn ncclCommDestroy(communicator: *const Communicator) -> c_int {
     // SAFETY: a communicator of `ncclCommInitRank`, destroyed once.
-    drop(unsafe { Box::from_raw(communicator) });
+    unsafe { Arc::from_raw(communicator) }.end();
     SUCCESS
 }
 
@@ -399,5 +587,5 @@ macro_rules! unable {
 }
 
 unable! {
-    ncclBroadcast ncclReduce ncclAllGather ncclReduceScatter ncclRedOpCreatePreMulSum
+    ncclBroadcast ncclReduce ncclRedOpCreatePreMulSum
 }

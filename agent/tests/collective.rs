@@ -68,6 +68,7 @@ fn collective(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction
         size: Bytes(size),
         options,
         exchange: None,
+        beside: None,
         window,
         warm_up: Nanoseconds::ZERO,
         verify: true,

@@ -329,10 +329,10 @@ fn traffic_beside_flows_is_read_with_its_keys() {
         assert!(mistakes.list.iter().all(|mistake| mistake.help.is_some()), "{mistakes}");
         mistakes.to_string()
     };
-    assert_eq!(beside(""), Beside { flows: vec![4], direction: BesideWay::Same, rate: None, command: None });
+    assert_eq!(beside(""), Beside { flows: vec![4], direction: BesideWay::Same, rate: None, command: None, op: None });
     assert_eq!(
         beside("transport = \"tcp\", flows = [16, 1], direction = \"both\", rate = \"10 Gb/s\""),
-        Beside { flows: vec![1, 16], direction: BesideWay::Both, rate: Some(GigabitsPerSecond(10.0)), command: None }
+        Beside { flows: vec![1, 16], direction: BesideWay::Both, rate: Some(GigabitsPerSecond(10.0)), ..beside("") }
     );
     assert_eq!(test("").tests[0].beside, None);
     let limit = "beside = {}\n[[test.expect]]\nmetric = \"beside_loss\"\n";
@@ -365,7 +365,7 @@ fn traffic_beside_flows_is_read_with_its_keys() {
     let latency = text("beside = {}").replace("\"bandwidth\"", "\"latency\"");
     assert!(refused(&latency).contains("does not apply to latency"));
     let collective = text("beside = {}\ntransport = \"tcp\"").replace("\"write\"", "\"all_reduce\"");
-    assert!(refused(&collective).contains("does not apply to all_reduce"));
+    assert!(refused(&collective).contains("do not run alongside all_reduce"));
 }
 
 #[test]

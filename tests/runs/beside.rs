@@ -98,6 +98,36 @@ fn a_command_that_cannot_be_started_is_named() {
     assert!(failed.len() == 1 && error.contains("a: ") && error.contains("/no/such/program"), "{error}");
 }
 
+/// An all-reduce of local agents over TCP, alone and alongside a script.
+fn beside_all_reduce(scene: &Scene, script: &str) -> std::path::PathBuf {
+    scene.write(
+        "plan.toml",
+        &format!(
+            "name = \"beside\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"] }}\n[[test]]\n\
+             op = \"all_reduce\"\ntransport = \"tcp\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nmeasure = \"200ms\"\n\
+             warm_up = \"20ms\"\n[test.beside]\ncommand = [\"sh\", \"-c\", \"{script}\", \"{{name}}\"]\n"
+        ),
+    )
+}
+
+#[test]
+fn a_collective_is_measured_alone_and_beside_the_command() {
+    let scene = Scene::new();
+    let script = format!("echo $0 >> {}.hosts; while :; do sleep 1; done", mark(&scene));
+    scene.start(&beside_all_reduce(&scene, &script)).end().expect(0);
+    let hosts = fs::read_to_string(scene.path("written.hosts")).unwrap();
+    assert!(hosts.lines().count() == 2 && hosts.contains('a') && hosts.contains('b'), "{hosts}");
+    let rows = scene.results().rows();
+    assert!(rows.iter().any(|row| row.metric == "overlap_loss" && row.value.is_some()), "{rows:?}");
+    assert!(rows.iter().all(|row| row.metric != "overlap_loss_other"), "{rows:?}");
+    assert_eq!(left(&scene), [""; 0], "processes are left");
+
+    let scene = Scene::new();
+    scene.start(&beside_all_reduce(&scene, "exit 3")).end().expect(3);
+    let rows = scene.results().rows();
+    assert!(rows.iter().all(|row| row.value.is_none() && row.error.is_some()), "{rows:?}");
+}
+
 /// It ignores being asked to end, and a process of it is in a session of its own.
 const STUBBORN: &str =
     "trap '' TERM; setsid sh -c 'while :; do sleep 1; done' MARK.aside & while :; do sleep 1; done; : MARK";

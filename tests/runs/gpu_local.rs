@@ -44,13 +44,36 @@ fn run(test: &str, double: Option<&str>) -> (Scene, Results) {
 #[test]
 fn a_rank_that_hangs_within_nccl_is_named_and_ended() {
     let test = format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\"\ndeadline = \"2s\"");
-    let (_scene, results) = run(&test, Some(", NCCL_DOUBLE_STOP = \"1\""));
+    let ras = "Errors|======||INCOMPLETE|  Missing communicator data from 1 job process|";
+    let double = format!(", NCCL_DOUBLE_STOP = \"1\", NCCL_DOUBLE_RAS = \"{ras}\"");
+    let (_scene, results) = run(&test, Some(&double));
     let rows = results.rows();
     assert!(rows.iter().all(|row| row.value.is_none()), "{rows:?}");
     let error = rows[0].error.clone().unwrap();
     assert_eq!(results.verdicts()["run_exit_code"], 3);
     // Rank 1 is the GPU of host b. Host a, which waited, is not what hangs.
     assert!(error.contains("b: ") && !error.contains("a: "), "{error}");
+    // What NCCL says of it, asked by the rank that waited, which shares its port with no other.
+    assert!(error.contains("INCOMPLETE; Missing communicator data from 1 job process"), "{error}");
+}
+
+/// Operations of the double take some time, twice that while another one is under way: half of the bandwidth is lost.
+#[test]
+fn a_collective_beside_that_of_a_second_communicator_loses_what_they_share() {
+    let test = "op = \"all_gather\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = \"64KiB\"\nrepeats = 5\n\
+                library = \"libnccl_double.so.2\"\nbeside = { op = \"reduce_scatter\" }\n\
+                expect = [{ metric = \"overlap_loss\", at_most = \"1%\" }]";
+    let double = ", NCCL_DOUBLE_GROUP = \"1\", NCCL_DOUBLE_PACE = \"5000\", NCCL_DOUBLE_SHARED = \"1\"";
+    let (_scene, results) = run(test, Some(double));
+    let rows = results.rows();
+    let value = |metric: &str| rows.iter().find(|row| row.metric == metric).unwrap_or_else(|| panic!("{rows:?}")).value;
+    assert!(value("overlap_loss").unwrap() > 20.0 && value("overlap_loss_other").unwrap() > 10.0, "{rows:?}");
+    assert!(rows.iter().all(|row| row.wrong == 0 && row.error.is_none()), "{rows:?}");
+    for outcome in results.outcomes() {
+        assert!(outcome["result"]["Ok"]["overlap"]["other"]["operations"].as_u64().unwrap() > 0, "{outcome:#}");
+    }
+    assert_eq!(results.verdicts()["run_exit_code"], 1);
+    assert!(results.report().contains("Alone and alongside other traffic"));
 }
 
 /// Each rank receives what the other one sends to it, at the place and with the length that the matrix gives.

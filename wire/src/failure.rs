@@ -47,12 +47,14 @@ pub struct Failure {
     pub stage: Stage,
     pub kind: Kind,
     pub cause: String,
+    /// What the library's own diagnostics say of it.
+    pub said: Option<String>,
     pub remedy: Option<Box<Remedy>>,
 }
 
 impl Failure {
     pub fn new(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
-        Self { host: None, peer: None, stage, kind, cause: cause.into(), remedy: None }
+        Self { host: None, peer: None, stage, kind, cause: cause.into(), said: None, remedy: None }
     }
 
     pub fn at(mut self, host: &str) -> Self {
@@ -119,6 +121,9 @@ impl std::fmt::Display for Failure {
         write!(f, "{}: {}", self.stage, self.cause)?;
         if let (Some(host), Some(peer)) = (&self.host, &self.peer) {
             write!(f, " (between {host} and {peer})")?;
+        }
+        if let Some(said) = &self.said {
+            write!(f, "; {said}")?;
         }
         if let Some(remedy) = &self.remedy {
             write!(f, " ({remedy})")?;

@@ -121,6 +121,41 @@ pub struct FlowTimes {
     pub alone: Nanoseconds,
 }
 
+/// A collective alone and alongside other traffic, which ran from before its first operation to after its last one. Times are those of one
+/// operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Overlap {
+    pub alone: Nanoseconds,
+    pub together: Nanoseconds,
+    /// `None` where a command makes the traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<OtherTimes>,
+}
+
+/// The operation of a second communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OtherTimes {
+    pub alone: Nanoseconds,
+    pub together: Nanoseconds,
+    /// How many began and ended while those of the first communicator ran; `together` is their time.
+    pub operations: u64,
+}
+
+impl Overlap {
+    /// In percent of the bandwidth alone; negative for a gain.
+    pub fn loss(&self) -> Option<f64> {
+        loss(self.alone, self.together)
+    }
+
+    pub fn loss_of_other(&self) -> Option<f64> {
+        self.other.and_then(|other| loss(other.alone, other.together))
+    }
+}
+
+fn loss(alone: Nanoseconds, together: Nanoseconds) -> Option<f64> {
+    (!alone.is_zero() && !together.is_zero()).then(|| 100.0 * (1.0 - alone.as_f64() / together.as_f64()))
+}
+
 /// Where each of adjacent blocks begins.
 pub fn starts(counts: &[u64]) -> impl Iterator<Item = u64> {
     counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)))
@@ -138,6 +173,9 @@ pub struct CollectiveSpec {
     /// `Some` exactly for `all_to_all_v`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Box<Exchange>>,
+    /// Operation of a second communicator of the same ranks, with the same size, alongside which this one is measured again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Op>,
     pub window: Window,
     pub warm_up: Nanoseconds,
     /// Whether to verify the results: before the timed operations, and after the last one.
@@ -158,6 +196,9 @@ pub struct CollectiveMeasurement {
     /// Those of [`Exchange::alone`] that this rank receives, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowTimes>,
+    /// Passes with a second communicator, in order; equally many on all ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlap: Vec<Overlap>,
     pub checked: Checked,
     pub cpu: Nanoseconds,
     /// From the start of the first timed batch to the end of the last, on the monotonic clock of the rank's host; `None` if not measured.
@@ -223,6 +264,7 @@ mod tests {
             size: Bytes(size),
             options: options.clone(),
             exchange: None,
+            beside: None,
             window: Window::Iterations(1),
             warm_up: Nanoseconds::ZERO,
             verify: true,

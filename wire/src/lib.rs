@@ -42,4 +42,4 @@ pub use self::{
 
 /// Controller and agent must agree exactly: the controller ships the agent it was built with, so a difference means that a stale or
 /// foreign agent answered.
-pub const PROTOCOL: u32 = 13;
+pub const PROTOCOL: u32 = 14;

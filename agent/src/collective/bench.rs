@@ -99,7 +99,7 @@ pub(crate) fn measure(
     Ok(measured)
 }
 
-fn verified(group: &mut impl Group, in_place: bool) -> Result<Checked, Failure> {
+pub(crate) fn verified(group: &mut impl Group, in_place: bool) -> Result<Checked, Failure> {
     if !in_place {
         group.poison(0)?;
     }

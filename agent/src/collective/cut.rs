@@ -122,6 +122,7 @@ mod tests {
             size: Bytes(4),
             options,
             exchange: None,
+            beside: None,
             window,
             warm_up,
             verify: true,

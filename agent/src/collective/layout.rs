@@ -268,6 +268,7 @@ mod tests {
             size: Bytes(size),
             options,
             exchange: None,
+            beside: None,
             window,
             warm_up: Nanoseconds::ZERO,
             verify: true,

@@ -281,6 +281,15 @@ impl Event {
         )
     }
 
+    /// Work that is queued on `stream` afterwards waits for this event, which was recorded before.
+    pub(crate) fn holds_back(&self, stream: &Stream) -> Result<(), Failure> {
+        let Some(wait) = self.0.device.driver().stream_wait_event else {
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, "this driver cannot order streams by events"));
+        };
+        // SAFETY: event and stream live, and are of one context; no flag is set.
+        self.0.device.check(unsafe { wait(stream.handle(), self.0.handle, 0) }, "waiting for an event")
+    }
+
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         // SAFETY: the event lives.
         self.0.device.check(unsafe { (self.0.device.driver().event_synchronize)(self.0.handle) }, "waiting for the GPU")

@@ -13,20 +13,22 @@ use std::{
 
 use parking_lot::Mutex;
 use railgauge_wire::{
-    Checked, CollectiveMeasurement, CollectiveSpec, Datatype, Failure, Kind, Nanoseconds, Op, Reduction, Stage,
+    Bytes, Checked, CollectiveMeasurement, CollectiveSpec, Datatype, Failure, Kind, Nanoseconds, Op, Reduction, Stage,
     TestMetric, remedy,
 };
 
-use super::library::{self, Call, Communicator};
+use super::library::{self, Call, Communicator, Shared};
 use crate::{
     bench::clock,
     collective::{
         bench::{self, Group},
         layout::{Layout, buckets},
     },
-    gpu::{Buffer, Graph, Pinned, Stream, kernels, table::Values},
+    gpu::{Buffer, Device, Graph, Pinned, Stream, kernels, table::Values},
     memory::{host, pattern::Part},
 };
+
+mod overlap;
 
 /// Delay from the last rank's barrier to the common start: longer than the barrier takes on one host. A GPU that has been idle longer
 /// starts later: 100 µs cost latencies of 8 bytes 0.7 µs of 14, 300 µs cost 1.3.
@@ -47,6 +49,20 @@ pub(crate) struct Bench {
     filled: Cell<Option<(Datatype, Option<Reduction>, u64)>>,
     reduction: c_int,
     phase: Phase,
+    /// Where a second communicator is kept for whoever has to end it.
+    beside: Shared,
+    second: Option<Box<Self>>,
+}
+
+/// What a rank sends, what it receives, and 8 bytes for barriers. Both large ones at once, so that a lack of memory shows before anything
+/// moves.
+pub(crate) fn buffers(device: &Arc<Device>, size: Bytes) -> Result<[Buffer; 3], Failure> {
+    let (free, total) = device.memory()?;
+    if size.saturating_mul(2) > Bytes(free) {
+        let cause = format!("two buffers of {size} bytes are wanted, and {free} of the GPU's {total} bytes are free");
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.vendor().free_memory()));
+    }
+    Ok([Buffer::new(device, size.0)?, Buffer::new(device, size.0)?, Buffer::new(device, 8)?])
 }
 
 impl Bench {
@@ -55,13 +71,37 @@ impl Bench {
         stream: Stream,
         buffers: [Buffer; 3],
         phase: Phase,
+        beside: Shared,
     ) -> Result<Self, Failure> {
         let [send, receive, small] = buffers;
         let word = RefCell::new(Pinned::new(stream.device(), host::Buffer::new(8, false)?)?);
-        Ok(Self { communicator, stream, send, receive, small, word, filled: Cell::default(), reduction: 0, phase })
+        let filled = Cell::default();
+        Ok(Self { communicator, stream, send, receive, small, word, filled, reduction: 0, phase, beside, second: None })
     }
 
     pub(crate) fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
+        let other = collective.beside.map(|op| Self::spec_of_second(collective, op));
+        if other.is_some() && self.second.is_none() {
+            self.second = Some(Box::new(self.join_second()?));
+        }
+        let ready = self.prepare(collective)?;
+        let ready_other = match (&mut self.second, &other) {
+            (Some(second), Some(other)) => Some((second.prepare(other)?, other)),
+            _ => None,
+        };
+        let bench = &*self;
+        let mut operation = Operation::new(bench, collective, &ready);
+        let mut measured = bench::measure(&mut operation, collective, &ready.layout, ready.reduction)?;
+        if let (Some(second), Some((ready, collective))) = (bench.second.as_deref(), &ready_other) {
+            let mut other = Operation::new(second, collective, ready);
+            let (passes, checked) = operation.overlap(&mut other)?;
+            measured.overlap = passes;
+            measured.checked += checked;
+        }
+        Ok(measured)
+    }
+
+    fn prepare(&mut self, collective: &CollectiveSpec) -> Result<Prepared, Failure> {
         let (rank, ranks) = (self.communicator.rank, self.communicator.ranks);
         let capacity = self.send.len();
         let layout = Layout::new(collective, rank, ranks, capacity).ok_or_else(|| {
@@ -80,19 +120,7 @@ impl Bench {
         }
         self.reduction = self.communicator.reduction(reduction, options.datatype)?;
         let values = Values::new(&self.stream, options.datatype, reduction, ranks, collective.seed)?;
-        let bench = &*self;
-        let mut operation = Operation {
-            bench,
-            collective,
-            layout: &layout,
-            values,
-            steps: None,
-            calls: Vec::new(),
-            graph: None,
-            untimed: None,
-        };
-        operation.steps = operation.steps();
-        bench::measure(&mut operation, collective, &layout, reduction)
+        Ok(Prepared { layout, reduction, values })
     }
 
     /// Waits for the stream, and checks the group now and then.
@@ -139,11 +167,17 @@ fn spin_until(moment: Nanoseconds) {
     }
 }
 
+struct Prepared {
+    layout: Layout,
+    reduction: Option<Reduction>,
+    values: Values,
+}
+
 struct Operation<'b> {
     bench: &'b Bench,
     collective: &'b CollectiveSpec,
     layout: &'b Layout,
-    values: Values,
+    values: &'b Values,
     /// Buckets of a training step, each with its time from the step's start.
     steps: Option<Vec<(Call<'b>, Nanoseconds)>>,
     calls: Vec<Call<'b>>,
@@ -153,6 +187,13 @@ struct Operation<'b> {
 }
 
 impl<'b> Operation<'b> {
+    fn new(bench: &'b Bench, collective: &'b CollectiveSpec, ready: &'b Prepared) -> Self {
+        let (layout, values) = (&ready.layout, &ready.values);
+        let (calls, graph) = (Vec::new(), None);
+        let new = Self { bench, collective, layout, values, steps: None, calls, graph, untimed: None };
+        Self { steps: new.steps(), ..new }
+    }
+
     fn call(&self, slot: u64) -> Call<'b> {
         let (bench, layout, options) = (self.bench, self.layout, &self.collective.options);
         Call {
@@ -218,14 +259,14 @@ impl Group for Operation<'_> {
     fn fill(&mut self) -> Result<(), Failure> {
         let (bench, options) = (self.bench, &self.collective.options);
         if options.in_place {
-            kernels::write_values(&bench.stream, &bench.receive, &self.values, &self.layout.input())?;
+            kernels::write_values(&bench.stream, &bench.receive, self.values, &self.layout.input())?;
             return bench.stream.wait();
         }
         let key = (options.datatype, options.reduction, self.collective.seed);
         if bench.filled.take() != Some(key) {
             // The whole buffer, so that the next sizes find it filled.
             let whole = Part { count: bench.send.len() / self.layout.width, ..self.layout.input() };
-            kernels::write_values(&bench.stream, &bench.send, &self.values, &whole)?;
+            kernels::write_values(&bench.stream, &bench.send, self.values, &whole)?;
             bench.stream.wait()?;
         }
         bench.filled.set(Some(key));
@@ -247,7 +288,7 @@ impl Group for Operation<'_> {
     fn compare(&mut self, slot: u64) -> Result<Checked, Failure> {
         let mut sum = Checked::default();
         for part in self.layout.output(slot) {
-            sum += kernels::check_values(&self.bench.stream, &self.bench.receive, &self.values, &part)?;
+            sum += kernels::check_values(&self.bench.stream, &self.bench.receive, self.values, &part)?;
         }
         Ok(sum)
     }

@@ -251,6 +251,16 @@ impl Communicator {
         Ok(Self { nccl: nccl.clone(), shared, rank, ranks, scaled: Vec::new() })
     }
 
+    /// The id of another group of the same library.
+    pub(crate) fn fresh_id(&self) -> Result<UniqueId, Failure> {
+        fresh_id(&self.nccl)
+    }
+
+    /// Joins another group with the same ranks.
+    pub(crate) fn join_another(&self, id: UniqueId, shared: Shared) -> Result<Self, Failure> {
+        Self::join(&self.nccl, id, self.rank, self.ranks, shared)
+    }
+
     /// The library's number of a reduction of elements of a type.
     pub(crate) fn reduction(&mut self, of: Option<Reduction>, datatype: Datatype) -> Result<c_int, Failure> {
         self.nccl.knows(datatype)?;

@@ -7,4 +7,5 @@
 pub(crate) mod bench;
 pub(crate) mod library;
 pub mod log;
+mod ras;
 pub(crate) mod worker;

@@ -17,12 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::{Answer, Bytes, Failure, Kind, MemberOpened, MemberSpec, Stage, Ticket, frame, remedy};
+use railgauge_wire::{Answer, Failure, Kind, MemberOpened, MemberSpec, Stage, Ticket, frame, remedy};
+use socket2::Socket;
 
 use super::{
-    bench::{Bench, Phase},
+    bench::{self, Bench, Phase},
     library::{self, Communicator, Nccl, Shared, UniqueId},
-    log,
+    log, ras,
 };
 use crate::{
     bench::control::Control,
@@ -44,6 +45,7 @@ struct Watched {
     phase: Phase,
     nccl: Arc<OnceLock<Nccl>>,
     communicator: Shared,
+    beside: Shared,
     name: Arc<OnceLock<String>>,
 }
 
@@ -98,6 +100,7 @@ fn give_up(watched: &Watched) -> ! {
     let abort = worker::start("abort", move || {
         if let Some(nccl) = watched.nccl.get() {
             watched.communicator.abort(nccl, ABORT);
+            watched.beside.abort(nccl, ABORT);
         }
     });
     let until = Instant::now() + ABORT;
@@ -113,7 +116,10 @@ fn overdue(watched: &Watched, stage: Stage, limit: Duration) -> Failure {
     if !phase.is_empty() {
         cause.push_str(&format!(", while busy with: {phase}"));
     }
-    let failure = Failure::new(stage, Kind::Deadline, cause).remedy(remedy::LOOK_AT_RANKS);
+    let mut failure = Failure::new(stage, Kind::Deadline, cause).remedy(remedy::LOOK_AT_RANKS);
+    let library = watched.nccl.get().map_or("NCCL", Nccl::name);
+    let said = std::env::var(ras::ADDRESS).ok().and_then(|address| ras::said(&address));
+    failure.said = said.map(|said| format!("the RAS of {library} says: {said}"));
     named(watched, failure)
 }
 
@@ -156,7 +162,8 @@ impl State {
                 stream.device().enter()?;
                 say(watched, "joining the group");
                 let communicator = Communicator::join(nccl, *id, spec.rank, spec.ranks, watched.communicator.clone())?;
-                *self = Self::Joined(Box::new(Bench::new(communicator, stream, buffers, watched.phase.clone())?));
+                let bench = Bench::new(communicator, stream, buffers, watched.phase.clone(), watched.beside.clone())?;
+                *self = Self::Joined(Box::new(bench));
                 say(watched, "idle");
                 Ok(RankAnswer::Joined)
             }
@@ -185,18 +192,8 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     say(watched, "opening the GPU");
     let device = Device::open(gpu)?;
     let stream = Stream::new(&device)?;
-    // Both buffers at once, so that a lack of memory shows before anything moves.
-    let (free, total) = device.memory()?;
-    if spec.max_size.saturating_mul(2) > Bytes(free) {
-        let cause = format!(
-            "two buffers of {} bytes are wanted, and {free} of the GPU's {total} bytes are free",
-            spec.max_size
-        );
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.vendor().free_memory()));
-    }
+    let buffers = bench::buffers(&device, spec.max_size)?;
     let nccl = Nccl::open(device.vendor(), spec.library.as_deref())?;
-    let buffers =
-        [Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(library::fresh_id(&nccl)?)) } else { None };
     let mut settings = BTreeMap::from([
         ("nccl_library".to_owned(), nccl.path.clone()),
@@ -225,9 +222,9 @@ fn read_id(text: &str) -> Result<UniqueId, Failure> {
     Ok(id)
 }
 
-/// Silence of a rank beyond its own limit. A live one answers within a moment, before it aborts; so the controller hears of the one that
+/// Silence of a rank beyond its own limit. A live one answers before it aborts, as soon as RAS has; so the controller hears of the one that
 /// does not while it still collects the others' answers.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(ras::LIMIT.as_secs() + 1);
 
 /// A new file for the log of NCCL. It is evidence, so a file or link that is already there is not used: an agent that was killed may have
 /// had the same process id.
@@ -249,6 +246,8 @@ pub(crate) struct Rank {
     from: File,
     log: PathBuf,
     name: String,
+    /// Keeps the port of RAS for the process.
+    _ras: Option<Socket>,
 }
 
 impl Rank {
@@ -261,9 +260,11 @@ impl Rank {
             )
         };
         let log = new_log().map_err(started)?;
+        let (socket, address) = ras::reserve().unzip();
         // The file may be gone from its place; the running image is not.
         let mut child = Command::new("/proc/self/exe")
             .arg("--rank")
+            .envs(address.map(|address| (ras::ADDRESS, address.to_string())))
             .envs(&spec.env)
             .env("NCCL_DEBUG", "INFO")
             .env("NCCL_DEBUG_SUBSYS", "INIT,ENV,NET")
@@ -276,7 +277,7 @@ impl Rank {
         let from = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
         let name = format!("rank {}", spec.rank);
         match (to, from) {
-            (Some(to), Some(from)) => Ok(Self { child, to, from, log, name }),
+            (Some(to), Some(from)) => Ok(Self { child, to, from, log, name, _ras: socket }),
             _ => Err(started(io::Error::other("no pipes"))),
         }
     }

@@ -55,6 +55,7 @@ fn all_reduce(datatype: Datatype) -> CollectiveSpec {
         size: Bytes(400_000),
         options,
         exchange: None,
+        beside: None,
         window: Window::Iterations(5),
         warm_up: Nanoseconds::ZERO,
         verify: true,
@@ -97,6 +98,37 @@ fn measured(agent: &mut Agent, collective: &CollectiveSpec) -> Vec<Result<Collec
         other => panic!("{other:?}"),
     };
     asked.into_iter().map(one).collect()
+}
+
+/// Two communicators of one process share the time of the double, if `settings` say so.
+fn overlapped(settings: &[(&str, &str)]) -> Vec<Result<CollectiveMeasurement, Failure>> {
+    let (mut agent, _) = group(&[&[("NCCL_DOUBLE_PACE", "2000")], settings].concat());
+    let gather = CollectiveSpec { op: Op::AllGather, beside: Some(Op::ReduceScatter), ..all_reduce(Datatype::F32) };
+    let options = CollectiveOptions { reduction: None, ..gather.options.clone() };
+    measured(&mut agent, &CollectiveSpec { options, ..gather })
+}
+
+#[test]
+fn an_operation_is_measured_alone_and_with_that_of_a_second_communicator() {
+    let (apart, shared) = (overlapped(&[]), overlapped(&[("NCCL_DOUBLE_SHARED", "1")]));
+    for rank in apart.iter().chain(&shared) {
+        let rank = rank.as_ref().unwrap();
+        assert!(rank.overlap.len() >= 3 && rank.overlap.iter().all(|pass| pass.other.unwrap().operations > 0));
+        // The gather before, after and once more; the scatter, half of it on each rank, before and after.
+        assert_eq!((rank.checked.verified, rank.checked.wrong), (Bytes(3 * 400_000 + 2 * 200_000), Bytes::ZERO));
+    }
+    let losses = |ranks: &[Result<CollectiveMeasurement, Failure>]| {
+        let passes = ranks[0].as_ref().unwrap().overlap.clone();
+        passes.iter().map(|pass| pass.loss().unwrap() + pass.loss_of_other().unwrap()).sum::<f64>()
+            / passes.len() as f64
+    };
+    assert!(losses(&shared) > losses(&apart), "{shared:?} {apart:?}");
+}
+
+#[test]
+fn what_a_second_communicator_leaves_behind_is_verified() {
+    let wrong = overlapped(&[("NCCL_DOUBLE_WRONG", "1")]);
+    assert!(wrong.iter().all(|rank| rank.as_ref().unwrap().checked.wrong > Bytes::ZERO), "{wrong:?}");
 }
 
 #[test]

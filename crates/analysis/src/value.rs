@@ -8,7 +8,9 @@ use railgauge_model::{
     journal::event::{FlowAccount, Sample},
     schedule::Cell,
 };
-use railgauge_wire::{Bytes, Collective, Latency, Measurement, Metric, Nanoseconds, NanosecondsI64, Reads, Side};
+use railgauge_wire::{
+    Bytes, Collective, Latency, Measurement, Metric, Nanoseconds, NanosecondsI64, Overlap, Reads, Side,
+};
 
 use serde::Serialize;
 
@@ -91,6 +93,8 @@ pub(super) fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32)
         nic_balance: nics::worst(sample).map(|(_, balance)| balance),
         over_alone: flows::worst(sample, FlowAccount::over_alone).map(|(_, percent)| percent),
         over_share: flows::worst(sample, FlowAccount::over_share).map(|(_, percent)| percent),
+        overlap_loss: sample.overlap.as_deref().and_then(Overlap::loss),
+        overlap_loss_other: sample.overlap.as_deref().and_then(Overlap::loss_of_other),
     }))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     Bytes, Carrier, Checked, Failure, GigabitsPerSecond, GpuPath, GpuSeen, HostFacts, Latency, LinkLayer, Measurement,
-    Nanoseconds, NanosecondsI64, Spent, Transport, Watched, WriteOrder, remedy::Remedy, unit,
+    Nanoseconds, NanosecondsI64, Overlap, Spent, Transport, Watched, WriteOrder, remedy::Remedy, unit,
 };
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -219,6 +219,8 @@ pub struct Sample {
     pub gpus: ThinVec<GpuDuring>,
     /// Training steps: the same buckets in sequence without a backward pass, at the slowest rank.
     pub alone: Option<Box<Latency>>,
+    /// A collective alongside other traffic, at the slowest rank: medians over passes, and the fewest operations of the other.
+    pub overlap: Option<Box<Overlap>>,
     /// Flows of an `all_to_all_v` that were also measured alone, the largest first.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
     pub flows: ThinVec<FlowAccount>,

@@ -5,7 +5,8 @@ use super::{AtOnce, Beside};
 /// The metrics of a test with this loop and operation: what expectations may use.
 ///
 /// Tests with flows `at_once` also have the sums over a round, and those with a victim its loss. Tests with traffic `beside` their flows
-/// have the loss of each flow, and the rate of that traffic unless a command makes it.
+/// have the loss of each flow, and the rate of that traffic unless a command makes it. Collectives have their loss, and that of the other
+/// operation.
 pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: Option<&Beside>) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
         _ if op == Op::Matmul => &[Family::Compute],
@@ -20,13 +21,17 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: 
         (TestMetric::Latency, _) if op == Op::AllToAllV => &[Family::Latency, Family::Exchange],
         (TestMetric::Latency, _) => &[Family::Latency],
         (TestMetric::Bandwidth, true) if op == Op::AllToAllV => &[Family::Group, Family::Collective, Family::Exchange],
+        (TestMetric::Bandwidth, true) if beside.is_some() => &[Family::Group, Family::Collective, Family::Overlap],
         (TestMetric::Bandwidth, true) => &[Family::Group, Family::Collective],
         (TestMetric::Step, _) => &[Family::Step, Family::Collective],
         (TestMetric::Compute, _) => &[],
     };
     let of = |family: Family| Metric::ALL.iter().copied().filter(move |metric| metric.family() == family);
-    let is_known =
-        |metric: &Metric| *metric != Metric::BesideBandwidth || beside.is_some_and(|one| one.command.is_none());
+    let is_known = |metric: &Metric| match metric {
+        Metric::BesideBandwidth => beside.is_some_and(|one| one.command.is_none()),
+        Metric::OverlapLossOther => beside.is_some_and(|one| one.op.is_some()),
+        _ => true,
+    };
     families.iter().copied().flat_map(of).filter(is_known).collect()
 }
 

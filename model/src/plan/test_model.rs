@@ -72,8 +72,8 @@ pub struct Configure {
     pub values: Vec<String>,
 }
 
-/// TCP connections between the interfaces of a flow's NICs, or a command on its hosts. In every repeat the flow is measured without, then
-/// with each number of connections or with the command.
+/// TCP connections between the interfaces of a flow's NICs, a command on its hosts, or an operation of a second communicator. In every
+/// repeat the flow is measured without, then with each number of connections or with the command. A case of a collective has both.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
@@ -84,6 +84,8 @@ pub struct Beside {
     pub rate: Option<GigabitsPerSecond>,
     /// Replaces connections.
     pub command: Option<BesideCommand>,
+    /// Replaces connections alongside a collective of NCCL: the operation of a second communicator.
+    pub op: Option<Op>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,7 +192,7 @@ impl Test {
 
     /// Whether all flows of a round are timed from one planned start: they share NICs on purpose, or other traffic runs alongside.
     pub fn timed_together(&self) -> bool {
-        self.at_once() || self.beside.is_some()
+        self.at_once() || self.collective.is_none() && self.beside.is_some()
     }
 
     /// The numbers of neighbours to measure, none first. Zero means a command.
@@ -367,5 +369,5 @@ pub enum Limit {
 }
 
 pub const fn is_loss(metric: Metric) -> bool {
-    matches!(metric, Metric::VictimLoss | Metric::BesideLoss)
+    matches!(metric, Metric::VictimLoss | Metric::BesideLoss | Metric::OverlapLoss | Metric::OverlapLossOther)
 }

@@ -51,6 +51,8 @@ impl Time {
     pub fn of_case(test: &Test) -> Self {
         // Neighbours run longer than the flow on both sides.
         let beside = if test.beside.is_some() { BEFORE + AFTER } else { Duration::ZERO };
+        // A collective is measured twice in a case.
+        let windows = if test.beside.is_some() && test.collective.is_some() { 2 } else { 1 };
         let lead = if test.timed_together() { LEAD + beside } else { Duration::ZERO };
         let fixed = OVERHEAD.saturating_add(lead).saturating_add(test.warm_up);
         let (shortest, longest) = match test.window {
@@ -58,7 +60,7 @@ impl Time {
             Window::Adaptive { at_least, at_most, .. } => (at_least, Some(at_most)),
             Window::Iterations(_) => (Nanoseconds::ZERO, None),
         };
-        let with = |window: Nanoseconds| fixed.saturating_add(window.into());
+        let with = |window: Nanoseconds| fixed.saturating_add(window.saturating_mul(windows).into());
         Self { at_least: with(shortest), at_most: longest.map(with) }
     }
 

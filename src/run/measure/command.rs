@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_model::plan::{
     Plan,
-    model::{BesideOn, Test},
+    model::{BesideCommand, BesideOn, Test},
 };
 use railgauge_wire::{Answer, Ask, EarlyEnd, Errand, Failure, Kind, Stage, remedy};
 use tokio::task::JoinSet;
@@ -26,9 +26,10 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    pub(super) async fn start(plan: &Plan, test: &Test, links: &[&Link]) -> Self {
-        let mut commands = Self::default();
-        let Some(command) = test.beside.as_ref().and_then(|beside| beside.command.as_ref()) else { return commands };
+    pub(super) async fn on_links(plan: &Plan, test: &Test, links: &[&Link]) -> Self {
+        let Some(command) = test.beside.as_ref().and_then(|beside| beside.command.as_ref()) else {
+            return Self::default();
+        };
         let mut agents: BTreeMap<&str, &Agent> = BTreeMap::new();
         for link in links {
             // A read brings its bytes to the initiator.
@@ -41,6 +42,12 @@ impl Commands {
             let here = [(is_source, source), (is_sink, sink)].into_iter().filter(|(runs, _)| *runs);
             agents.extend(here.map(|(_, agent)| (agent.host(), agent)));
         }
+        Self::start(plan, command, agents).await
+    }
+
+    /// `agents` by the names of their hosts.
+    pub(super) async fn start(plan: &Plan, command: &BesideCommand, agents: BTreeMap<&str, &Agent>) -> Self {
+        let mut commands = Self::default();
         let mut starting = JoinSet::new();
         for (name, agent) in agents {
             let filled = |host| cluster::filled_at(&command.words, Some(host), None).map_err(|trouble| trouble.failure);
@@ -72,6 +79,10 @@ impl Commands {
     /// Why a link was measured without the command; `None` if it was measured with it, as far as known.
     pub(super) fn against(&self, link: &Link) -> Option<&Failure> {
         [link.from.host(), link.to.host()].into_iter().find_map(|host| self.failed.get(host))
+    }
+
+    pub(super) fn first_failure(&self) -> Option<&Failure> {
+        self.failed.values().next()
     }
 
     /// Ends all commands and waits for all of their processes. A command that ended earlier is a failure of its host.

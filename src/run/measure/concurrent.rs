@@ -130,7 +130,7 @@ async fn begin(job: &Job, members: &mut [Member]) -> Commands {
     if job.cell.neighbours.is_none() {
         return Commands::default();
     }
-    let commands = Commands::start(&job.plan, &job.plan.tests[job.test], &sound(members)).await;
+    let commands = Commands::on_links(&job.plan, &job.plan.tests[job.test], &sound(members)).await;
     refuse(members, &commands);
     commands
 }

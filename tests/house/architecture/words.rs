@@ -31,6 +31,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/gpu/present.rs", "names in sysfs"),
     ("agent/src/memory/place.rs", "/proc/meminfo"),
     ("agent/src/nccl/log.rs", "NCCL's log"),
+    ("agent/src/nccl/ras.rs", "reports of NCCL's RAS"),
     ("agent/src/system/library.rs", "names of libraries"),
     ("crates/analysis/src/ceiling/case.rs", "a GID"),
     ("model/src/topology/ibnetdiscover", "output of ibnetdiscover and dump_fts"),

@@ -109,6 +109,12 @@ metrics! {
     TogetherOverShare = "together_over_share": About {
         title: "Time of a flow together, compared with equal shares of the ports", ..exchange(|group| group.over_share)
     },
+    /// Loss of a collective alongside the operation of a second communicator, or a command of its hosts, in percent of its bandwidth alone.
+    /// Negative for a gain.
+    OverlapLoss = "overlap_loss": overlap("Loss of a collective to other traffic", |group| group.overlap_loss),
+    /// The same loss of the second communicator's operation.
+    OverlapLossOther = "overlap_loss_other":
+        overlap("Loss of a second communicator's operation", |group| group.overlap_loss_other),
     /// Bytes per second of a test within a host: read, written, or copied. A copied byte counts once.
     MemoryBandwidth = "memory_bandwidth": About {
         family: Family::Node, title: "Memory bandwidth", name: "memory bandwidth",
@@ -164,6 +170,8 @@ pub enum Family {
     Collective,
     /// Flows of an exchange together and alone.
     Exchange,
+    /// A collective alone and alongside other traffic.
+    Overlap,
     Imported,
 }
 
@@ -202,6 +210,9 @@ pub struct Collective {
     /// In percent; `None` where no flow was measured alone.
     pub over_alone: Option<f64>,
     pub over_share: Option<f64>,
+    /// In percent; `None` where nothing ran alongside.
+    pub overlap_loss: Option<f64>,
+    pub overlap_loss_other: Option<f64>,
 }
 
 impl Collective {
@@ -259,6 +270,10 @@ const fn step(read: fn(&Collective) -> Option<f64>) -> About {
 
 const fn exchange(read: fn(&Collective) -> Option<f64>) -> About {
     About { is_optional: true, ..collective("%", Better::Lower, Family::Exchange, read) }
+}
+
+const fn overlap(title: &'static str, read: fn(&Collective) -> Option<f64>) -> About {
+    About { may_be_zero: true, title, ..collective("%", Better::Lower, Family::Overlap, read) }
 }
 
 const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, Bytes) -> Option<f64>) -> About {

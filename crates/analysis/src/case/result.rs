@@ -113,7 +113,7 @@ impl CaseResult<'_> {
         if test.qps.len() > 1 {
             words.push(count(cell.qps as usize, lane(cell.transport)));
         }
-        if test.beside.is_some() {
+        if test.beside.is_some() && test.collective.is_none() {
             words.push(neighbour_words(cell.neighbours));
         }
         if let Some((collective, manner)) = test.collective.as_ref().zip(cell.manner.as_ref()) {
@@ -226,13 +226,21 @@ pub fn of_host(host: &str, failure: &Failure) -> String {
 pub(crate) fn verified(test: &Test, case: &Case) -> Bytes {
     let (Cell { op, size, .. }, flow) = (&*case.cell, &case.flow);
     let width = case.cell.manner.as_ref().map_or(Bytes(1), |manner| manner.datatype.bytes());
+    let of = |op: Op| match op {
+        Op::Reduce | Op::ReduceScatter => *size,
+        _ => size.saturating_mul(flow.ranks().into()),
+    };
     let once = match blocks(test, flow.members.len(), *size, width) {
         Some(all) => width.saturating_mul(all.iter().flatten().sum()),
-        None if matches!(op, Op::Reduce | Op::ReduceScatter) => *size,
-        None => size.saturating_mul(flow.ranks().into()),
+        None => of(*op),
     };
-    // And after flows were measured alone.
-    once.saturating_mul(2 + u64::from(alone(test, flow.members.len()) > 0))
+    // And after flows were measured alone. Of a second communicator before and after it ran alongside, and afterwards of the first as well;
+    // alongside a command as often as alone.
+    let twice = |other: Bytes| Some(other.saturating_mul(2));
+    let beside = test.beside.as_ref();
+    let other = beside.and_then(|beside| beside.op.map_or(twice(once), |op| twice(of(op))));
+    let again = alone(test, flow.members.len()) > 0 || beside.is_some_and(|beside| beside.op.is_some());
+    once.saturating_mul(2 + u64::from(again)).saturating_add(other.unwrap_or_default())
 }
 
 impl<'a> Deref for CaseResult<'a> {

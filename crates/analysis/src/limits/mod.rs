@@ -213,7 +213,7 @@ fn held_against<'r>(
         if let Some(hosts) = shared.filter(|hosts| !hosts.is_empty()) {
             return Err(Box::new(Reason::new(Id::OneMachine).all(hosts.clone())));
         }
-        let loss = Loss::of(result).ok_or_else(|| Reason::new(Id::NoScatter).with("repeats", row.n))?;
+        let loss = Loss::of(result, row.metric).ok_or_else(|| Reason::new(Id::NoScatter).with("repeats", row.n))?;
         let (low, high) = loss.interval;
         let known = if value > limit { low > limit } else { high <= limit };
         if !known {
@@ -227,6 +227,6 @@ fn held_against<'r>(
 
 /// Whether a loss rests on fewer repeats than planned, because the flow lacks a number in some, alone or with the incast.
 fn lacks_repeats(result: &CaseResult<'_>, row: &Row) -> bool {
-    let measured = || Loss::of(result).map_or(0, |loss| loss.repeats);
+    let measured = || Loss::of(result, row.metric).map_or(0, |loss| loss.repeats);
     is_loss(row.metric) && measured() < result.repeats as usize
 }

@@ -9,7 +9,7 @@ use railgauge_model::{
     plan::model::{BesideCommand, BesideWay},
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::{Bytes, Congestion, GigabitsPerSecond, drivers::congestion};
+use railgauge_wire::{Bytes, Congestion, GigabitsPerSecond, Metric, drivers::congestion};
 use serde::Serialize;
 
 use super::{
@@ -114,7 +114,7 @@ fn one(result: &CaseResult<'_>, all: &[&CaseResult<'_>]) -> Option<Beside> {
     let trusted = is_telling(result);
     let rates = if trusted { rates(result) } else { BTreeMap::new() };
     let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
-    let loss = Loss::of(result).filter(|_| trusted);
+    let loss = Loss::of(result, Metric::BesideLoss).filter(|_| trusted);
     let both = alone.gbps.keys().filter(|repeat| rates.contains_key(repeat)).count();
     let (answer, why_unknown) = match (&loss, &alone.distrusted) {
         (Some(_), _) if !alone.one_machine.is_empty() => (

@@ -5,9 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use railgauge_model::{journal::event::Sample, plan::model::Victim, schedule::Flow};
+use railgauge_model::{
+    journal::event::Sample,
+    plan::{limits::cells, model::Victim},
+    schedule::Flow,
+};
 use railgauge_stats::student::paired;
-use railgauge_wire::Metric;
+use railgauge_wire::{Family, Metric, Overlap};
 
 use super::cells::{Cell, cell, direction};
 use crate::{
@@ -40,7 +44,7 @@ pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, Host
         *looks.entry(&case.test).or_default() += usize::from(Victim::is_alone_in(case.round));
     }
     let mut alone: HashMap<(&str, u32, Cell<'_>, &Flow), Alone> = HashMap::new();
-    for result in results.iter().filter(|result| result.test.has_victim() || result.test.beside.is_some()) {
+    for result in results.iter().filter(|result| result.test.has_victim() || result.test.timed_together()) {
         let case = result.case;
         let looks = looks.get(&*case.test).copied().unwrap_or(1);
         let of = |one_machine| Alone { case: case.id, gbps: rates(result), distrusted: None, one_machine, looks };
@@ -142,7 +146,13 @@ pub(super) fn of_repeat(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
 impl Loss {
     /// With an interval that covers the truth in 95 % of cases for all such flows of its test together (Bonferroni);
     /// `None` for other cases, and with too few repeats.
-    pub fn of(result: &CaseResult<'_>) -> Option<Self> {
+    pub fn of(result: &CaseResult<'_>, metric: Metric) -> Option<Self> {
+        if metric.family() == Family::Overlap {
+            let looks = usize::try_from(cells(result.test)).unwrap_or(usize::MAX);
+            let of = if metric == Metric::OverlapLoss { Overlap::loss } else { Overlap::loss_of_other };
+            let losses = result.samples.iter().filter_map(|(_, sample)| of(sample.overlap.as_deref()?));
+            return Self::of_repeats(&losses.collect::<Vec<_>>(), looks);
+        }
         let looks = result.part.as_ref()?.alone.as_ref()?.looks;
         let losses: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| of_repeat(result, *repeat)).collect();
         Self::of_repeats(&losses, looks)

@@ -1,4 +1,4 @@
-use railgauge_wire::{GigabitsPerSecond, Metric, TestMetric};
+use railgauge_wire::{GigabitsPerSecond, Metric, Op, TestMetric, Transport};
 
 use super::{at_once::unsteady, members::Members, victim};
 use crate::plan::{
@@ -14,7 +14,7 @@ pub static BESIDE: Section = Section {
     header: "[test.beside]",
     about: "TCP connections between the interfaces of the NICs that a flow uses, or a command on its hosts. Each flow is measured alone \
             and right after that beside each number of connections, or beside the command, in every repeat. They start before its \
-            window and end after it.",
+            window and end after it. A collective runs alongside a command on all of its hosts, or another operation.",
     keys: keys! {
         "transport": Word(|| vec!["tcp"]), Is("\"tcp\""),
             "What carries it: TCP from the agents.";
@@ -24,6 +24,8 @@ pub static BESIDE: Section = Section {
             "Direction relative to the flow's bytes.";
         "rate": Quantity, Means("as fast as they go"),
             "Rate of all connections of one direction together: `\"10 Gb/s\"`.";
+        "op": Word(seconds), Means("TCP connections"),
+            "Operation of a second communicator alongside a collective of NCCL: the same ranks, sizes and datatype.";
         "command": Command, Means("TCP connections"),
             "A command that agents run on the flow's hosts in place of TCP, such as fio on a network file system; it \
              must run until it is ended. `{host}`, `{name}`, `{user}` and `{port}` are replaced; no shell is used.";
@@ -38,6 +40,9 @@ const SLOWEST_EACH: f64 = 1024.0 * 8.0 / 0.01 / 1e9;
 pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
     test.written("beside")?;
     let table = test.table("beside");
+    if table.written("op").is_some() {
+        return of_second(&table);
+    }
     if table.written("command").is_some() {
         return of_command(&table, members);
     }
@@ -51,7 +56,7 @@ pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Be
         Some(_) => rate(&table, most).map(Some),
     };
     transport?;
-    Some(Beside { flows: flows?, direction: direction?.value, rate: rate?, command: None })
+    Some(Beside { flows: flows?, direction: direction?.value, rate: rate?, command: None, op: None })
 }
 
 fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
@@ -64,7 +69,19 @@ fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside
     }
     let on = table.term("on", BesideOn::from_word)?.value;
     let command = (!words.is_empty()).then_some(BesideCommand { words, on })?;
-    Some(Beside { flows: vec![0], direction: BesideWay::Same, rate: None, command: Some(command) })
+    Some(Beside { flows: vec![0], direction: BesideWay::Same, rate: None, command: Some(command), op: None })
+}
+
+/// Operations of a second communicator: those that no rank ends before every rank has begun them.
+fn seconds() -> Vec<&'static str> {
+    Op::ALL.iter().filter(|op| op.synchronizes()).map(|op| op.word()).collect()
+}
+
+fn of_second(table: &Table<'_>) -> Option<Beside> {
+    let others = ["transport", "flows", "direction", "rate", "command", "on"];
+    table.refuse(others, "does not apply to an operation of a second communicator");
+    let op = table.term("op", Op::from_word)?.value;
+    Some(Beside { flows: vec![0], direction: BesideWay::Same, rate: None, command: None, op: Some(op) })
 }
 
 fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
@@ -97,13 +114,15 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
         let at = table.written(key).unwrap_or(span.clone());
         table.book.add(Mistake::at(at, message).also(span.clone(), "the traffic beside").help(help));
     };
-    if test.beside.is_none() {
-        return;
+    let Some(beside) = &test.beside else { return };
+    for metric in [Metric::BesideLoss, Metric::OverlapLoss, Metric::OverlapLossOther] {
+        victim::loss(test, metric, wrong);
     }
-    victim::loss(test, Metric::BesideLoss, wrong);
     if test.collective.is_some() || test.op.is_collective() {
-        let help = "it belongs to tests of pairs: leave it out, or measure write or send";
-        wrong("op", format!("`beside` does not apply to {}", test.op), help);
+        of_collective(test, beside, wrong);
+    } else if beside.op.is_some() {
+        let message = format!("a second communicator runs alongside collectives only, and not alongside {}", test.op);
+        wrong("op", message, "write `flows` or a `command`, or measure a collective");
     } else if test.at_once() {
         let help = "these flows run at the same time already: leave it out, or use a pattern without shared NICs such as neighbours";
         wrong("pattern", "`beside` does not apply with flows at once".to_owned(), help);
@@ -124,6 +143,32 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
     }
     // A default that does not apply here is dropped.
     test.bidirectional &= table.name_span("bidirectional").is_some();
+}
+
+/// Alongside a collective: what its ranks or a command can do at the same time.
+fn of_collective(test: &Test, beside: &Beside, wrong: impl Fn(&str, String, &str)) {
+    let collective = test.collective.as_ref();
+    let on_both = beside.command.as_ref().is_none_or(|command| command.on == BesideOn::Both);
+    if beside.op.is_none() && beside.command.is_none() {
+        let help = "write op = \"reduce_scatter\" for a second communicator, or a `command` that makes the traffic";
+        wrong("op", format!("TCP connections do not run alongside {}", test.op), help);
+    } else if test.metric != TestMetric::Bandwidth {
+        let message = format!("a loss of {} is not measured", test.metric);
+        wrong("metric", message, "measure bandwidth: the loss is one of bandwidth");
+    } else if !on_both {
+        let help = "leave `on` out: a collective has no source and no destination";
+        wrong("op", format!("the command runs on all hosts of {}", test.op), help);
+    } else if beside.op.is_some() && test.transport != Transport::Nccl {
+        let message = "a second communicator is one of NCCL".to_owned();
+        wrong("transport", message, "write transport = \"nccl\", or a `command`");
+    } else if beside.op.is_some() && !test.op.synchronizes() {
+        let message =
+            format!("{} is not measured alongside another operation: its ranks do not wait for each other", test.op);
+        wrong("op", message, "use all_reduce, all_gather, reduce_scatter or all_to_all");
+    } else if beside.op.is_some() && collective.is_some_and(|one| one.in_place || one.graph) {
+        let help = "leave `in_place` and `graph` out: both operations are queued one by one, in buffers of their own";
+        wrong("op", format!("{} in place or in a graph is not measured alongside another operation", test.op), help);
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +192,47 @@ mod tests {
         assert_eq!(plan.tests[0].neighbours(), [None, Some(0)]);
         let plan = read("[test.beside]\ncommand = \"dd\"\non = \"source\"\n").unwrap();
         assert_eq!(plan.tests[0].beside.as_ref().unwrap().command.as_ref().unwrap().on, BesideOn::Source);
+    }
+
+    fn collective(test: &str, beside: &str) -> Result<Plan, String> {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a[1-3]\"] }\n[[test]]\n\
+                    metric = \"bandwidth\"\n";
+        let other = |key: &str, line| if test.contains(key) { "" } else { line };
+        let (sizes, repeats) = (other("sizes", "sizes = \"12MiB\"\n"), other("repeats", "repeats = 3\n"));
+        let limit = "[[test.expect]]\nmetric = \"overlap_loss\"\nat_most = \"20%\"\n";
+        parse("p.toml", &format!("{head}{sizes}{repeats}{test}\n[test.beside]\n{beside}\n{limit}"), Path::new(""))
+            .map(|(plan, _)| plan)
+            .map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn a_collective_runs_beside_another_or_a_command() {
+        const GATHER: &str = "op = \"all_gather\"\ntransport = \"nccl\"";
+        const SCATTER: &str = "op = \"reduce_scatter\"";
+        let test = collective(GATHER, SCATTER).unwrap().tests.remove(0);
+        assert_eq!((test.beside.as_ref().unwrap().op, test.timed_together()), (Some(Op::ReduceScatter), false));
+        let tcp = "op = \"all_reduce\"\ntransport = \"tcp\"";
+        collective(tcp, "command = \"dd\"").unwrap();
+        for (test, beside, words) in [
+            (tcp, SCATTER, "a second communicator is one of NCCL"),
+            (tcp, "flows = 4", "TCP connections do not run alongside all_reduce"),
+            (tcp, "command = \"dd\"\non = \"source\"", "runs on all hosts"),
+            (GATHER, "op = \"write\"", "write"),
+            (GATHER, "op = \"all_reduce\"\nflows = 4", "`flows` does not apply to an operation"),
+            (GATHER, "op = \"all_reduce\"\ncommand = \"dd\"", "`command` does not apply to an operation"),
+            ("op = \"broadcast\"\ntransport = \"nccl\"", SCATTER, "do not wait for each other"),
+            ("op = \"all_reduce\"\ntransport = \"nccl\"\nin_place = true", SCATTER, "in place or in a graph"),
+            ("op = \"all_reduce\"\ntransport = \"nccl\"\nsizes = \"4MiB\"", SCATTER, "cannot be divided"),
+            ("op = \"all_reduce\"\ntransport = \"nccl\"\nrepeats = 2", SCATTER, "cannot be separated from noise"),
+            ("op = \"write\"\ntransport = \"tcp\"\nmeasure = \"2s\"", SCATTER, "alongside collectives only"),
+        ] {
+            let mistakes = collective(test, beside).expect_err(test);
+            assert!(mistakes.contains(words), "{test}\n{beside}\n{mistakes}");
+        }
+        let other = "[[test.expect]]\nmetric = \"overlap_loss_other\"\nat_most = \"20%\"";
+        collective(GATHER, &format!("{SCATTER}\n{other}")).unwrap();
+        let mistakes = collective(tcp, &format!("command = \"dd\"\n{other}")).unwrap_err();
+        assert!(mistakes.contains("overlap_loss_other"), "{mistakes}");
     }
 
     #[test]

@@ -226,7 +226,14 @@ fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Member
     }
 }
 
-fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[Bytes]>) {
+/// Reports a size that does not divide among the ranks.
+pub fn divides(
+    test: &Table<'_>,
+    op: Op,
+    collective: &Collective,
+    members: Option<&Members<'_>>,
+    sizes: Option<&[Bytes]>,
+) {
     let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
     for datatype in &collective.datatypes {
         for ranks in rank_counts(collective, members) {

@@ -137,6 +137,10 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let flows = if let Some(Pattern::AtOnce(pattern)) = &pattern { Some(pattern) } else { None };
     let at_once = flows.is_some();
     let beside = if within { None } else { beside::read(table, members.as_ref()) };
+    let second = beside.as_ref().and_then(|beside| beside.op);
+    if let (Some(op), Some(collective)) = (second.filter(|op| kind.op != Some(*op)), &collective) {
+        collective::divides(table, op, collective, members.as_ref(), sizes.as_deref());
+    }
     let subject = expect::Subject {
         produces: kind.metric.zip(kind.op).map(|(metric, op)| {
             let alone = collective.as_ref().is_some_and(|collective| collective.alone > 0);

@@ -31,8 +31,9 @@ impl Member {
     }
 }
 
-/// How long other ranks may still report after one failed: the first to notice is not always the cause.
-const ATTRIBUTION: Duration = Duration::from_millis(2500);
+/// How long other ranks may still report after one failed: the first to notice is not always the cause, and an agent needs three seconds
+/// to see that its rank is silent.
+const ATTRIBUTION: Duration = Duration::from_secs(4);
 
 /// Asks the same of every rank at once. After a first failure the others have a moment to report theirs.
 pub(super) async fn on_all<T: Send + 'static, F>(
@@ -97,9 +98,12 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
         (order, *rank)
     });
     let others = failures.len().saturating_sub(1);
+    // A rank that waits knows what NCCL says of the one that hangs.
+    let said = failures.iter().find_map(|(_, failure)| failure.said.clone());
     let Some((_, mut failure)) = failures.into_iter().next() else {
         return Failure::new(Stage::Measure, Kind::Internal, "a rank gave no answer".to_owned());
     };
+    failure.said = said;
     // All had the same time: healthy ranks have given up and reported by now. Where most are silent that means nothing: the hosts are slow.
     let gave_up = others + 1;
     let silent = silent.first().filter(|_| silent.len() < gave_up && !failure.is_of_gpu());

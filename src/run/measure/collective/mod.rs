@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 mod flows;
 mod group;
 mod nics;
+mod overlap;
 mod placing;
 mod record;
 mod times;
@@ -209,6 +210,7 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
         size: cell.size,
         options: (**manner).clone(),
         exchange: None,
+        beside: test.beside.as_ref().and_then(|beside| beside.op),
         window: test.window,
         warm_up: test.warm_up.into(),
         verify: test.verify,
@@ -220,27 +222,33 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
         return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
     }
     let alone = schedule::alone(test, group.members.len());
-    // Flows that are measured alone take the window once more.
-    let windows = if alone > 0 { 2 } else { 1 };
+    // Flows that are measured alone take the window once more, and so do passes with a second communicator; the last one may be long.
+    let windows = if collective.beside.is_some() { 4 } else { 1 + u32::from(alone > 0) };
     let limit = test.deadline + test.warm_up + test.window.at_most() * windows;
     let limit_ms = milliseconds(limit);
     let before = nics::read(group, &plan.hosts).await;
     let asked = Instant::now();
     let blocks = schedule::blocks(test, group.members.len(), cell.size, manner.datatype.bytes());
     let exchanges = blocks.as_ref().map(|all| exchanges(all, alone)).unwrap_or_default();
-    let accounts: Vec<CollectiveMeasurement> = on_all(group, |rank, agent, link| {
-        let exchange = exchanges.get(rank).cloned().map(Box::new);
-        let collective = Box::new(CollectiveSpec { exchange, ..collective.clone() });
-        async move {
-            match agent.ask(Ask::MeasureMember { link, collective, limit_ms }, limit + GRACE).await? {
-                Answer::MemberMeasured(measured) => Ok(*measured),
-                other => Err(unexpected(agent.host(), Stage::Measure, &other)),
+    let ask = || {
+        on_all(group, |rank, agent, link| {
+            let exchange = exchanges.get(rank).cloned().map(Box::new);
+            let collective = Box::new(CollectiveSpec { exchange, ..collective.clone() });
+            async move {
+                match agent.ask(Ask::MeasureMember { link, collective, limit_ms }, limit + GRACE).await? {
+                    Answer::MemberMeasured(measured) => Ok(*measured),
+                    other => Err(unexpected(agent.host(), Stage::Measure, &other)),
+                }
             }
-        }
-    })
-    .await?;
+        })
+    };
+    let mut accounts: Vec<CollectiveMeasurement> = ask().await?;
     let waited = asked.elapsed().into();
     let after = nics::read(group, &plan.hosts).await;
+    let overlap = match test.beside.as_ref().and_then(|beside| beside.command.as_ref()) {
+        Some(command) => Some(overlap::alongside(group, plan, command, &mut accounts, ask).await?),
+        None => overlap::of_passes(&accounts),
+    };
     let record = record(group, &accounts)?;
     let nics = nics::carried(group, &before, &after, &record).into();
     let demand = test.collective.as_ref().and_then(|collective| collective.carried_by);
@@ -259,7 +267,8 @@ async fn measure(group: &mut Group, plan: &Plan, test: &Test, cell: &Cell) -> Re
     let ports: Vec<(&str, &str)> = group.members.iter().map(Member::place).collect();
     let width = manner.datatype.bytes();
     let flows = blocks.map(|blocks| flows::flows(&ports, &blocks, width, &accounts)).unwrap_or_default().into();
-    Ok(Sample { waited: Some(waited), nics, flows, ..sample(group, cell, &accounts)? })
+    let overlap = overlap.map(Box::new);
+    Ok(Sample { waited: Some(waited), nics, flows, overlap, ..sample(group, cell, &accounts)? })
 }
 
 fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Result<Sample, Failure> {

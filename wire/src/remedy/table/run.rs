@@ -19,6 +19,7 @@ remedies! {
     GPU_FOR_EVERY_RANK = "give every rank its own GPU: only one of a machine's host names can have ranks on it";
     GPU_ORDER = "set CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" in `env` of `[launch]`: by default CUDA orders GPUs by speed";
     GPU_OF_RANK = "use a smaller `ranks_per_host`, or list other GPUs in `gpus`; GPUs are counted from 0";
+    LARGER_SIZES = "measure larger sizes";
     LEAVE_HOST_OUT = "measure again without that host: its agent, the host itself or a driver is broken";
     LOWER_BESIDE = "send less background traffic (`rate`, `flows` in `[test.beside]`), or find what limits it";
     MEASURE_LONGER = "measure longer, or use a smaller size";

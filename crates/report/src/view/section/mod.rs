@@ -59,6 +59,7 @@ declare! {
     flapping,
     nics,
     flows,
+    overlap,
     ranks,
     counters,
 }

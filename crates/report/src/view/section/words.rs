@@ -125,6 +125,12 @@ pub fn how(test: &Test) -> String {
 
 fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
+        if let Some(op) = beside.op {
+            return format!("; each alone, then while a second communicator repeats {op}");
+        }
+        if let Some(one) = beside.command.as_ref().filter(|_| test.collective.is_some()) {
+            return format!("; each alone, then alongside `{}` on all hosts", command(&one.words));
+        }
         if let Some(one) = &beside.command {
             return format!("; each flow alone, then alongside `{}` {}", command(&one.words), one.on.words());
         }
