@@ -175,6 +175,8 @@ fn of_collective(test: &Test, beside: &Beside, wrong: impl Fn(&str, String, &str
 mod tests {
     use std::path::Path;
 
+    use railgauge_wire::Op;
+
     use crate::plan::{Mistakes, Plan, model::BesideOn, parse};
 
     fn read(beside: &str) -> Result<Plan, Mistakes> {
