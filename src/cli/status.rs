@@ -143,8 +143,8 @@ fn write_metrics(nights: &Nights, state: State, output: Option<PathBuf>, common:
     if let Err(error) = &newest {
         common.say(format_args!("without metrics of the newest run: {error}"));
     }
-    let text = metrics(newest.as_ref().map_err(|_| nights.plan.as_str()), &nights.states, state)
-        .context("cannot write the metrics")?;
+    let text =
+        metrics(newest.as_ref().ok(), &nights.plan, &nights.states, state).context("cannot write the metrics")?;
     match output {
         Some(path) => {
             files::write(&path, &text).with_context(|| format!("cannot write {}", path_text(&path)))?;

@@ -29,16 +29,15 @@ use super::{
 type Labels = Vec<(String, String)>;
 type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
-/// `run`: the newest run, or the name of the plan if that run cannot be read.
-pub fn metrics(run: Result<&Judged, &str>, states: &States, state: State) -> Result<String, fmt::Error> {
-    let plan = run.map_or_else(str::to_owned, |run| run.verdicts.plan.clone());
-    let mut all = All { registry: Registry::default(), plan };
+/// `run`: the newest run of the plan; `None` if it cannot be read.
+pub fn metrics(run: Option<&Judged>, plan: &str, states: &States, state: State) -> Result<String, fmt::Error> {
+    let mut all = All { registry: Registry::default(), plan: plan.to_owned() };
     let help = "State of the cluster after all runs: 0 OK, 1 warning, 2 critical, 3 unknown";
     all.one("state", help, &[], state.code().into());
-    let finished = run.is_ok_and(|run| run.journal.end == JournalEnd::Finished && run.is_whole());
+    let finished = run.is_some_and(|run| run.journal.end == JournalEnd::Finished && run.is_whole());
     let help = "Whether the newest run finished and its records are whole; with 0 nothing else here is certain";
     all.one("run_finished", help, &[], f64::from(u8::from(finished)));
-    if let Ok(run) = run {
+    if let Some(run) = run {
         of_run(&mut all, run);
         of_verdicts(&mut all, run);
         of_tests(&mut all, run);

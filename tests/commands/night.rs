@@ -306,7 +306,10 @@ fn a_host_whose_name_a_command_would_take_for_something_else_is_told_and_not_lis
 
 #[test]
 fn values_are_told_in_base_units() {
-    let metrics = |text: &str| metrics(Ok(&judged(text)), &nights(&[text], 1).0.states, State::Ok);
+    let metrics = |text: &str| {
+        let nights = nights(&[text], 1).0;
+        metrics(Some(&judged(text)), &nights.plan, &nights.states, State::Ok)
+    };
     let text = metrics(&healthy().jsonl()).unwrap();
     let value = |start: &str| -> f64 {
         let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start} in\n{text}"));
@@ -351,7 +354,7 @@ fn promtool_accepts_the_metrics() {
             .stdin
             .take()
             .unwrap()
-            .write_all(metrics(Ok(&judged(&text)), &nights(&[&text], 1).0.states, State::Ok).unwrap().as_bytes())
+            .write_all(metrics(Some(&judged(&text)), "p", &nights(&[&text], 1).0.states, State::Ok).unwrap().as_bytes())
             .unwrap();
         let output = promtool.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

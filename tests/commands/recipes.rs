@@ -222,12 +222,13 @@ fn metrics_of(records: &str) -> String {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("records.jsonl"), records).unwrap();
     let nights = Nights::of(place.path().to_str().unwrap(), None, jiff::Timestamp::now()).unwrap();
-    metrics(Ok(&Judged::read(place.path()).unwrap()), &nights.states, State::Ok).unwrap()
+    metrics(Some(&Judged::read(place.path()).unwrap()), &nights.plan, &nights.states, State::Ok).unwrap()
 }
 
 /// Those of a run that is in no directory.
 fn without_states(journal: Journal) -> String {
-    metrics(Ok(&Judged::of(journal, "records.jsonl").unwrap()), &States::default(), State::Ok).unwrap()
+    let plan = journal.plan.name.clone();
+    metrics(Some(&Judged::of(journal, "records.jsonl").unwrap()), &plan, &States::default(), State::Ok).unwrap()
 }
 
 /// Metrics that are written, with the labels that each may have.

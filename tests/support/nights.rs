@@ -132,7 +132,7 @@ impl Watch {
         assert_eq!((&lists.repaired, lists.undo.len()), (&repaired, repaired.len()), "night {day}");
         // prometheus
         let newest = Judged::read(&nights.newest().directory).unwrap();
-        let text = metrics(Ok(&newest), &nights.states, cluster.state).unwrap();
+        let text = metrics(Some(&newest), &nights.plan, &nights.states, cluster.state).unwrap();
         let whole = format!("railgauge_state{{plan=\"{}\"}} {}.0", self.plan, cluster.state.code());
         assert!(text.lines().any(|line| line == whole), "night {day}: no {whole} in\n{text}");
         for (host, condition) in &self.truth {

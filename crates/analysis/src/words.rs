@@ -7,8 +7,8 @@ use railgauge_wire::{Bytes, Training, Transport};
 
 pub use limit::{held_against, limit};
 pub use number::{
-    between, brief, change, in_unit, number, percent, percent_of, scatter, share, share_of, short, signed, spread,
-    with_unit, worse,
+    between, brief, change, in_unit, number, percent, percent_of, scatter, share, share_of, shares_of, short, signed,
+    spread, with_unit, worse,
 };
 pub use railgauge_model::plan::count::{are, be, count, have, size, was, were};
 pub use time::{lasting, lasting_about, moment};

@@ -33,8 +33,8 @@ pub enum Scattered {
     #[error("{host}: it does not say when it ran relative to the other flows of its round")]
     EndWithoutTime { host: String },
     /// Reported stretches of 100 ms, and all of its window.
-    #[error("{host}: it reports only {told} of {whole} slices of 100 ms")]
-    SlicesMissing { host: String, told: u64, whole: u64 },
+    #[error("{host}: it reports only {seen} of {whole} slices of 100 ms")]
+    SlicesMissing { host: String, seen: u64, whole: u64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]

@@ -49,7 +49,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             }
         };
         let Some(known) = &mut run else {
-            run = Some(begun(directory, line.event, &line.at).map_err(foreign)?);
+            run = Some(begun(directory, line.event, &line.at, foreign)?);
             continue;
         };
         match line.event {
@@ -73,12 +73,17 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
 }
 
 /// From the first line of a journal.
-fn begun(directory: &Path, event: Event, at: &str) -> Result<Run, String> {
+fn begun(
+    directory: &Path,
+    event: Event,
+    at: &str,
+    foreign: impl Fn(String) -> JournalError,
+) -> Result<Run, JournalError> {
     let Event::Started { run_id, plan_hash, resolved, version, .. } = event else {
-        return Err("the first event of a journal is `Started`".to_owned());
+        return Err(foreign("the first event of a journal is `Started`".to_owned()));
     };
     if let Some(what) = limits::beyond(&resolved) {
-        return Err(what);
+        return Err(foreign(what));
     }
     Ok(Run {
         path: directory.to_owned(),
@@ -87,7 +92,7 @@ fn begun(directory: &Path, event: Event, at: &str) -> Result<Run, String> {
         plan_hash,
         version,
         imported: false,
-        started: at.parse().map_err(|_| format!("`{at}` is not a time of day"))?,
+        started: at.parse().map_err(|_| foreign(format!("`{at}` is not a time of day")))?,
         hosts: BTreeMap::new(),
         cases: Vec::new(),
         readings: Vec::new(),

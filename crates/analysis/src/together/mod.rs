@@ -189,7 +189,7 @@ fn tells_when(host: &str, moment: Moment, end: &Measurement) -> Result<(), Scatt
     let (told, whole) = (end.slices.len() as u64, end.elapsed / SLICE);
     // Over TCP the slices are the receiver's, whose window is a little shorter.
     if whole.abs_diff(told) > (whole / 10).max(2) {
-        return Err(Scattered::SlicesMissing { host: host.to_owned(), told, whole });
+        return Err(Scattered::SlicesMissing { host: host.to_owned(), seen: told, whole });
     }
     Ok(())
 }

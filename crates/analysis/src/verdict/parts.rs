@@ -170,11 +170,7 @@ fn level(parts: &[&Named]) -> Value {
     let text = match (is_one, words::share(low), words::share_of(high)) {
         (true, _, high) => format!("is at {high} its peers'"),
         (_, low, high) if high.starts_with(&low) => format!("are at {high} their peers'"),
-        // Both in percent, or both a factor: the unit once.
-        (_, low, high) => {
-            let unit = if high.ends_with(" times") { " times" } else { " %" };
-            format!("are at {} to {high} their peers'", low.trim_end_matches(unit))
-        }
+        _ => format!("are at {} their peers'", words::shares_of(low, high)),
     };
     Value::Data(json!(parts.iter().map(change).collect::<Vec<f64>>()), text)
 }

@@ -104,6 +104,14 @@ pub fn share_of(ratio: f64) -> String {
     if times { share(ratio) } else { format!("{} of", share(ratio)) }
 }
 
+/// As [`share_of`], the unit once if it is the same: `73.8 to 97.4 % of`, `107.8 % to 2.3 times`.
+pub fn shares_of(low: f64, high: f64) -> String {
+    let unit = if 100.0 * low > TIMES { " times" } else { " %" };
+    let is_one = (100.0 * low > TIMES) == (100.0 * high > TIMES);
+    let (low, high) = (share(low), share_of(high));
+    format!("{} to {high}", if is_one { low.trim_end_matches(unit) } else { &low })
+}
+
 /// A standard deviation in percent of its centre: `±0.60 %`, `a factor of 2.4`.
 pub fn scatter(percent: f64) -> String {
     match percent {
@@ -163,6 +171,13 @@ pub fn worse(log: f64, higher: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_has_its_unit_once_where_both_ends_have_the_same() {
+        assert_eq!(shares_of(0.738, 0.974), "73.8 to 97.4 % of");
+        assert_eq!(shares_of(1.078, 2.3), "107.8 % to 2.3 times");
+        assert_eq!(shares_of(2.1, 2.3), "2.1 to 2.3 times");
+    }
 
     #[test]
     fn numbers_have_four_significant_digits() {
