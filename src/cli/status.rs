@@ -190,9 +190,10 @@ fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exi
         let first = format!("{}  {host}", standing.state.word());
         let heads = std::iter::once(first.as_str()).chain(std::iter::repeat("  "));
         let mut lines: Vec<String> = heads.zip(&standing.said).map(|(head, one)| format!("{head}{one}")).collect();
-        // The text has the first ones.
+        // The text has the first ones, and how many more there are.
         let alike = standing.components.chunk_by(|a, b| a.state == b.state);
-        lines.extend(alike.flat_map(|all| all.iter().skip(NAMED)).map(|one| format!("  {}", one.sentence())));
+        let rest = alike.flat_map(|all| all.iter().skip(NAMED)).filter(|_| screen.verbose);
+        lines.extend(rest.map(|one| format!("  {}", one.sentence())));
         lines.extend(standing.remarks.iter().map(|remark| format!("  {remark}")));
         let ended = standing.ended.as_ref();
         lines.extend(ended.map(|ended| format!("{}, last run {}, ended {ended}", standing.plan, standing.run_id)));

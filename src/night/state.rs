@@ -3,7 +3,7 @@
 //! States and codes are those of the Monitoring Plugins guidelines (Nagios, Icinga, Sensu): 0 OK, 1 warning, 2 critical, 3 unknown;
 //! performance data follows a `|` as `label=value[unit];warning;critical`.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
 use jiff::{SignedDuration, Timestamp};
 use railgauge_analysis::{
@@ -115,8 +115,9 @@ impl Standing {
             said.extend(sentences(condition, &known));
             components.extend(known.into_iter().cloned());
         }
-        // Only a failed verdict makes a state critical without a faulty component.
-        let first = state == State::Critical && with(Condition::Faulty).next().is_none();
+        // Only a failed verdict makes a state critical without a faulty component, and an unknown state answers nothing.
+        let is_open = |condition| with(condition).next().is_some();
+        let first = !is_open(Condition::Faulty) && (state == State::Critical || !is_open(Condition::Undecided));
         if !is_said {
             said.insert(if first { 0 } else { said.len() }, text);
         }
@@ -185,7 +186,7 @@ impl Standing {
         let with = |status| run.said.as_ref().map_or(0, |said| said.with(status).count());
         Self {
             version: 2,
-            run_id: run.row.run_id.clone(),
+            run_id: name(run),
             plan: nights.plan.clone(),
             state,
             text: said.join("; "),
@@ -242,6 +243,12 @@ impl Known {
         let why = if self.why.is_empty() { String::new() } else { format!(": {}", self.why.join(", ")) };
         format!("{name}{place} {}{why}", state.trim_end())
     }
+}
+
+/// The directory names a run whose records do not.
+fn name(run: &Summary) -> String {
+    let directory = || run.directory.file_name().map(|name| path_text(Path::new(name)).to_string());
+    Some(run.row.run_id.clone()).filter(|id| !id.is_empty()).or_else(directory).unwrap_or_default()
 }
 
 /// `since 2026-11-29 in nightly-20261129`.

@@ -77,11 +77,11 @@ fn every_operation_on_peer_memory_is_measured_and_verified_on_the_gpu() {
         guests.peer_memory(true);
         let tests = [
             "op = \"write\"\nmetric = \"bandwidth\"\nsizes = [8, \"64KiB\"]\ngpu_path = \"gdr-peermem\"",
-            "op = \"write\"\nmetric = \"latency\"\nsizes = 64",
+            "op = \"write\"\nmetric = \"latency\"\nsizes = 64\nmeasure = \"10 iterations\"",
             "op = \"read\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nqps = 2",
             "op = \"send\"\nmetric = \"bandwidth\"\nsizes = \"4KiB\"\nbidirectional = true",
-            "op = \"atomic_fadd\"\nmetric = \"latency\"",
-            "op = \"send\"\nmetric = \"latency\"\nservice = \"ud\"\nsizes = 1024",
+            "op = \"atomic_fadd\"\nmetric = \"latency\"\nmeasure = \"10 iterations\"",
+            "op = \"send\"\nmetric = \"latency\"\nservice = \"ud\"\nsizes = 1024\nmeasure = \"10 iterations\"",
         ];
         let (rows, scene) = guests.run(&tests, "");
         assert!(rows.iter().all(|row| row.gpu_path == "gdr-peermem" && row.link_layer == "roce-v2"), "{rows:?}");
@@ -131,7 +131,7 @@ fn staged_messages_are_asked_for_and_verified() {
         let tests = [
             "op = \"send\"\nmetric = \"bandwidth\"\nsizes = [64, \"64KiB\"]\nqps = 2\ngpu_path = \"staged\"",
             "op = \"write_imm\"\nmetric = \"bandwidth\"\nsizes = \"16KiB\"\nbidirectional = true\ngpu_path = \"staged\"",
-            "op = \"send\"\nmetric = \"latency\"\nsizes = \"4KiB\"\ngpu_path = \"staged\"",
+            "op = \"send\"\nmetric = \"latency\"\nsizes = \"4KiB\"\ngpu_path = \"staged\"\nmeasure = \"10 iterations\"",
             "op = \"send\"\nmetric = \"bandwidth\"\nservice = \"ud\"\nsizes = \"2KiB\"\ngpu_path = \"staged\"",
         ];
         let (rows, _) = guests.run(&tests, "");

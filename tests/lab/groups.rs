@@ -77,13 +77,13 @@ fn every_algorithm_is_right_over_verbs() {
             "kv = { prefill = 2, bytes = \"256KiB\" }",
             "weights = { trainers = 2, bytes = \"256KiB\" }",
             "pipeline = { stages = 2, bytes = \"256KiB\" }, alone = 2",
-        ]
-        .map(|traffic| {
-            format!(
-                "[[test]]\nop = \"all_to_all_v\"\nmetric = \"latency\"\nmeasure = \"100ms\"\ntraffic = {{ {traffic} }}\n"
-            )
-        });
-        let tests = format!("{reductions}\n{}{}", moves.concat(), workloads.concat());
+        ];
+        let of_workload = |(number, traffic): (usize, &str)| {
+            let test = format!("[[test]]\nname = \"workload-{number}\"\nop = \"all_to_all_v\"\nmetric = \"latency\"");
+            format!("{test}\nmeasure = \"3 iterations\"\ntraffic = {{ {traffic} }}\n")
+        };
+        let workloads: String = workloads.into_iter().enumerate().map(of_workload).collect();
+        let tests = format!("{reductions}\n{}{workloads}", moves.concat());
         scene.start(&plan(&lab, &scene, &tests)).end().expect(0);
         let rows = scene.results().rows();
         by_rdma(&rows);

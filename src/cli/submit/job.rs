@@ -155,8 +155,9 @@ impl Job {
                 state => format!("job {} is {state} on {}", self.0, field("NodeList")),
             };
             if now != said {
-                let is_named = NEVER.iter().any(|never| reason.contains(never)).then_some(reason);
-                if let Some(why) = is_named.or_else(|| lacking(&line)).filter(|_| state == "PENDING") {
+                let named = NEVER.iter().any(|never| reason.contains(never)).then_some(reason);
+                // Slurm's word for it may come first or later, and says less.
+                if let Some(why) = lacking(&line).or(named).filter(|_| state == "PENDING") {
                     self.cancel(&[]);
                     return Err(anyhow!("job {} can never start, and was cancelled: {why}", self.0));
                 }

@@ -243,7 +243,7 @@ fn doubts(trend: &Trend) -> Vec<(usize, &'static str, String)> {
         (trend.torn.into(), MISSING, " The last run cannot be read.".to_owned()),
         (trend.undated.into(), "a date is wrong", undated.to_owned()),
         (reported, "the last run is not a pass", String::new()),
-        (*repeats, "to be repeated", format!(" {repeats} of the last night must be repeated at once.")),
+        (*repeats, "to be repeated", format!(" {repeats} low when last measured: repeat them at once.")),
         (*unanswered, DOUBT, format!(" {unanswered} failed or had no value in a run of the last night.")),
         (*stopped, DOUBT, format!(" {stopped} stopped: the plan was edited and still has their hosts.")),
         (*suspicious, DOUBT, format!(" {suspicious} may be intermittent.")),
