@@ -84,8 +84,8 @@ functions! {
         graph_instantiate = "cuGraphInstantiateWithFlags" | "hipGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64) -> Status,
         graph_launch = "cuGraphLaunch" | "hipGraphLaunch": fn(Handle, Handle) -> Status,
         graph_destroy = "cuGraphDestroy" | "hipGraphDestroy": fn(Handle) -> Status,
-        stream_wait_event = "cuStreamWaitEvent" | "hipStreamWaitEvent": fn(Handle, Handle, c_uint) -> Status,
         graph_exec_destroy = "cuGraphExecDestroy" | "hipGraphExecDestroy": fn(Handle) -> Status,
+        stream_wait_event = "cuStreamWaitEvent" | "hipStreamWaitEvent": fn(Handle, Handle, c_uint) -> Status,
     }
 }
 

@@ -54,10 +54,10 @@ impl Operation<'_> {
     fn arrivals(&mut self, script: &Script, flows: &[(u32, u32)]) -> Result<Vec<Nanoseconds>, Failure> {
         self.largest(Nanoseconds::ZERO)?;
         let Self { bench, ready, control } = self;
+        let (release, mut output) = (release(bench.rank, flows), vec![0; flows.len()]);
+        let mut words = Sides { input: &[0], output: &mut output, scratch: &mut [] };
         let begin = clock::now();
-        let (input, mut output) = ([0], vec![0; flows.len()]);
-        let mut words = Sides { input: &input, output: &mut output, scratch: &mut [] };
-        engine::play(&release(bench.rank, flows), &mut words, None, 1, bench.wire.as_mut(), control)?;
+        engine::play(&release, &mut words, None, 1, bench.wire.as_mut(), control)?;
         let mut sides = bench.memory.sides(0..ready.collective.size.as_usize());
         let mut wire = Clocked { wire: bench.wire.as_mut(), last: vec![Nanoseconds::ZERO; bench.ranks as usize] };
         let width = ready.layout.width as usize;
