@@ -6,7 +6,7 @@ use railgauge_analysis::{
 };
 use railgauge_wire::{Metric, Overlap};
 
-use super::block::{Block, Data, Table, columns, interval, told};
+use super::block::{Block, Data, Table, interval, told};
 use crate::chart::ChartError;
 
 /// `None` unless a collective was measured so.
@@ -19,7 +19,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         lost += usize::from(first.is_some_and(|loss| loss.interval.0 > 0.0));
         for (repeat, sample) in &result.samples {
             let Some(one) = sample.overlap.as_deref() else { continue };
-            let seconds = |of: fn(&Overlap) -> Option<f64>| of(one).map_or_else(String::new, number);
+            let other_time = |of: fn(&Overlap) -> Option<f64>| of(one).map_or_else(String::new, number);
             rows.push(vec![
                 data.cell_words((data.variant(result), result.case.cell.size)),
                 (repeat + 1).to_string(),
@@ -27,8 +27,8 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
                 number(one.together.microseconds()),
                 told(one.loss()),
                 interval(first.map(|loss| loss.interval)),
-                seconds(|one| Some(one.other?.alone.microseconds())),
-                seconds(|one| Some(one.other?.together.microseconds())),
+                other_time(|one| Some(one.other?.alone.microseconds())),
+                other_time(|one| Some(one.other?.together.microseconds())),
                 told(one.loss_of_other()),
                 interval(other.map(|loss| loss.interval)),
                 one.other.map_or_else(String::new, |other| other.operations.to_string()),
@@ -39,10 +39,8 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         return Ok(None);
     }
     let with = beside.op.map_or_else(|| "the command".to_owned(), |op| format!("{op} of a second communicator"));
-    let columns = columns(
-        "at | #repeat | #alone [µs] | #with it [µs] | #loss [%] | interval, % | #it alone [µs] | #it together [µs] | #its loss [%] | \
-         interval, % | #its operations",
-    );
+    let heads = "at | #repeat | #alone [µs] | #with it [µs] | #loss [%] | interval, % | #it alone [µs] | \
+                 #it together [µs] | #its loss [%] | interval, % | #its operations";
     Ok(Some(Block {
         heading: "Alone and alongside other traffic",
         sentence: format!(
@@ -50,7 +48,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
             short(lost as f64),
             count(data.results.len(), "case")
         ),
-        table: Some(Table { columns, rows }),
+        table: Some(Table::new(heads, rows)),
         method: "Times are those of one operation at the slowest rank. Alongside a second communicator they are medians of passes, by the \
                  GPU's clock, in which each is measured alone and then both: the other one began before the first and ended after it, or \
                  the case has no value, and what counts of it began and ended meanwhile. The interval is Student's over the repeats, 95 % \
